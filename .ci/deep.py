@@ -228,7 +228,7 @@ CHECKS = (
         "CARGO_TARGET_DIR=target/miri MIRIFLAGS=-Zmiri-disable-isolation "
         f"cargo +{NIGHTLY} miri test --locked -p coretalk-measure --lib --",
         (
-            "probes::two_threads", "probes::latency_", "probes::ping_pong", "stage::", "counters::", "queues::spsc", "queues::row",
+            "probes::two_threads", "probes::latency_", "probes::ping_pong", "kernel_context::", "counters::", "queues::spsc", "queues::row",
             "queues::slot_queue",
         ),  # fmt: skip
         of_target("miri"),
@@ -242,7 +242,7 @@ CHECKS = (
         "ThreadSanitizer: kernels and workers with real threads",
         "CARGO_TARGET_DIR=target/tsan CARGO_PROFILE_DEV_OPT_LEVEL=0 RUSTFLAGS=-Zsanitizer=thread RUST_BACKTRACE=0 "
         f"cargo +{NIGHTLY} test --locked -Zbuild-std --target x86_64-unknown-linux-gnu -p coretalk-measure --lib --",
-        ("probes::", "stage::", "host::worker", "host::workers", "host::tests"),
+        ("probes::", "kernel_context::", "host::worker", "host::workers", "host::tests"),
         of_target("tsan"),
         tools=(),  # named by the command
         needs=(native("x86_64"), toolchain(NIGHTLY, "rust-src")),

@@ -77,7 +77,7 @@ def finding(left: Left, id: str, verdict: str, *parts: str) -> Iterator[str]:
 
 
 def flagged_home(left: Left, attempt: str) -> Iterator[str]:
-    """Every value is flagged `home`: its lines may lie on another node."""
+    """Every value is flagged `home`: its lines may are allocated on another node."""
     yield from expect(left, attempt, 0)
     cells = [cell for _, cell, has_value in entries(left.document(attempt)) if has_value]
     if not cells or not all("home" in cell["flags"] for cell in cells):

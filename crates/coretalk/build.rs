@@ -7,10 +7,10 @@ use std::process::Command;
 const LOCK: &str = "Cargo.lock";
 /// Written by cargo into packages; holds the commit.
 const PACKAGED: &str = ".cargo_vcs_info.json";
-/// Variables that state both, for archives without history or inside another repository.
+/// Variables that state commit and day, for archives without history or inside another repository.
 const COMMIT: &str = "CORETALK_COMMIT";
 const DAY: &str = "CORETALK_LOCK_DATE";
-/// Inputs of a binary. `dist/environment` also counts the inputs of packages.
+/// Inputs of a binary. `dist/environment` regards a change of nearly any file as `-dirty`.
 const COMPILED: [&str; 13] = [
     ".cargo",
     "Cargo.toml",

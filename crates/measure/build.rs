@@ -1,9 +1,9 @@
-//! Hands the tool what only the build knows: which compiler made it, and for which processor features.
+//! Passes facts of the build to the tool: the compiler, its options, and the processor features of the target.
 
 use std::env;
 use std::process::Command;
 
-/// What the tool tells of its build one by one, and what cargo calls it.
+/// Variables of facts that the tool reports separately, with the variables of cargo that contain them.
 const FACTS: [(&str, &str); 4] = [
     ("CORETALK_TARGET", "TARGET"),
     ("CORETALK_FEATURES", "CARGO_CFG_TARGET_FEATURE"),
@@ -15,12 +15,12 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rustc-env=CORETALK_COMPILER={}", compiler());
     println!("cargo::rustc-env=CORETALK_BUILD={}", build());
-    for (name, of_cargo) in FACTS {
-        println!("cargo::rustc-env={name}={}", variable(of_cargo));
+    for (name, cargo_name) in FACTS {
+        println!("cargo::rustc-env={name}={}", variable(cargo_name));
     }
 }
 
-/// The first line of `rustc -V`; empty where the compiler does not say.
+/// The first line of `rustc -V`; empty if the compiler does not run.
 fn compiler() -> String {
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let output = Command::new(rustc).arg("-V").output();
@@ -28,7 +28,7 @@ fn compiler() -> String {
     text.lines().next().unwrap_or_default().trim().to_owned()
 }
 
-/// Profile, optimisation, target and its features: what changes the machine code of a timed loop.
+/// Profile, optimisation, target and its features, all of which change the machine code of a timed loop.
 fn build() -> String {
     format!(
         "{}, opt-level {}, {}, {}",
@@ -39,7 +39,7 @@ fn build() -> String {
     )
 }
 
-/// What cargo says; empty where it says nothing.
+/// A variable of cargo; empty if it is not set.
 fn variable(name: &str) -> String {
     env::var(name).unwrap_or_default()
 }

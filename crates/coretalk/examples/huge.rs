@@ -1,10 +1,10 @@
-//! Breaks down the time and the memory of a whole run: session, statistics, store, screen, JSON, and reading it back.
+//! Measures the time of each part of a whole run (session, store, analysis, screen, JSON, read-back) and peak memory.
 //!
 //! `cargo run --release -p coretalk --example huge [SCENARIO [JSON]]` measures a simulated machine (`huge-1024`,
 //! 523,776 pairs) as `coretalk latency` would, keeps the run in a temporary folder, and writes the document to the file
 //! JSON or discards it. The time of the simulation is reported separately, because it is not work of the program. The
-//! session records measurements while the simulation continues: its CPU time is all of its work, its wall-clock time is
-//! how long the simulation waited for it.
+//! session works while the simulation continues: the session's row shows its work as CPU time, and how long the
+//! simulation waited for it as wall-clock time.
 
 use coretalk::store::{NewRun, RunFile, RunWriter, stamp};
 use coretalk_measure::machine::{Allowance, Granted, MachineError, RoundOutcome};
@@ -25,7 +25,7 @@ use std::io::{BufWriter, Write};
 use std::sync::OnceLock;
 use std::time::Instant;
 
-/// Threads of the simulation: a single one, so that its CPU time is distinguishable from that of the session.
+/// Threads of the simulation: one, so that its CPU time can be distinguished from that of the session.
 const THREADS: usize = 1;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -41,13 +41,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let settings = LatencySettings::of(cpus);
     // The document has a fixed id and time, so that two versions of the program can be compared.
     let command = vec!["latency".into(), "--machine".into(), format!("sim:{name}")];
-    let new = RunHeader { simulated: true, ..stamp::header(command, settings.seed) };
-    let header = RunHeader { id: "huge".into(), started: "2026-01-01T00:00:00Z".into(), ..new.clone() };
+    let stored_header = RunHeader { simulated: true, ..stamp::header(command, settings.seed) };
+    let document_header =
+        RunHeader { id: "huge".into(), started: "2026-01-01T00:00:00Z".into(), ..stored_header.clone() };
     let folder = std::env::temp_dir().join(format!("coretalk-huge-{}", std::process::id()));
     let writer = RunWriter::create(
         &folder,
         &NewRun {
-            header: &new,
+            header: &stored_header,
             environment: machine.environment(),
             findings: &[],
             topology: machine.topology(),
@@ -58,7 +59,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let opened = Cost::now() - begun;
 
     let begun = Cost::now();
-    let mut sink = TimedSink { writer, store: Cost::ZERO, analysis: Cost::ZERO, left: begun };
+    let mut sink = TimedSink { writer, store: Cost::ZERO, analysis: Cost::ZERO, last_return: begun };
     let (result, ended) =
         latency::run(&mut machine, &settings, ResumedState::default(), &mut sink, &mut (), &Stop::new())?;
     let run = Cost::now() - begun;
@@ -72,7 +73,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let (passes, watched, machine_time) = (result.passes, result.watched, machine.now());
     let report = RunReport {
-        header: RunHeader { complete: result.complete, ..header },
+        header: RunHeader { complete: result.complete, ..document_header },
         environment: machine.environment().clone(),
         doctor: Vec::new(),
         topology: machine.topology().clone(),
@@ -94,7 +95,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let session = run - simulation - store - analysis;
     println!("{name}: {ended:?} after {passes} passes, {machine_time} of machine time ({watched} watched)");
     println!("                        wall s    CPU s");
-    let own = opened + session + store + analysis + screen_cost + document;
+    let own_work = opened + session + store + analysis + screen_cost + document;
     for (what, cost) in [
         ("opening", opened),
         ("session, statistics", session),
@@ -102,7 +103,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("analysis", analysis),
         ("screen", screen_cost),
         ("JSON", document),
-        ("own work", own),
+        ("own work", own_work),
         ("reading the file", reading),
         ("simulation", simulation),
     ] {
@@ -232,20 +233,20 @@ impl Machine for Timed {
     }
 }
 
-/// A run file that times its own work. The analysis lies between its last decision and the end of the run.
+/// A run file that times its own work. The session analyses between the last `commit` or `decide` and `finish`.
 struct TimedSink {
     writer: RunWriter,
     store: Cost,
     analysis: Cost,
-    left: Cost,
+    last_return: Cost,
 }
 
 impl TimedSink {
     fn timed(&mut self, work: impl FnOnce(&mut RunWriter) -> Result<(), SinkError>) -> Result<(), SinkError> {
         let begun = Cost::now();
         let done = work(&mut self.writer);
-        self.left = Cost::now();
-        self.store = self.store + (self.left - begun);
+        self.last_return = Cost::now();
+        self.store = self.store + (self.last_return - begun);
         done
     }
 }
@@ -258,7 +259,7 @@ impl Sink for TimedSink {
         self.timed(|writer| writer.decide(decision))
     }
     fn finish(&mut self, result: &LatencyResult) -> Result<(), SinkError> {
-        self.analysis = Cost::now() - self.left;
+        self.analysis = Cost::now() - self.last_return;
         self.timed(|writer| writer.finish(result))
     }
 }

@@ -15,6 +15,7 @@ pub mod series;
 pub mod sharing;
 pub mod spawn;
 pub mod value;
+pub mod versus;
 pub mod wait;
 pub mod wake;
 pub mod words;
@@ -26,8 +27,10 @@ use crate::args::jitter::JitterArgs;
 use crate::args::latency::LatencyArgs;
 use crate::args::place::PlaceArgs;
 use crate::args::queue::QueueArgs;
+use crate::args::series::SeriesArgs;
 use crate::args::sharing::SharingArgs;
 use crate::args::spawn::SpawnArgs;
+use crate::args::versus::VersusArgs;
 use crate::args::wait::WaitArgs;
 use crate::args::wake::WakeArgs;
 use crate::args::words::{AxisWord, FailOnWord, ScaleWord};
@@ -65,39 +68,9 @@ pub struct Cli {
 /// Commands.
 #[derive(Debug, Clone, Subcommand)]
 pub enum Command {
-    /// How long does a cache line take from one CPU to another?
-    #[command(args = takes(&[MEASURED, SAVED, &["strict", "keep_raw"], RESULT, DRAWN, EXPORTS_OF_MAP, SAID]))]
-    Latency(Box<LatencyArgs>),
-    /// What does each way of waiting for another thread cost?
-    #[command(args = takes(&[MEASURED, SAVED, &["strict"], RESULT, &["order", "color"], EXPORTS, SAID]))]
-    Wait(Box<WaitArgs>),
-    /// How long until a waiting thread runs again?
-    #[command(args = takes(&[MEASURED, SAVED, &["strict"], RESULT, DRAWN, EXPORTS, SAID]))]
-    Wake(Box<WakeArgs>),
-    /// How many messages per second pass through a bounded queue?
-    #[command(args = takes(&[MEASURED, SAVED, &["strict"], RESULT, &["order", "color"], EXPORTS, SAID]))]
-    Queue(Box<QueueArgs>),
-    /// On which CPUs does a given workload run fastest?
-    #[command(args = takes(&[COMPARED, SAVED, RESULT, EXPORTS_OF_PLACE, SAID]))]
-    Place(Box<PlaceArgs>),
-    /// What does it cost to start a thread or a process?
-    #[command(args = takes(&[MEASURED, SAVED, &["strict"], RESULT, &["order"], EXPORTS, SAID]))]
-    Spawn(Box<SpawnArgs>),
-    /// What does it cost when many threads update one counter?
-    #[command(args = takes(&[MEASURED, SAVED, &["strict"], RESULT, EXPORTS, SAID]))]
-    Contend(Box<ContendArgs>),
-    /// How far apart must two threads write to avoid false sharing?
-    #[command(args = takes(&[MEASURED, SAVED, &["strict"], RESULT, &["order"], EXPORTS, SAID]))]
-    Sharing(Box<SharingArgs>),
-    /// How long until many readers see what one thread writes?
-    #[command(args = takes(&[MEASURED, SAVED, &["strict"], RESULT, &["order"], EXPORTS, SAID]))]
-    Broadcast(Box<BroadcastArgs>),
-    /// How much time does each CPU lose to interrupts and other programs?
-    #[command(args = takes(&[WATCHED, SAVED, &["strict"], RESULT, &["order"], EXPORTS, SAID]))]
-    Jitter(Box<JitterArgs>),
-    /// Measure with every probe in one run
-    #[command(args = takes(&[MEASURED, SAVED, &["strict", "keep_raw"], RESULT, DRAWN, EXPORTS_OF_MAP, &["export_hgrm"], SAID]))]
-    Suite,
+    /// Commands that measure.
+    #[command(flatten)]
+    Measure(MeasureCommand),
     /// List, show, tag and remove saved runs (default: list)
     #[command(args = takes(&[&["store"], RESULT]))]
     Runs(RunsArgs),
@@ -155,6 +128,67 @@ pub enum Command {
     /// Run a workload once; started by `place`
     #[command(hide = true)]
     Work(WorkWords),
+}
+
+/// Commands that measure.
+#[derive(Debug, Clone, Subcommand)]
+pub enum MeasureCommand {
+    /// How long does a cache line take from one CPU to another?
+    #[command(args = takes(&[MEASURED, SAVED, &["strict", "keep_raw"], RESULT, DRAWN, EXPORTS_OF_MAP, SAID]))]
+    Latency(Box<LatencyArgs>),
+    /// What does each way of waiting for another thread cost?
+    #[command(args = takes(&[MEASURED, SAVED, &["strict"], RESULT, &["order", "color"], EXPORTS, SAID]))]
+    Wait(Box<WaitArgs>),
+    /// How long until a waiting thread runs again?
+    #[command(args = takes(&[MEASURED, SAVED, &["strict"], RESULT, DRAWN, EXPORTS, SAID]))]
+    Wake(Box<WakeArgs>),
+    /// How many messages per second pass through a bounded queue?
+    #[command(args = takes(&[MEASURED, SAVED, &["strict"], RESULT, &["order", "color"], EXPORTS, SAID]))]
+    Queue(Box<QueueArgs>),
+    /// On which CPUs does a given workload run fastest?
+    #[command(args = takes(&[COMPARED, SAVED, RESULT, EXPORTS_OF_PLACE, SAID]))]
+    Place(Box<PlaceArgs>),
+    /// Which of several commands is faster?
+    #[command(args = takes(&[COMPARED, SAVED, RESULT, EXPORTS_OF_PLACE, SAID]), mut_arg("cpus", versus::cpus), mut_arg("budget", versus::budget))]
+    Versus(Box<VersusArgs>),
+    /// What does it cost to start a thread or a process?
+    #[command(args = takes(&[MEASURED, SAVED, &["strict"], RESULT, &["order"], EXPORTS, SAID]))]
+    Spawn(Box<SpawnArgs>),
+    /// What does it cost when many threads update one counter?
+    #[command(args = takes(&[MEASURED, SAVED, &["strict"], RESULT, EXPORTS, SAID]))]
+    Contend(Box<ContendArgs>),
+    /// How far apart must two threads write to avoid false sharing?
+    #[command(args = takes(&[MEASURED, SAVED, &["strict"], RESULT, &["order"], EXPORTS, SAID]))]
+    Sharing(Box<SharingArgs>),
+    /// How long until many readers see what one thread writes?
+    #[command(args = takes(&[MEASURED, SAVED, &["strict"], RESULT, &["order"], EXPORTS, SAID]))]
+    Broadcast(Box<BroadcastArgs>),
+    /// How much time does each CPU lose to interrupts and other programs?
+    #[command(args = takes(&[WATCHED, SAVED, &["strict"], RESULT, &["order"], EXPORTS, SAID]))]
+    Jitter(Box<JitterArgs>),
+    /// Measure with every probe in one run
+    #[command(args = takes(&[MEASURED, SAVED, &["strict", "keep_raw"], RESULT, DRAWN, EXPORTS_OF_MAP, &["export_hgrm"], SAID]))]
+    Suite,
+}
+
+impl MeasureCommand {
+    /// Returns what the command measures.
+    pub fn subject(&self) -> Subject<'_> {
+        match self {
+            MeasureCommand::Latency(args) => Subject::of_latency(args),
+            MeasureCommand::Wait(args) => Subject::Trials(&**args),
+            MeasureCommand::Wake(args) => Subject::Trials(&**args),
+            MeasureCommand::Queue(args) => Subject::Trials(&**args),
+            MeasureCommand::Place(args) => Subject::Placements(args),
+            MeasureCommand::Versus(args) => Subject::Commands(args),
+            MeasureCommand::Spawn(args) => Subject::Trials(&**args),
+            MeasureCommand::Contend(args) => Subject::Trials(&**args),
+            MeasureCommand::Sharing(args) => Subject::Trials(&**args),
+            MeasureCommand::Broadcast(args) => Subject::Trials(&**args),
+            MeasureCommand::Jitter(args) => Subject::Trials(&**args),
+            MeasureCommand::Suite => Subject::Map(MapCommand::Suite),
+        }
+    }
 }
 
 /// Options of `runs`.
@@ -394,6 +428,55 @@ pub enum PlannedCommand {
     Jitter(Box<JitterArgs>),
     /// Plan the suite
     #[command(args = takes(&[MEASURED, &["order", "output"]]))]
+    Suite,
+}
+
+impl PlannedCommand {
+    /// Returns what the command would measure.
+    pub fn subject(&self) -> Subject<'_> {
+        match self {
+            PlannedCommand::Latency(args) => Subject::of_latency(args),
+            PlannedCommand::Wait(args) => Subject::Trials(&**args),
+            PlannedCommand::Wake(args) => Subject::Trials(&**args),
+            PlannedCommand::Queue(args) => Subject::Trials(&**args),
+            PlannedCommand::Place(args) => Subject::Placements(args),
+            PlannedCommand::Spawn(args) => Subject::Trials(&**args),
+            PlannedCommand::Contend(args) => Subject::Trials(&**args),
+            PlannedCommand::Sharing(args) => Subject::Trials(&**args),
+            PlannedCommand::Broadcast(args) => Subject::Trials(&**args),
+            PlannedCommand::Jitter(args) => Subject::Trials(&**args),
+            PlannedCommand::Suite => Subject::Map(MapCommand::Suite),
+        }
+    }
+}
+
+/// What a command measures.
+#[derive(Clone, Copy)]
+pub enum Subject<'a> {
+    /// A latency map, possibly with trials.
+    Map(MapCommand<'a>),
+    /// Trials of one probe.
+    Trials(&'a dyn SeriesArgs),
+    /// A comparison of placements.
+    Placements(&'a PlaceArgs),
+    /// A comparison of commands.
+    Commands(&'a VersusArgs),
+}
+
+impl Subject<'_> {
+    fn of_latency(args: &LatencyArgs) -> Subject<'_> {
+        if args.asks_for_trials() { Subject::Trials(args) } else { Subject::Map(MapCommand::Latency(args)) }
+    }
+}
+
+/// Commands that measure a map.
+#[derive(Debug, Clone, Copy)]
+pub enum MapCommand<'a> {
+    /// No command: the quick look.
+    QuickLook,
+    /// `latency`.
+    Latency(&'a LatencyArgs),
+    /// `suite`.
     Suite,
 }
 

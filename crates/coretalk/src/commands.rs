@@ -8,7 +8,6 @@ mod facts;
 mod import;
 mod lint;
 mod measure;
-mod place;
 mod plan;
 mod quiet;
 mod report;
@@ -18,16 +17,14 @@ mod selftest;
 mod shape;
 mod shell;
 mod topology;
-mod trials;
 mod view;
 #[cfg(target_os = "linux")]
 mod work;
 
 use crate::args::parse::{Invocation, Typed, parse};
-use crate::args::{Command, RunsCommand};
+use crate::args::{Command, MapCommand, RunsCommand, Subject};
 use crate::exit::{ExitCode, Failure};
-use crate::resolve::map::Measuring;
-use crate::resolve::output::{self, Verbosity, remark};
+use crate::resolve::output::{self, Verbosity, print_notice};
 use crate::run::out::Out;
 use crate::run::saved::{self, Chosen};
 use coretalk_measure::counter;
@@ -41,14 +38,14 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = words.into_iter().collect();
     #[cfg(target_os = "linux")]
     if let Some(words) = work::shortcut(&words) {
-        return ended(work::execute(&words));
+        return report_failure(work::execute(&words));
     }
     let outcome = parse(words.clone()).and_then(|typed| match typed {
         Typed::Text(text) => Out::open(None)?.text(&text).map(|()| ExitCode::Done),
         Typed::Build => facts::build(),
         Typed::Command(invocation) => execute(&invocation).map_err(|failure| explained(failure, &invocation)),
     });
-    ended(outcome.map_err(|failure| match failure {
+    report_failure(outcome.map_err(|failure| match failure {
         Failure::Usage(sentence) => Failure::Usage(shortened(sentence, &words)),
         other => other,
     }))
@@ -79,7 +76,7 @@ pub fn with_blocks<R>(
 /// Maximum characters of a typed word that an error message repeats.
 const MAX_REPEATED: usize = 80;
 
-/// Truncates long words in an error message, and their values: a word may be as long as the system allows.
+/// Truncates long words and their parts (values, list items) in an error message, because the system allows them.
 fn shortened(mut sentence: String, words: &[OsString]) -> String {
     for word in words.iter().skip(1).map(|word| word.to_string_lossy()) {
         let value = word.split_once('=').map_or("", |(_, value)| value);
@@ -104,7 +101,7 @@ fn explained(failure: Failure, invocation: &Invocation) -> Failure {
     }
 }
 
-fn ended(outcome: Result<ExitCode, Failure>) -> ExitCode {
+fn report_failure(outcome: Result<ExitCode, Failure>) -> ExitCode {
     outcome.unwrap_or_else(|failure| {
         failure.tell();
         failure.code()
@@ -118,22 +115,11 @@ fn execute(invocation: &Invocation) -> Result<ExitCode, Failure> {
     }
     let global = &invocation.cli.global;
     for text in &invocation.ignored {
-        remark(output::options(global).verbosity, Verbosity::Normal, text);
+        print_notice(output::options(global).verbosity, Verbosity::Normal, text);
     }
     match &invocation.cli.command {
-        None => measure::execute(invocation, Measuring::QuickLook),
-        Some(Command::Latency(args)) if args.asks_for_trials() => trials::execute(invocation, &**args),
-        Some(Command::Latency(args)) => measure::execute(invocation, Measuring::Latency(args)),
-        Some(Command::Suite) => measure::execute(invocation, Measuring::Suite),
-        Some(Command::Wait(args)) => trials::execute(invocation, &**args),
-        Some(Command::Wake(args)) => trials::execute(invocation, &**args),
-        Some(Command::Queue(args)) => trials::execute(invocation, &**args),
-        Some(Command::Place(args)) => place::execute(invocation, args),
-        Some(Command::Spawn(args)) => trials::execute(invocation, &**args),
-        Some(Command::Contend(args)) => trials::execute(invocation, &**args),
-        Some(Command::Sharing(args)) => trials::execute(invocation, &**args),
-        Some(Command::Broadcast(args)) => trials::execute(invocation, &**args),
-        Some(Command::Jitter(args)) => trials::execute(invocation, &**args),
+        None => measure::execute(invocation, Subject::Map(MapCommand::QuickLook)),
+        Some(Command::Measure(command)) => measure::execute(invocation, command.subject()),
         Some(Command::Runs(args)) => {
             runs::execute(global, args.command.as_ref().unwrap_or(&RunsCommand::List))
         }

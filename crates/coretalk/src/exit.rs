@@ -21,7 +21,7 @@ pub enum ExitCode {
     /// Syntax error, unknown name or run, nonexistent CPU, or conflicting options.
     Usage = 2,
     /// The machine or the system refuses: a CPU that is not allowed, too few CPUs, no pinning, no permission, a missing
-    /// CPU feature, an unusable clock; or a run has no value at all.
+    /// CPU feature, an unusable clock; or nothing could be measured.
     Environment = 3,
     /// An input file is missing, unreadable or invalid.
     Input = 4,
@@ -73,7 +73,7 @@ impl From<ExitCode> for std::process::ExitCode {
 /// Error of a command.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// The command line makes no sense. A whole sentence.
+    /// The command line makes no sense; the text is a whole sentence.
     #[error("{0}")]
     Usage(String),
     /// A format cannot hold the result.
@@ -84,16 +84,16 @@ pub enum Failure {
         /// A whole sentence.
         sentence: String,
     },
-    /// The machine cannot do it. A whole sentence.
+    /// The machine cannot do it; the text is a whole sentence.
     #[error("{0}")]
     Environment(String),
-    /// An input file is unusable. A whole sentence.
+    /// An input file is unusable; the text is a whole sentence.
     #[error("{0}")]
     Input(String),
-    /// The compared command failed. A whole sentence.
+    /// The compared command failed; the text is a whole sentence.
     #[error("{0}")]
     Command(String),
-    /// Interrupted. A whole sentence that says how to resume.
+    /// Interrupted; the text is a whole sentence that says how to resume.
     #[error("{0}")]
     Interrupted(String),
     /// The machine as a whole failed.
@@ -146,8 +146,7 @@ impl Failure {
     /// Formats the failure and its causes as one sentence on one line.
     pub fn sentence(&self) -> String {
         let mut sentence = self.to_string();
-        // These four include the error that they hold. Every other error either includes its cause or returns it as its
-        // source.
+        // These four print their inner error. Every other error either prints its cause or returns it as its source.
         let mut cause = match self {
             Failure::Machine(_) | Failure::Run(_) | Failure::Store(_) | Failure::Resume(_) => {
                 self.source().and_then(Error::source)
@@ -179,8 +178,8 @@ fn of_class(class: FailureClass) -> ExitCode {
     }
 }
 
-/// Makes every panic on any thread print one sentence and exit with code 70. Measurements are safe, because committed
-/// slots are durable.
+/// Makes every panic on any thread print one sentence and exit with code 70. Measurements up to the last
+/// commit are safe, because commits are durable.
 pub fn end_on_panic() {
     std::panic::set_hook(Box::new(|panic| {
         let payload = panic.payload();
@@ -199,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_is_one_line_that_says_each_cause_once() {
+    fn a_failure_is_one_line_with_each_cause_once() {
         let refused = MachineError::Pin {
             cpu: coretalk_model::CpuId(12),
             allowed: "0-7".parse().unwrap(),
@@ -218,16 +217,16 @@ mod tests {
         let path = PathBuf::from("a.coretalk");
         let full = || io::Error::from_raw_os_error(5);
         let error = StoreError::Io { operation: Operation::Write, path: path.clone(), reason: full() };
-        let said = "write a.coretalk: Input/output error (os error 5)";
+        let cause = "write a.coretalk: Input/output error (os error 5)";
         assert_eq!(
             Failure::from(RunError::from(SinkError(error.into()))).sentence(),
-            format!("failed to save the measurements: {said}")
+            format!("failed to save the measurements: {cause}")
         );
         let error = StoreError::Io { operation: Operation::Write, path: path.clone(), reason: full() };
         let moved = StoreError::NotMoved { local: "b".into(), destination: path, reason: Box::new(error) };
         assert_eq!(
             Failure::from(ResumeError::from(moved)).sentence(),
-            format!("failed to move b to a.coretalk: {said}; the run stays in b")
+            format!("failed to move b to a.coretalk: {cause}; the run stays in b")
         );
         let written = Failure::Write { to: None, source: full() };
         assert_eq!(written.sentence(), "failed to write the result: Input/output error (os error 5)");
@@ -255,9 +254,9 @@ mod tests {
             .output()
             .unwrap();
         assert_eq!(child.status.code(), Some(70));
-        let said = String::from_utf8(child.stderr).unwrap();
-        assert_eq!(said.lines().count(), 1, "{said}");
-        assert!(said.starts_with("coretalk: internal error: two and two is five at "), "{said}");
-        assert!(said.trim_end().ends_with("(please report)"), "{said}");
+        let message = String::from_utf8(child.stderr).unwrap();
+        assert_eq!(message.lines().count(), 1, "{message}");
+        assert!(message.starts_with("coretalk: internal error: two and two is five at "), "{message}");
+        assert!(message.trim_end().ends_with("(please report)"), "{message}");
     }
 }

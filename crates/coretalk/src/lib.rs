@@ -12,12 +12,15 @@ pub mod resolve {
     pub mod files;
     pub mod machine;
     pub mod map;
+    pub mod measure;
     pub mod output;
     pub mod placement;
     pub mod run_options;
     pub mod runtimes;
     pub mod source;
+    pub mod task;
     pub mod trials;
+    pub mod versus;
 }
 pub mod run {
     //! Performs a run from opening to closing, and writes its results.

@@ -1,5 +1,5 @@
-//! [`run`]: checks whether this machine lets coretalk measure honestly. Each check runs this program as a user would
-//! and compares its output, or the CPUs of its threads, with what must be true.
+//! [`run`]: checks whether coretalk measures correctly on this machine. Each check runs this program as a user would
+//! and compares its output, or the CPUs of its threads, with the expected result.
 
 mod child;
 
@@ -18,9 +18,9 @@ use std::time::{Duration, Instant};
 type CheckOutcome = (Verdict, String);
 
 /// Performs a check on some CPUs; an error says why it could not be performed.
-type Try = fn(&Child<'_>, &[CpuId]) -> Result<CheckOutcome, String>;
+type CheckFn = fn(&Child<'_>, &[CpuId]) -> Result<CheckOutcome, String>;
 
-const CHECKS: [(&str, &str, Try); 7] = [
+const CHECKS: [(&str, &str, CheckFn); 7] = [
     ("pins", "threads run on the CPU that they are pinned to", pins),
     ("clock", "the clock has small steps and a constant rate, and all CPUs agree on the time", clock),
     ("counts", "every operation and message is counted exactly once", counts),
@@ -30,8 +30,8 @@ const CHECKS: [(&str, &str, Try); 7] = [
     ("store", "a run that was killed is complete after it is resumed", store),
 ];
 
-/// Runs all checks with this program, on the first and the last of the CPUs. `scratch` is an empty directory; `each`
-/// gets the promise of a check before it runs.
+/// Runs all checks with this program, on the first and the last of the CPUs. `scratch` is an empty directory;
+/// `announce` gets the description of each check before it runs.
 ///
 /// Returns the findings up to an interruption.
 pub fn run(
@@ -39,7 +39,7 @@ pub fn run(
     scratch: &Path,
     cpus: &CpuSet,
     stop: &Stop,
-    each: &mut dyn FnMut(&str),
+    announce: &mut dyn FnMut(&str),
 ) -> Vec<DoctorFinding> {
     let child = Child { program, scratch, stop };
     let all: Vec<CpuId> = cpus.iter().collect();
@@ -48,13 +48,14 @@ pub fn run(
         one => one.to_vec(),
     };
     let mut findings = Vec::new();
-    for (id, promise, attempt) in CHECKS {
-        each(promise);
-        let (verdict, seen) = attempt(&child, &chosen).unwrap_or_else(|why| (Verdict::CannotTell, why));
+    for (id, description, attempt) in CHECKS {
+        announce(description);
+        let (verdict, observation) =
+            attempt(&child, &chosen).unwrap_or_else(|why| (Verdict::CannotTell, why));
         if stop.is_raised() {
             break;
         }
-        let text = format!("{promise}: {seen}");
+        let text = format!("{description}: {observation}");
         findings.push(DoctorFinding { id: id.to_owned(), verdict, text, fix: None });
     }
     findings
@@ -74,7 +75,7 @@ fn list(cpus: &[CpuId]) -> String {
     cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
-fn two(cpus: &[CpuId]) -> Result<String, String> {
+fn pair_list(cpus: &[CpuId]) -> Result<String, String> {
     match cpus {
         [_, _] => Ok(list(cpus)),
         _ => Err("this process may use only one CPU".to_owned()),
@@ -83,8 +84,8 @@ fn two(cpus: &[CpuId]) -> Result<String, String> {
 
 /// Checks on which CPU the threads of a measurement ran, as the system reports it to another process.
 fn pins(child: &Child<'_>, cpus: &[CpuId]) -> Result<CheckOutcome, String> {
-    let words = format!("latency --cpus {} --budget 2s --no-save", two(cpus)?);
-    // Samples on the CPU that a thread is pinned to and elsewhere, by that CPU.
+    let words = format!("latency --cpus {} --budget 2s --no-save", pair_list(cpus)?);
+    // By pinned CPU: numbers of samples in which a thread ran on that CPU, and on another one.
     let mut samples: BTreeMap<CpuId, [u64; 2]> = BTreeMap::new();
     child.document(&words, &mut |process| {
         let threads = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
@@ -134,29 +135,29 @@ fn clock(child: &Child<'_>, _: &[CpuId]) -> Result<CheckOutcome, String> {
     let step = facts["step_ns"].as_f64().ok_or("the step of the clock is not known")?;
     let source = facts["source"].as_str().unwrap_or("unknown");
     let cells = document["matrices"][0]["cells"].as_array().cloned().unwrap_or_default();
-    // Minimum offset of two counters: the distance of their interval from 0.
-    let apart = |cell: &Value| Some(cell["ci"][0].as_f64()?.max(-cell["ci"][1].as_f64()?).max(0.0));
-    let apart = cells.iter().filter_map(apart).fold(0.0, f64::max);
-    let mut seen = format!("{source}, steps of {} ns", fixed(step, 3));
+    // Lower bound of the offset of two counters: the distance of its interval from 0.
+    let offset = |cell: &Value| Some(cell["ci"][0].as_f64()?.max(-cell["ci"][1].as_f64()?).max(0.0));
+    let offset = cells.iter().filter_map(offset).fold(0.0, f64::max);
+    let mut observation = format!("{source}, steps of {} ns", fixed(step, 3));
     if !cells.is_empty() {
-        seen += &match apart > 0.0 {
-            true => format!(", the counters of two CPUs differ by at least {} ns", fixed(apart, 0)),
+        observation += &match offset > 0.0 {
+            true => format!(", the counters of two CPUs differ by at least {} ns", fixed(offset, 0)),
             false => ", no offset found between the counters of the CPUs compared".to_owned(),
         };
     }
     let steady = facts["invariant"].as_bool();
     if steady != Some(true) {
-        seen += match steady {
+        observation += match steady {
             Some(_) => ", but nothing guarantees that its rate is constant",
             None => ", but it is unknown whether its rate is constant",
         };
     }
-    let outcome = match (step, apart, steady) {
-        (_, apart, _) if apart > APART_NS => Verdict::Fail,
+    let outcome = match (step, offset, steady) {
+        (_, offset, _) if offset > APART_NS => Verdict::Fail,
         (step, _, Some(true)) if step <= COARSE_NS => Verdict::Ok,
         _ => Verdict::CannotTell,
     };
-    Ok((outcome, seen))
+    Ok((outcome, observation))
 }
 
 fn counts(child: &Child<'_>, cpus: &[CpuId]) -> Result<CheckOutcome, String> {
@@ -165,14 +166,14 @@ fn counts(child: &Child<'_>, cpus: &[CpuId]) -> Result<CheckOutcome, String> {
         "contend --cpus {cpus} --method fetch-add,std-mutex,mcs --threads {threads} --budget 3s --no-save"
     );
     let document = child.document(&words, &mut |_| ())?;
-    let (mut made, mut missing) = (0, 0);
+    let (mut counted, mut missing) = (0, 0);
     for series in document["series"].as_array().into_iter().flatten() {
         let [expected, found] =
             ["expected_count", "final_count"].map(|name| series["counts"][name].as_u64().unwrap_or(0));
-        made += found;
+        counted += found;
         missing += expected.abs_diff(found);
     }
-    // A queue with different counts of producer and consumer fails its own trial.
+    // If the counts of producer and consumer differ, the trial of the queue fails.
     let words = format!("queue --cpus {cpus} --queue spsc,mutex --capacity 10 --budget 3s --no-save");
     let document = child.document(&words, &mut |_| ())?;
     let cells = document["matrices"]
@@ -185,7 +186,7 @@ fn counts(child: &Child<'_>, cpus: &[CpuId]) -> Result<CheckOutcome, String> {
     if missing > 0 {
         return Ok((
             Verdict::Fail,
-            format!("{made} operations on shared counters were counted, which is off by {missing}"),
+            format!("{counted} operations on shared counters were counted, which is off by {missing}"),
         ));
     }
     if let Some(cell) = refused.first() {
@@ -194,13 +195,13 @@ fn counts(child: &Child<'_>, cpus: &[CpuId]) -> Result<CheckOutcome, String> {
             format!("a queue gave no result: {}", cell["reason"].as_str().unwrap_or("unknown")),
         ));
     }
-    let some = made > 0 && !passed.is_empty();
-    let outcome = if some { Verdict::Ok } else { Verdict::CannotTell };
+    let has_results = counted > 0 && !passed.is_empty();
+    let outcome = if has_results { Verdict::Ok } else { Verdict::CannotTell };
     let queues = passed.len();
     Ok((
         outcome,
         format!(
-            "shared counters show all of {made} operations; every message arrived in {queues} queue trials"
+            "shared counters show all of {counted} operations; every message arrived in {queues} queue trials"
         ),
     ))
 }
@@ -208,19 +209,20 @@ fn counts(child: &Child<'_>, cpus: &[CpuId]) -> Result<CheckOutcome, String> {
 /// Ratio within which a compare-exchange ping-pong (half a round trip) and reads of lines written by the other CPU (one
 /// transfer) agree: they were within 8 % of each other on compared machines (docs/method.md).
 const AGREES: f64 = 1.08;
-/// Ratio beyond which one of the two times something else.
+/// Ratio beyond which one of the two kernels measures something else.
 const PLAUSIBLE: f64 = 2.0;
 
 fn kernels(child: &Child<'_>, cpus: &[CpuId]) -> Result<CheckOutcome, String> {
-    let words = format!("latency --cpus {} --protocol cas,xfer --budget 6s --no-save", two(cpus)?);
+    let words = format!("latency --cpus {} --protocol cas,xfer --budget 6s --no-save", pair_list(cpus)?);
     let document = child.document(&words, &mut |_| ())?;
     let cell = |index: usize| &document["matrices"][index]["cells"][0];
     let [Some(cas), Some(xfer)] = [0, 1].map(|index| estimate(cell(index))) else {
         let why = [0, 1].iter().find_map(|&index| cell(index)["reason"].as_str()).unwrap_or("no number");
         return Err(why.to_owned());
     };
-    let moved = [0, 1].iter().any(|&index| !cell(index)["states"].as_array().is_none_or(Vec::is_empty));
-    Ok(compared(&cas, &xfer, moved, &list(cpus)))
+    let state_changed =
+        [0, 1].iter().any(|&index| !cell(index)["states"].as_array().is_none_or(Vec::is_empty));
+    Ok(compare_kernels(&cas, &xfer, state_changed, &list(cpus)))
 }
 
 /// Returns the value of a cell in nanoseconds; without an interval its confidence is 0.
@@ -232,23 +234,26 @@ fn estimate(cell: &Value) -> Option<Estimate> {
     Some(Estimate { point, low, high, confidence, effective_n: 1.0 })
 }
 
-/// Compares two methods of timing a hand-over; `moved` says that the machine changed its state meanwhile.
-fn compared(cas: &Estimate, xfer: &Estimate, moved: bool, cpus: &str) -> CheckOutcome {
+/// Compares two methods of timing a hand-over; `state_changed`: whether the machine changed its state meanwhile.
+fn compare_kernels(cas: &Estimate, xfer: &Estimate, state_changed: bool, cpus: &str) -> CheckOutcome {
     let ratio = xfer.point / cas.point;
-    let ns = |of: &Estimate| match of.is_sure() {
-        true => format!("{} ns", with_reach(of)),
-        false => format!("{} ns without an interval", with_reach(of)),
+    let ns = |value: &Estimate| match value.is_sure() {
+        true => format!("{} ns", with_reach(value)),
+        false => format!("{} ns without an interval", with_reach(value)),
     };
-    let seen =
-        format!("cas {}, xfer {} between CPUs {cpus}, which is {} ×", ns(cas), ns(xfer), fixed(ratio, 2));
+    let observation =
+        format!("cas {}, xfer {} between CPUs {cpus}, a ratio of {}", ns(cas), ns(xfer), fixed(ratio, 2));
     match (within_factor(cas, xfer, AGREES), within_factor(cas, xfer, PLAUSIBLE)) {
-        (Equivalence::Equivalent, _) => (Verdict::Ok, seen),
-        _ if moved => (Verdict::CannotTell, format!("{seen}, but the machine changed its state meanwhile")),
-        (_, Equivalence::Different) => (Verdict::Fail, seen),
-        (Equivalence::Different, _) => {
-            (Verdict::CannotTell, format!("{seen}: they differ by more than {}", percent(AGREES - 1.0)))
+        (Equivalence::Equivalent, _) => (Verdict::Ok, observation),
+        _ if state_changed => {
+            (Verdict::CannotTell, format!("{observation}, but the machine changed its state meanwhile"))
         }
-        _ => (Verdict::CannotTell, format!("{seen}: too noisy to tell whether they agree")),
+        (_, Equivalence::Different) => (Verdict::Fail, observation),
+        (Equivalence::Different, _) => (
+            Verdict::CannotTell,
+            format!("{observation}: they differ by more than {}", percent(AGREES - 1.0)),
+        ),
+        _ => (Verdict::CannotTell, format!("{observation}: too noisy to tell whether they agree")),
     }
 }
 
@@ -261,20 +266,21 @@ fn same(child: &Child<'_>, cpus: &[CpuId]) -> Result<CheckOutcome, String> {
     let comparison = &document["comparisons"][0];
     let runs = comparison["placements"][0]["runs"].as_array().map_or(0, Vec::len);
     let shift = comparison["delta_percent"].as_f64();
-    let seen = match shift {
+    let observation = match shift {
         Some(shift) => format!("{runs} runs of each placement on CPU {cpu}: {}", signed_percent(shift)),
         None => format!("{runs} runs of each placement on CPU {cpu}"),
     };
     Ok(match comparison["winner"].as_str() {
-        Some(winner) => (Verdict::Fail, format!("{seen}, and `{winner}` was called the winner")),
+        Some(winner) => (Verdict::Fail, format!("{observation}, and `{winner}` was declared the winner")),
         None if runs == 0 => (Verdict::CannotTell, "no run finished".to_owned()),
-        None => (Verdict::Ok, format!("{seen}, no winner")),
+        None => (Verdict::Ok, format!("{observation}, no winner")),
     })
 }
 
 /// Minimum share of a CPU that another program must take for a conclusive check.
 const TAKEN_AT_LEAST: f64 = 0.2;
-/// Minimum fraction of it to be detected: the rest is used on other CPUs, and before and after the watch.
+/// Minimum fraction of that share that `jitter` must find: the program also takes time on other CPUs, and before and
+/// after the measurement.
 const FOUND_AT_LEAST: f64 = 0.7;
 
 /// Checks `jitter` on a CPU with another busy process of this program.
@@ -284,28 +290,28 @@ fn delay(child: &Child<'_>, cpus: &[CpuId]) -> Result<CheckOutcome, String> {
         "place --workload n-queens:13 --threads 1 --placement one={cpu} --placement two={cpu} --budget 3s --no-save"
     );
     let mut worker = child.start("worker", &work)?;
-    // Lets the warm-up pass; its CPU time counts only during the watch.
+    // Waits until the worker has warmed up: its CPU time counts only from here.
     std::thread::sleep(Duration::from_millis(300));
     let (began, before) = (Instant::now(), worker.cpu_seconds());
     let mut after = before;
     // Equal priority: otherwise `jitter` would leave the other process no time.
     let words = format!("jitter --cpus {cpu} --for 1s --nice 0 --no-save");
     let document = child.document(&words, &mut |_| after = worker.cpu_seconds().or(after))?;
-    let lasted = began.elapsed().as_secs_f64();
+    let elapsed = began.elapsed().as_secs_f64();
     worker.end();
-    let taken = before.zip(after).map(|(before, after)| (after - before) / lasted);
+    let taken = before.zip(after).map(|(before, after)| (after - before) / elapsed);
     let taken = taken.ok_or("the system does not report CPU time")?;
     let lost = document["series"][0]["values"]["lost_share"].as_f64().ok_or("`jitter` gave no result")?;
-    let seen = format!(
+    let observation = format!(
         "another program that works on CPU {cpu} used {} of the time of one CPU, and `jitter` found {} of the time of \
          CPU {cpu} lost",
         percent(taken),
         percent(lost)
     );
     Ok(match lost >= FOUND_AT_LEAST * taken {
-        _ if taken < TAKEN_AT_LEAST => (Verdict::CannotTell, seen),
-        true => (Verdict::Ok, seen),
-        false => (Verdict::Fail, seen),
+        _ if taken < TAKEN_AT_LEAST => (Verdict::CannotTell, observation),
+        true => (Verdict::Ok, observation),
+        false => (Verdict::Fail, observation),
     })
 }
 
@@ -324,11 +330,12 @@ fn store(child: &Child<'_>, _: &[CpuId]) -> Result<CheckOutcome, String> {
     let measured = document["matrices"][0]["cells"].as_array().into_iter().flatten();
     let measured = measured.filter(|cell| cell["median"].is_number()).count();
     let complete = document["run"]["complete"].as_bool() == Some(true);
-    let seen = format!("{measured} of {cells} simulated pairs have a value after the kill and the resume");
+    let observation =
+        format!("{measured} of {cells} simulated pairs have a value after the kill and the resume");
     Ok(match complete && measured == cells && cells > 0 {
         true if ended_before => (Verdict::CannotTell, "the run ended before it could be killed".to_owned()),
-        true => (Verdict::Ok, seen),
-        false => (Verdict::Fail, seen),
+        true => (Verdict::Ok, observation),
+        false => (Verdict::Fail, observation),
     })
 }
 
@@ -337,20 +344,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_ways_that_differ_by_more_than_their_intervals_do_not_agree() {
+    fn kernels_that_differ_by_more_than_their_intervals_do_not_agree() {
         let ns = |point: f64, reach: f64| {
             let cell = serde_json::json!({"median": point, "ci": [point - reach, point + reach]});
             estimate(&cell).unwrap()
         };
-        let verdict = |a: &Estimate, b: &Estimate, moved| compared(a, b, moved, "0,1");
+        let verdict = |a: &Estimate, b: &Estimate, state_changed| compare_kernels(a, b, state_changed, "0,1");
         assert_eq!(verdict(&ns(107.9, 1.0), &ns(110.0, 1.0), false).0, Verdict::Ok);
-        let apart = verdict(&ns(107.9, 2.0), &ns(128.5, 2.0), false);
-        assert_eq!(apart.0, Verdict::CannotTell);
-        assert!(apart.1.ends_with("which is 1.19 ×: they differ by more than 8 %"), "{}", apart.1);
+        let different = verdict(&ns(107.9, 2.0), &ns(128.5, 2.0), false);
+        assert_eq!(different.0, Verdict::CannotTell);
+        assert!(different.1.ends_with("a ratio of 1.19: they differ by more than 8 %"), "{}", different.1);
         assert!(verdict(&ns(107.9, 20.0), &ns(110.0, 20.0), false).1.ends_with("whether they agree"));
         assert_eq!(verdict(&ns(50.0, 1.0), &ns(150.0, 1.0), false).0, Verdict::Fail);
         assert_eq!(verdict(&ns(50.0, 1.0), &ns(150.0, 1.0), true).0, Verdict::CannotTell);
-        let unsure = estimate(&serde_json::json!({"median": 50.0, "ci": null})).unwrap();
-        assert_eq!(verdict(&unsure, &unsure, false).0, Verdict::CannotTell);
+        let no_interval = estimate(&serde_json::json!({"median": 50.0, "ci": null})).unwrap();
+        assert_eq!(verdict(&no_interval, &no_interval, false).0, Verdict::CannotTell);
     }
 }

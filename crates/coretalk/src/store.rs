@@ -1,18 +1,18 @@
 //! Run files and the directory that holds them.
 //!
-//! A run is one SQLite file, valid from the moment it has a name. [`RunWriter`] creates it and is the sink of the
-//! session, [`RunFile`] opens it for reading, [`Directory`] is the folder of run files, and [`find`] resolves what a
-//! user types to a file. docs/format/run-file.md describes tables and encodings.
+//! A run is one SQLite file, written under a temporary name and renamed once it is valid. [`RunWriter`] creates it and
+//! is the sink of the session, [`RunFile`] opens it for reading, [`Directory`] is the folder of run files, and [`find`]
+//! resolves what a user types to a file. docs/format/run-file.md describes tables and encodings.
 //!
 //! ## One row per round
 //!
 //! A round, the trials that ran at the same time, is the unit of measuring, committing and resuming, so a crash loses
 //! at most the rounds that were not committed yet. Reading needs no finer rows: [`analyse`] groups visits by cell in
-//! memory, in any order. A row per cell *and* pass would hold the same data at a higher price: 4.2 million rows on
-//! 1,024 CPUs, each of which repeats segment, purpose and pass, about 30 bytes of SQLite overhead per 46 bytes of
-//! content, and as many inserts inside commit slots that must be short. Serial rounds have one cell, so up to about 64
-//! CPUs there is no difference. People who open the file with `sqlite3` read the derived table `cells` through one view
-//! per matrix; it is written at the end and never read back.
+//! memory, in any order. A row per cell *and* pass would hold the same data at a higher price: on 1,024 CPUs
+//! 4.2 million inserts inside commits that must be short, and in each row the same segment, purpose and pass, and
+//! about 30 bytes of SQLite overhead per 46 bytes of content. Up to about 64 CPUs rounds are serial and have one cell,
+//! so there is no difference. People who open the file with `sqlite3` read the derived table `cells` through one view
+//! per matrix; the table is written at the end and never read back.
 //!
 //! [`analyse`]: coretalk_model::latency::analyse()
 

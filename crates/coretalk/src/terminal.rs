@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn the_choice_wins_then_no_color_then_force_then_the_terminal() {
+    fn color_follows_the_option_then_no_color_then_force_then_the_terminal() {
         use ColorDepth::*;
         use ColorWord::*;
         for (choice, output, variables, expected) in [
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn the_width_is_what_columns_says_within_reason() {
+    fn the_width_is_columns_within_limits() {
         for (columns, expected) in
             [("132", 132), ("0", DEFAULT_WIDTH), ("wide", DEFAULT_WIDTH), ("7", 40), ("100000", 400)]
         {

@@ -1,13 +1,13 @@
 //! Documents and exports. `UPDATE_SCHEMA=1 cargo test -p coretalk --test integration documents` rewrites the committed
 //! schema.
-#![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+#![allow(clippy::unwrap_used, reason = "a failing helper fails its test")]
 
 mod schema;
 
 use crate::cli::tool::words;
 use crate::samples;
 
-use coretalk_model::latency::{Cell, Imitated, ImitatedCell, MissingReason};
+use coretalk_model::latency::{Imitated, ImitatedCell, MissingReason, PairOutcome};
 use coretalk_model::run::RunReport;
 use coretalk_model::{CpuId, Flag, Matrix, Protocol, Tool, TrialFailure};
 use coretalk_report::Style;
@@ -24,7 +24,7 @@ fn json(report: &RunReport, identity: Identity) -> Value {
 fn exported(format: Format, report: &RunReport, protocol: Option<Protocol>) -> Result<String, ExportError> {
     let mut bytes = Vec::new();
     let identity = Identity::Hidden;
-    let what = Export {
+    let request = Export {
         report,
         trials: None,
         order: None,
@@ -35,7 +35,7 @@ fn exported(format: Format, report: &RunReport, protocol: Option<Protocol>) -> R
         style: Style::default(),
         ladder: false,
     };
-    export(format, &what, &mut bytes)?;
+    export(format, &request, &mut bytes)?;
     Ok(String::from_utf8(bytes).unwrap())
 }
 
@@ -54,7 +54,7 @@ fn everything() -> RunReport {
 }
 
 #[test]
-fn a_document_reads_as_the_contract_says() {
+fn documents_match_the_contract() {
     insta::assert_snapshot!(
         "document",
         serde_json::to_string_pretty(&json(&everything(), Identity::Hidden)).unwrap()
@@ -65,7 +65,7 @@ fn a_document_reads_as_the_contract_says() {
 fn unknown_is_null_and_never_zero() {
     let mut report = samples::still_guest();
     *report.latency.as_mut().unwrap().result.maps[0].cells.get_mut(1, 0).unwrap() =
-        Cell::Missing { reason: MissingReason::Failed(TrialFailure::of("interrupted")) };
+        PairOutcome::Missing { reason: MissingReason::Failed(TrialFailure::of("interrupted")) };
     report.environment.clock.cost_ns = None;
     report.environment.clock.hz = 0.0;
     let document = json(&report, Identity::Hidden);
@@ -77,9 +77,11 @@ fn unknown_is_null_and_never_zero() {
 }
 
 #[test]
-fn an_endless_interval_is_null() {
+fn an_infinite_interval_is_null() {
     let mut report = samples::still_guest();
-    if let Some(Cell::Measured(value)) = report.latency.as_mut().unwrap().result.maps[0].cells.get_mut(1, 0) {
+    if let Some(PairOutcome::Measured(value)) =
+        report.latency.as_mut().unwrap().result.maps[0].cells.get_mut(1, 0)
+    {
         value.latency_ns.high = f64::INFINITY;
         value.flags.set(Flag::FewPasses);
     }
@@ -88,7 +90,7 @@ fn an_endless_interval_is_null() {
 }
 
 #[test]
-fn private_parts_are_left_out_unless_asked_for() {
+fn private_facts_are_omitted_unless_requested() {
     let mut report = samples::desktop();
     let command = "place --store /home/me/runs --machine=sim:./secret.toml --machine sim:secret.csv -o secret \
                    --export-csv=secret --rate 10k/s -- tool --key=1";
@@ -194,7 +196,7 @@ fn markdown_holds_every_map_under_its_title() {
 }
 
 #[test]
-fn a_format_for_one_map_asks_which_of_several() {
+fn a_single_map_format_requires_a_choice() {
     let mut report = samples::laptop();
     let mut second = report.maps()[0].clone();
     second.protocol = Protocol::Store;
@@ -216,7 +218,7 @@ fn lines_of_a_run_that_was_not_saved_are_refused() {
 }
 
 #[test]
-fn imitations_are_printed_by_whoever_knows_the_tool() {
+fn imitations_are_formatted_by_the_caller() {
     let mut out = Vec::new();
     write_imitations(&everything(), None, &|imitated| format!("{}\n", imitated.tool), &mut out).unwrap();
     let note = "# ! 1 of 1 pairs have no value like c2clat: CPU 1 was taken away during the run\n";

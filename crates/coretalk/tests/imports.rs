@@ -1,4 +1,4 @@
-//! Rules of the architecture: allowed imports, so that data flows one way; where probes may be named; and that meaning
+//! Rules of the architecture: allowed imports, so that data flows one way; files that may name probes; and that meaning
 //! is declared, never parsed from names.
 #![allow(clippy::unwrap_used, reason = "a rule that cannot be checked fails its test")]
 
@@ -19,12 +19,12 @@ fn files() -> Files {
     let paths = String::from_utf8(listed.stdout).unwrap();
     let tests = Regex::new(r"\n#\[cfg\((all\()?test").unwrap();
     let comment = Regex::new(r"//[^\n]*").unwrap();
-    let of = |path: &str| {
+    let code_of = |path: &str| {
         let text = std::fs::read_to_string(root.join(path)).unwrap_or_default();
         let code = &text[..tests.find(&text).map_or(text.len(), |found| found.start())];
         (module(path), comment.replace_all(code, "").into_owned())
     };
-    paths.lines().filter(|path| !path.ends_with("/tests.rs")).map(of).collect()
+    paths.lines().filter(|path| !path.ends_with("/tests.rs")).map(code_of).collect()
 }
 
 /// Converts a path: `crates/model/src/stats/gate.rs` is `model`, `stats`, `gate`; the root file of a crate is the
@@ -58,27 +58,29 @@ fn leaves(tree: &str) -> Vec<String> {
 fn imports(files: &Files) -> Imports {
     let uses = Regex::new(r"\buse\s+([^;]+);").unwrap();
     let paths = Regex::new(r"\b(?:crate|super|self|coretalk_\w+)(?:::\w+)+").unwrap();
-    let of = |(me, code): (&Vec<String>, &String)| {
+    let imports_of = |(importer, code): (&Vec<String>, &String)| {
         let mut named: Vec<String> = uses.captures_iter(code).flat_map(|found| leaves(&found[1])).collect();
         named.extend(paths.find_iter(&uses.replace_all(code, "")).map(|found| found.as_str().to_owned()));
-        let targets = named.iter().filter_map(|path| target(files, me, path));
-        (me.clone(), targets.filter(|target| !me.starts_with(target)).collect())
+        let targets = named.iter().filter_map(|path| target(files, importer, path));
+        (importer.clone(), targets.filter(|target| !importer.starts_with(target)).collect())
     };
-    files.iter().map(of).collect()
+    files.iter().map(imports_of).collect()
 }
 
 /// Returns the file that a path refers to.
-fn target(files: &Files, me: &[String], path: &str) -> Option<Vec<String>> {
+fn target(files: &Files, importer: &[String], path: &str) -> Option<Vec<String>> {
     let mut names: Vec<&str> = path.split("::").map(str::trim).filter(|name| !name.is_empty()).collect();
     let supers = names.iter().take_while(|name| **name == "super").count();
     let mut at: Vec<String> = match *names.first()? {
-        "crate" => me[..1].to_vec(),
-        "self" => me.to_vec(),
-        "super" => me[..me.len().saturating_sub(supers).max(1)].to_vec(),
+        "crate" => importer[..1].to_vec(),
+        "self" => importer.to_vec(),
+        "super" => importer[..importer.len().saturating_sub(supers).max(1)].to_vec(),
         other => match other.strip_prefix("coretalk_") {
             Some(other) => vec![other.to_owned()],
-            // A child by its bare name.
-            None => Some([me, &[other.to_owned()]].concat()).filter(|child| files.contains_key(child))?,
+            // The bare name of a child module.
+            None => {
+                Some([importer, &[other.to_owned()]].concat()).filter(|child| files.contains_key(child))?
+            }
         },
     };
     names.drain(..supers.max(1));
@@ -87,7 +89,7 @@ fn target(files: &Files, me: &[String], path: &str) -> Option<Vec<String>> {
 }
 
 /// Returns the files in import cycles, by repeatedly removing files without imports or importers.
-fn circles(mut imports: Imports) -> Vec<String> {
+fn cycles(mut imports: Imports) -> Vec<String> {
     loop {
         let needed: BTreeSet<Vec<String>> = imports.values().flatten().cloned().collect();
         let known: BTreeSet<Vec<String>> = imports.keys().cloned().collect();
@@ -105,11 +107,11 @@ fn circles(mut imports: Imports) -> Vec<String> {
 fn no_files_import_each_other() {
     let files = files();
     assert!(files.len() > 300, "{} files", files.len());
-    assert_eq!(circles(imports(&files)), Vec::<String>::new());
+    assert_eq!(cycles(imports(&files)), Vec::<String>::new());
 }
 
 /// Parts of the report that documents may import; the others make screens and pages.
-const OF_DOCUMENTS: [&str; 6] = ["advice", "clock", "document", "harmless", "reasons", "snippets"];
+const DOCUMENT_IMPORTS: [&str; 6] = ["advice", "clock", "document", "harmless", "reasons", "snippets"];
 
 #[test]
 fn the_report_knows_the_model_alone() {
@@ -118,7 +120,7 @@ fn the_report_knows_the_model_alone() {
             let [from, to] =
                 [file, target].map(|module| module.iter().map(String::as_str).collect::<Vec<_>>());
             let is_wrong = match (&from[..], &to[..]) {
-                (["report", "document", ..], ["report", part, ..]) => !OF_DOCUMENTS.contains(part),
+                (["report", "document", ..], ["report", part, ..]) => !DOCUMENT_IMPORTS.contains(part),
                 (["report", "blocks", ..], ["report", part, ..]) => *part == "document",
                 (["report", ..], [other, ..]) => !["model", "report"].contains(other),
                 (["coretalk"] | ["coretalk", "commands", ..], _) => false,
@@ -133,7 +135,7 @@ fn the_report_knows_the_model_alone() {
 const CONTRACTS: [&str; 4] =
     ["coretalk::args::examples", "report::document", "report::export", "coretalk::store"];
 
-/// Probe names elsewhere that have another meaning there.
+/// Words equal to probe names, with another meaning.
 const OTHER_WORDS: &[(&str, &str, &str)] = &[
     ("coretalk::commands::shell", "contend", "a command, whose option has words of its own"),
     ("coretalk::commands::shell", "jitter", "an option of `advise`"),
@@ -150,7 +152,7 @@ const OTHER_WORDS: &[(&str, &str, &str)] = &[
     ("measure::probes::latency_under_load::trials", "latency", "the probe that it belongs to"),
     ("model::advise", "latency", "what an advice rests on"),
     ("model::compare::of_matrix", "latency", "what a file of another tool holds"),
-    ("model::formats::field", "latency", "a word beside which a unit stands"),
+    ("model::formats::field", "latency", "a word next to a unit"),
     ("model::formats::json", "latency", "the probe of a matrix in a document of coretalk"),
     ("model::formats::pairs", "latency", "a word in the heading of a column"),
     ("model::probes::spawn", "latency", "a distribution"),
@@ -158,13 +160,13 @@ const OTHER_WORDS: &[(&str, &str, &str)] = &[
 ];
 
 /// Files that distinguish probes by their name constants, with the reason.
-const TELL_APART: &[(&str, &str)] = &[
+const DISTINGUISHING: &[(&str, &str)] = &[
     ("coretalk::commands::advise::noise", "`advise --jitter` reads a run of one probe"),
     ("report::figure::multiples", "a figure for each queue, by capacity"),
     ("report::input", "the roles of a matrix of queues"),
-    ("report::input::map", "a map of latencies is called by its kernel"),
-    ("report::series", "which blocks a probe has beside its table"),
-    ("report::suite", "the same where several probes share a screen"),
+    ("report::input::map", "a latency map is named by its kernel"),
+    ("report::series", "the blocks that a probe has next to its table"),
+    ("report::suite", "the same on screens of several probes"),
     ("report::trial_maps", "probes whose tables have a form of their own"),
     ("coretalk::run::resume", "a command that is typed with `--resume`"),
     ("model::run", "only runs of queues show load"),
@@ -175,23 +177,23 @@ fn a_probe_is_named_in_its_own_files_and_nowhere_else() {
     let probes = coretalk_measure::probes::REGISTRY.iter();
     let ids: BTreeSet<&str> = probes.map(|probe| probe.declaration().id).chain(["place"]).collect();
     assert!(ids.len() >= 9, "{ids:?}");
-    let (mut found, mut telling) = (BTreeSet::new(), BTreeSet::new());
+    let (mut found, mut distinguishing) = (BTreeSet::new(), BTreeSet::new());
     let constant = Regex::new(r"\bPROBE\b").unwrap();
     for (file, code) in files() {
         let path = file.join("::");
         let is_own = |id: &&&str| file.iter().any(|name| *name == id.replace('-', "_"));
-        let is_contract = CONTRACTS.iter().any(|of| path.starts_with(of));
+        let is_contract = CONTRACTS.iter().any(|prefix| path.starts_with(prefix));
         if constant.is_match(&code) && !is_contract && !ids.iter().any(|id| is_own(&id)) {
-            telling.insert(path.clone());
+            distinguishing.insert(path.clone());
         }
         for id in ids.iter().filter(|id| !is_own(id) && !is_contract && code.contains(&format!("\"{id}\""))) {
             found.insert((path.clone(), (*id).to_owned()));
         }
     }
     let known = OTHER_WORDS.iter().map(|(path, id, _)| ((*path).to_owned(), (*id).to_owned()));
-    assert_eq!(found, known.collect(), "what a probe is like, the probe declares");
-    let known = TELL_APART.iter().map(|(path, _)| (*path).to_owned());
-    assert_eq!(telling, known.collect(), "what a probe is like, the probe declares");
+    assert_eq!(found, known.collect(), "declare properties of a probe in its own files");
+    let known = DISTINGUISHING.iter().map(|(path, _)| (*path).to_owned());
+    assert_eq!(distinguishing, known.collect(), "declare properties of a probe in its own files");
 }
 
 #[test]
@@ -213,7 +215,7 @@ fn every_error_of_the_libraries_has_a_type() {
 }
 
 #[test]
-fn a_circle_is_found_and_a_parent_is_none() {
+fn an_import_cycle_is_found_and_a_parent_is_not_one() {
     let file = |path: &str, code: &str| (module(path), code.to_owned());
     let mut files: Files = [
         file("crates/model/src/lib.rs", ""),
@@ -224,19 +226,19 @@ fn a_circle_is_found_and_a_parent_is_none() {
         file("crates/measure/src/lib.rs", "use coretalk_model::a::A;"),
     ]
     .into();
-    assert_eq!(circles(imports(&files)), Vec::<String>::new());
+    assert_eq!(cycles(imports(&files)), Vec::<String>::new());
     files.extend([file("crates/model/src/c.rs", "fn c() { crate::a::x::f() }")]);
     assert_eq!(
-        circles(imports(&files)),
+        cycles(imports(&files)),
         Vec::<String>::new(),
         "b and c need a child of a, which needs its parent only"
     );
     files.extend([file("crates/model/src/c.rs", "use crate::{b::B, d::D};")]);
-    assert_eq!(circles(imports(&files)), ["model::b", "model::c"]);
+    assert_eq!(cycles(imports(&files)), ["model::b", "model::c"]);
     files.extend([
         file("crates/model/src/b.rs", ""),
         file("crates/model/src/a/x.rs", "use crate::c::C;"),
         file("crates/model/src/c.rs", "use crate::a::A;"),
     ]);
-    assert_eq!(circles(imports(&files)), ["model::a", "model::a::x", "model::c"], "through a child");
+    assert_eq!(cycles(imports(&files)), ["model::a", "model::a::x", "model::c"], "through a child");
 }

@@ -1,5 +1,5 @@
 //! All integration tests and repository rules in one binary, because each binary links the whole tool.
-#![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+#![allow(clippy::unwrap_used, reason = "a failing helper fails its test")]
 
 mod cli;
 #[cfg(target_os = "linux")]

@@ -21,7 +21,7 @@ fn between<'a>(text: &'a str, open: &str, close: &str) -> Option<&'a str> {
 }
 
 /// Compares two kinds of work on two placements of a simulated machine.
-fn compared() -> RunReport {
+fn simulated_comparison() -> RunReport {
     let (near, far) = ("0-2,16-18".parse::<CpuSet>().unwrap(), "0-2,8-10".parse::<CpuSet>().unwrap());
     let placements = [("near", near), ("<far>", far)]
         .map(|(name, cpus)| Placement::bound(name, cpus.iter().collect()))
@@ -30,7 +30,7 @@ fn compared() -> RunReport {
     let settings = PlaceSettings::usual(&workloads, 6, placements, 1);
     let mut machine = SimMachine::open(Scenario::builtin("chiplet-16-smt").unwrap(), 1);
     let works = workloads.map(Work::Workload);
-    let job = PlaceJob { settings: &settings, works: &works };
+    let job = PlaceJob { settings: &settings, works: &works, hooks: None };
     let (result, _) = place::run(&mut machine, job, &mut (), &mut (), &Stop::new()).unwrap();
     RunReport {
         place: Some(PlaceReport { settings, result }),
@@ -40,7 +40,7 @@ fn compared() -> RunReport {
 
 #[test]
 fn placements_are_drawn_as_bars_with_their_intervals_and_verdicts() {
-    let report = compared();
+    let report = simulated_comparison();
     let input = ReportInput::new(&report, "k3f9", Identity::Hidden);
     let page = page(std::slice::from_ref(&input), DRAWING).unwrap();
     let section = between(&page, "<section id=\"placements\"", "</section>").unwrap();

@@ -71,8 +71,8 @@ fn collect(tokens: TokenStream, help: bool, found: &mut Vec<Template>) {
             {
                 at += 3
             }
-            [TokenTree::Ident(reason), TokenTree::Punct(is), TokenTree::Literal(_), ..]
-                if reason == "reason" && is.as_char() == '=' =>
+            [TokenTree::Ident(reason), TokenTree::Punct(equals), TokenTree::Literal(_), ..]
+                if reason == "reason" && equals.as_char() == '=' =>
             {
                 at += 3;
             }
@@ -130,21 +130,21 @@ fn template_of_macro(tokens: TokenStream) -> Option<(Template, TokenStream)> {
         }
     }
     let mut arguments = arguments.into_iter().map(|argument| code(&argument.to_string()));
-    let mut left = text.as_str();
-    while let Some((before, behind)) = left.split_once('{') {
+    let mut remaining = text.as_str();
+    while let Some((before, behind)) = remaining.split_once('{') {
         shown.push_str(before);
         if let Some(behind) = behind.strip_prefix('{') {
             shown.push('{');
-            left = behind;
+            remaining = behind;
             continue;
         }
         let (name, behind) = behind.split_once('}')?;
         let (name, _) = name.split_once(':').unwrap_or((name, ""));
         let argument = if name.is_empty() { arguments.next().unwrap_or_default() } else { name.to_owned() };
         let _ = write!(shown, "{{{argument}}}");
-        left = behind;
+        remaining = behind;
     }
-    shown.push_str(left);
+    shown.push_str(remaining);
     Some((Template { line: literal.span().start().line, text: shown }, rest))
 }
 
@@ -165,20 +165,20 @@ fn text_of(literal: &str) -> Option<String> {
         return Some(raw.trim_matches('#').strip_prefix('"')?.strip_suffix('"')?.to_owned());
     }
     let text = literal.strip_prefix('"')?.strip_suffix('"')?;
-    let mut said = String::new();
+    let mut unescaped = String::new();
     let mut letters = text.chars().peekable();
     while let Some(letter) = letters.next() {
         match (letter, letters.peek().copied()) {
             ('\\', Some('\n')) => while letters.next_if(|next| next.is_whitespace()).is_some() {},
             ('\\', Some('n')) => {
                 letters.next();
-                said.push_str(" ⏎ ");
+                unescaped.push_str(" ⏎ ");
             }
-            ('\\', Some(_)) => said.extend(letters.next()),
-            (letter, _) => said.push(letter),
+            ('\\', Some(_)) => unescaped.extend(letters.next()),
+            (letter, _) => unescaped.push(letter),
         }
     }
-    Some(said)
+    Some(unescaped)
 }
 
 /// Whether a text is a phrase: two adjacent words, one of which may be an argument.
@@ -204,7 +204,7 @@ fn is_sentence(text: &str) -> bool {
 }
 
 #[test]
-fn every_sentence_is_printed() {
+fn every_sentence_is_written_to_a_file() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let listed =
         Command::new("git").args(["ls-files", "crates/*/src/*.rs"]).current_dir(root).output().unwrap();
@@ -229,7 +229,7 @@ fn every_sentence_is_printed() {
 }
 
 #[test]
-fn a_template_holds_its_arguments_and_nothing_of_tests_or_of_reasons() {
+fn templates_contain_arguments_but_no_tests_or_reasons() {
     let source = r#"
         /// A line of help.
         fn f() { println!("{} of {known}, {{so}}", percent(share)); g("two words", "word"); h.expect("no way out"); }
@@ -239,9 +239,9 @@ fn a_template_holds_its_arguments_and_nothing_of_tests_or_of_reasons() {
         #[error("no file {0:?} here, {name}")]
         struct Missing;
     "#;
-    let said = |help: bool| {
+    let texts = |help: bool| {
         templates(source, help).into_iter().map(|one| one.text.trim().to_owned()).collect::<Vec<_>>()
     };
-    assert_eq!(said(false), ["{percent(share)} of {known}, {so}}", "two words", "no file {0} here, {name}"]);
-    assert_eq!(said(true)[0], "A line of help.");
+    assert_eq!(texts(false), ["{percent(share)} of {known}, {so}}", "two words", "no file {0} here, {name}"]);
+    assert_eq!(texts(true)[0], "A line of help.");
 }

@@ -35,23 +35,23 @@ fn the_model_touches_nothing() {
 }
 
 #[test]
-fn probes_get_a_stage_and_nothing_else() {
+fn probes_get_a_kernel_context_and_nothing_else() {
     let beyond = ["crate::host", "std::fs", "std::thread", "std::time", "std::io", "println!", "Instant"];
     forbid("crates/measure/src/probes/", &beyond);
 }
 
-/// Limits the number of places that compose text before a medium renders it, without JSON pointers (made by `pointer!`)
-/// and names composed of other things. A change may only lower these counts.
+/// Limits the number of places that compose text before a medium renders it, except JSON pointers (made by `pointer!`)
+/// and composed names. A change may only lower these counts.
 #[test]
-fn text_that_is_made_before_it_is_rendered_shrinks() {
+fn early_text_composition_does_not_increase() {
     let composed = r"(Sentence::name|Cell::name|with_name)\(.*(format!|fmt::sentence|to_string\(\))";
     let texts = ["report", "coretalk"];
     for (pattern, crates, expected) in
         [("PlainText::untrusted", &texts[..], 5), (r"format!\(", &texts[..1], 424), (composed, &texts, 14)]
     {
-        let is_one = Regex::new(pattern).unwrap();
+        let matcher = Regex::new(pattern).unwrap();
         let of_file = |(path, text): (String, String)| {
-            let uses = numbered(&text).filter(|(_, line)| is_one.is_match(line)).count();
+            let uses = numbered(&text).filter(|(_, line)| matcher.is_match(line)).count();
             (uses > 0).then(|| format!("{path}: {uses}")).map(|words| (uses, words))
         };
         let files = crates.iter().flat_map(|name| rust_files(&format!("crates/{name}/src/")));
@@ -112,7 +112,7 @@ fn nothing_above_the_machine_asks_whether_it_is_real() {
 }
 
 #[test]
-fn no_file_holds_a_second_noun() {
+fn files_have_limited_length() {
     for (path, text) in rust_files("crates/") {
         let lines = text.lines().count();
         assert!(lines <= MAX_LINES, "{path} has {lines} lines; split it (at most {MAX_LINES})");
@@ -120,7 +120,7 @@ fn no_file_holds_a_second_noun() {
 }
 
 #[test]
-fn nothing_is_left_to_be_done_in_silence() {
+fn no_file_has_marks_of_unfinished_work() {
     // Split, so that this file passes its own test.
     let words =
         [["to", "do!("].concat(), ["db", "g!("].concat(), ["FIX", "ME"].concat(), ["X", "XX:"].concat()];
@@ -134,7 +134,7 @@ fn nothing_is_left_to_be_done_in_silence() {
 }
 
 #[test]
-fn every_silenced_lint_says_why() {
+fn every_silenced_lint_states_its_reason() {
     let silencing = [["#[all", "ow("].concat(), ["#![all", "ow("].concat(), ["#[exp", "ect("].concat()];
     for (path, text) in rust_files("crates/") {
         for (number, line) in numbered(&text) {
@@ -146,7 +146,7 @@ fn every_silenced_lint_says_why() {
 }
 
 #[test]
-fn no_tracked_file_knows_where_it_was_made() {
+fn no_tracked_file_contains_local_paths() {
     // Split, so that this file passes its own test.
     let places = [["/wo", "rk/"], ["/ho", "me/"], ["/ro", "ot/"], ["/Us", "ers/"], ["C:\\", "Users"]]
         .map(|p| p.concat());
@@ -154,8 +154,8 @@ fn no_tracked_file_knows_where_it_was_made() {
         for (number, line) in numbered(&text) {
             for place in &places {
                 // A made-up path in a test of privacy is allowed.
-                let made_up = line.contains("/home/alice") || line.contains("/home/me/");
-                assert!(made_up || !line.contains(place.as_str()), "{path}:{number} names {place}");
+                let is_example = line.contains("/home/alice") || line.contains("/home/me/");
+                assert!(is_example || !line.contains(place.as_str()), "{path}:{number} names {place}");
             }
         }
     }

@@ -1,5 +1,5 @@
-//! Is `cas` as fast as the bare loop? Times compare-exchange ping-pongs with nothing around them (no guard, no count of
-//! verified turns, clock reads outside) right before and right after `cas`, on the same lines, and prints the ratio.
+//! Compares `cas` with a bare loop: times compare-exchange ping-pongs without overhead (no guard, no count of verified
+//! turns, clock reads outside) right before and right after `cas`, on the same lines, and prints the ratio.
 //!
 //! Every repetition draws fresh lines and times all kernels on them within milliseconds, so drift affects all alike;
 //! ratios are computed within each repetition, and their median over all repetitions is printed.
@@ -25,8 +25,8 @@ fn main() {
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 mod bare {
     use coretalk_measure::host::HostMachine;
+    use coretalk_measure::kernel_context::{Halt, KernelContext, Recorder};
     use coretalk_measure::probes::latency_turns::{CAS, CAS_PAUSE};
-    use coretalk_measure::stage::{Halt, Recorder, Stage};
     use coretalk_measure::{
         Assignment, HomeChoice, Kernel, Machine, Round, Sampling, SpanOrder, Spin, Stop, Walk,
         WorkerSettings, counter,
@@ -41,22 +41,24 @@ mod bare {
     const ROUND_TRIPS: u32 = 64;
 
     static BARE: Kernel =
-        bare("bare cas", &[|stage| run_bare::<false>(stage, 0), |stage| run_bare::<false>(stage, 1)]);
-    static BARE_PAUSE: Kernel =
-        bare("bare cas+pause", &[|stage| run_bare::<true>(stage, 0), |stage| run_bare::<true>(stage, 1)]);
+        bare("bare cas", &[|context| run_bare::<false>(context, 0), |context| run_bare::<false>(context, 1)]);
+    static BARE_PAUSE: Kernel = bare(
+        "bare cas+pause",
+        &[|context| run_bare::<true>(context, 0), |context| run_bare::<true>(context, 1)],
+    );
 
     const fn bare(name: &'static str, roles: &'static [coretalk_measure::RoleFn]) -> Kernel {
         Kernel::ping_pong((name, "run_bare"), roles, (1.0, Spin::Eager), 1)
     }
 
     /// One role on every line: waits only for the value `2t + role` and replaces it by the next.
-    fn run_bare<const PAUSE: bool>(stage: &mut Stage<'_>, role: u64) -> Result<(), Halt> {
-        let Recorder::Batches { visits: 1, round_trips, ticks } = &mut stage.recorder else {
+    fn run_bare<const PAUSE: bool>(context: &mut KernelContext<'_>, role: u64) -> Result<(), Halt> {
+        let Recorder::Batches { visits: 1, round_trips, ticks } = &mut context.recorder else {
             return Err(Halt::Stopped);
         };
         let (trips, mut ticks) = (u64::from(*round_trips), ticks.iter_mut());
-        let mut lead = u64::from(stage.warm_up) + 2;
-        for line in stage.lines {
+        let mut lead = u64::from(context.warm_up) + 2;
+        for line in context.lines {
             let word = &line.words[0];
             turns::<PAUSE>(word, role, 0, lead);
             let begun = counter::stop();
@@ -65,7 +67,7 @@ mod bare {
                 *slot = u32::try_from(counter::stop() - begun).unwrap_or(u32::MAX);
             }
             while role == 0 && word.load(Acquire) != 2 * (lead + trips) {}
-            stage.verified += lead + trips;
+            context.verified += lead + trips;
             lead = 2;
         }
         Ok(())
@@ -74,8 +76,8 @@ mod bare {
     #[inline(never)]
     fn turns<const PAUSE: bool>(word: &AtomicU64, role: u64, from: u64, to: u64) {
         for trip in from..to {
-            let mine = 2 * trip + role;
-            while word.compare_exchange(mine, mine + 1, AcqRel, Relaxed).is_err() {
+            let expected = 2 * trip + role;
+            while word.compare_exchange(expected, expected + 1, AcqRel, Relaxed).is_err() {
                 if PAUSE {
                     std::hint::spin_loop();
                 }
@@ -126,10 +128,10 @@ mod bare {
         for (kernel, values) in kernels.iter().zip(&values) {
             println!("  {:16} {}", kernel.id, spread(values));
         }
-        // The mean of before and after estimates the bare kernel at the time of coretalk's.
+        // The mean of the bare kernel before and after estimates its time during coretalk's kernel.
         let bare = |kernel: usize, at: usize| (values[kernel][at] + values[kernel + 4][at]) / 2.0;
         let all = 0..values[0].len();
-        let ratios = |of: &dyn Fn(usize) -> f64| spread(&all.clone().map(of).collect::<Vec<_>>());
+        let ratios = |ratio: &dyn Fn(usize) -> f64| spread(&all.clone().map(ratio).collect::<Vec<_>>());
         println!("ratios within repetitions:");
         println!("  cas ÷ bare                 {}", ratios(&|at| values[2][at] / bare(0, at)));
         println!("  cas+pause ÷ bare+pause     {}", ratios(&|at| values[3][at] / bare(1, at)));
@@ -140,7 +142,7 @@ mod bare {
     }
 
     fn spread(values: &[f64]) -> String {
-        let at = |share| quantile(values, share).unwrap_or(f64::NAN);
-        format!("{:7.3} ({:.3} to {:.3})", median(values).unwrap_or(f64::NAN), at(0.25), at(0.75))
+        let value_at = |share| quantile(values, share).unwrap_or(f64::NAN);
+        format!("{:7.3} ({:.3} to {:.3})", median(values).unwrap_or(f64::NAN), value_at(0.25), value_at(0.75))
     }
 }

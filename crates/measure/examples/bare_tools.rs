@@ -1,9 +1,9 @@
-//! Does `--as TOOL` print what the bare loop of that tool would? Times the plain loop of each tool (no guard, nothing
-//! verified on the way) right before and right after the imitation, on the same lines and with the tool's own statistic,
-//! and prints the ratio.
+//! Compares `--as TOOL` with the bare loop of that tool: times the plain loop of each tool (no guard, no verification)
+//! right before and right after the imitation, on the same lines and with the tool's own statistic, and prints the
+//! ratio.
 //!
-//! Every repetition draws fresh lines and takes all three within milliseconds, so what drifts hits all alike; ratios are
-//! taken within repetitions, and their median over all.
+//! Every repetition draws fresh lines and times all three within milliseconds, so drift affects all alike; ratios are
+//! computed within each repetition, and their median over all repetitions is printed.
 //!
 //! ```text
 //! cargo run --release -p coretalk-measure --example bare_tools -- 0 1
@@ -26,8 +26,8 @@ fn main() {
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 mod bare {
     use coretalk_measure::host::HostMachine;
+    use coretalk_measure::kernel_context::{Halt, KernelContext, Line, Recorder};
     use coretalk_measure::probes::imitation::Imitation;
-    use coretalk_measure::stage::{Halt, Line, Recorder, Stage};
     use coretalk_measure::{
         Assignment, Kernel, Machine, Round, Sampling, SpanOrder, Stop, WorkerSettings, counter,
     };
@@ -38,26 +38,26 @@ mod bare {
     use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
     const REPETITIONS: u64 = 60;
-    /// Batches and trips of a taking: the tool's own where they are fewer, so that three takings stay in one moment.
+    /// Maximum batches and trips of a measurement, so that all three measurements take milliseconds.
     const MAX_VISITS: u32 = 100;
     const MAX_TRIPS: u32 = 1_000;
     /// multichase prints the best of five runs.
     const GROUPS: usize = 5;
 
-    /// The parts of both sides in trip `n` of a place.
+    /// The actions of both sides in trip `n`; `place` is the line or lines that they exchange.
     trait Loop {
         const LINES: usize;
         fn near(place: &[&Line], n: u64);
         fn far(place: &[&Line], n: u64);
     }
 
-    /// Exchanged to and fro, with so many pauses after a failure.
+    /// A flag exchanged between 0 and 1, with `PAUSES` pauses after a failure.
     struct Flag<const PAUSES: u32>;
-    /// Counted up by exchanges.
+    /// A counter incremented by exchanges.
     struct Counted;
-    /// A line each way.
+    /// One line in each direction.
     struct TwoLines;
-    /// Counted up by loads and stores.
+    /// A counter incremented by loads and stores.
     struct LoadStore;
 
     impl<const PAUSES: u32> Loop for Flag<PAUSES> {
@@ -119,11 +119,11 @@ mod bare {
         }
     }
 
-    fn near<L: Loop>(stage: &mut Stage<'_>) -> Result<(), Halt> {
-        let Recorder::Batches { visits, round_trips, ticks } = &mut stage.recorder else {
+    fn near<L: Loop>(context: &mut KernelContext<'_>) -> Result<(), Halt> {
+        let Recorder::Batches { visits, round_trips, ticks } = &mut context.recorder else {
             return Err(Halt::Stopped);
         };
-        for place in stage.lines.chunks_exact(L::LINES) {
+        for place in context.lines.chunks_exact(L::LINES) {
             let mut n = 0;
             for slot in ticks.iter_mut().take(*visits as usize) {
                 let begun = counter::start();
@@ -133,24 +133,24 @@ mod bare {
                 }
                 *slot = u32::try_from(counter::stop() - begun).unwrap_or(u32::MAX);
             }
-            stage.verified += n;
+            context.verified += n;
         }
         Ok(())
     }
 
-    fn far<L: Loop>(stage: &mut Stage<'_>) -> Result<(), Halt> {
-        let Recorder::Batches { visits, round_trips, .. } = &stage.recorder else {
+    fn far<L: Loop>(context: &mut KernelContext<'_>) -> Result<(), Halt> {
+        let Recorder::Batches { visits, round_trips, .. } = &context.recorder else {
             return Err(Halt::Stopped);
         };
         let trips = u64::from(*visits) * u64::from(*round_trips);
-        for place in stage.lines.chunks_exact(L::LINES) {
+        for place in context.lines.chunks_exact(L::LINES) {
             (0..trips).for_each(|n| L::far(place, n));
-            stage.verified += trips;
+            context.verified += trips;
         }
         Ok(())
     }
 
-    /// The bare loop of a tool in the place of the imitation's.
+    /// The bare loop of a tool as a kernel, with the cost and lines of the imitation.
     const fn instead_of(imitation: &Kernel, roles: &'static [coretalk_measure::RoleFn]) -> Kernel {
         Kernel {
             id: KernelId(Cow::Borrowed("bare")),
@@ -177,7 +177,7 @@ mod bare {
         }
     }
 
-    /// The tool's statistic, not cut to what it prints: a step of 1 ns is 5 % of 20.
+    /// The tool's statistic without its rounding: a step of 1 ns is 5 % of 20 ns.
     fn statistic(tool: Tool, samples: &[f64]) -> Option<f64> {
         match tool {
             Tool::CoreToCoreLatency | Tool::CpuLatency | Tool::CoherencyLatency => mean(samples),
@@ -202,11 +202,11 @@ mod bare {
                 (imitation.visits.min(MAX_VISITS), imitation.round_trips.min(MAX_TRIPS));
             let sampling = Sampling::Batches { visits, round_trips };
             let order = |kernel: &'static Kernel| SpanOrder { kernel, sampling, ..imitation.order() };
-            let takings = [bare_kernel(tool), imitation.kernel, bare_kernel(tool)];
+            let kernels = [bare_kernel(tool), imitation.kernel, bare_kernel(tool)];
             let mut values: Vec<[f64; 3]> = Vec::new();
             for key in 0..REPETITIONS {
-                // The same key in every round: the same lines.
-                let rounds = takings.map(|kernel| Round {
+                // The same key in every round selects the same lines.
+                let rounds = kernels.map(|kernel| Round {
                     assignments: vec![Assignment {
                         placement: placement.clone(),
                         orders: vec![order(kernel)].into(),
@@ -215,7 +215,7 @@ mod bare {
                 });
                 let rate = machine.rate();
                 let outcomes = machine.perform(&rounds, &Stop::new())?;
-                let taken: Vec<f64> = outcomes
+                let triple: Vec<f64> = outcomes
                     .into_iter()
                     .filter_map(|outcome| {
                         let recording = outcome.trials.into_iter().next()?.ok()?;
@@ -226,19 +226,19 @@ mod bare {
                         statistic(tool, &ticks.iter().map(ns).collect::<Vec<_>>())
                     })
                     .collect();
-                values.extend(<[f64; 3]>::try_from(taken));
+                values.extend(<[f64; 3]>::try_from(triple));
             }
-            let of = |taking: usize| values.iter().map(|three| three[taking]).collect::<Vec<_>>();
-            let [before, ours, after] = [0, 1, 2].map(|taking| median(&of(taking)).unwrap_or(f64::NAN));
+            let column = |index: usize| values.iter().map(|three| three[index]).collect::<Vec<_>>();
+            let [before, ours, after] = [0, 1, 2].map(|index| median(&column(index)).unwrap_or(f64::NAN));
             let ratios: Vec<f64> =
                 values.iter().map(|[before, ours, after]| 2.0 * ours / (before + after)).collect();
-            let at = |share| quantile(&ratios, share).unwrap_or(f64::NAN);
+            let value_at = |share| quantile(&ratios, share).unwrap_or(f64::NAN);
             println!(
                 "{:24} {before:>9.2} {ours:>10.2} {after:>10.2}  {:.3} ({:.3} to {:.3}), {} repetitions",
                 tool,
-                at(0.5),
-                at(0.25),
-                at(0.75),
+                value_at(0.5),
+                value_at(0.25),
+                value_at(0.75),
                 ratios.len()
             );
         }

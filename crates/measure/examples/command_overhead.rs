@@ -1,8 +1,10 @@
-//! What watching a command costs: the time from its end to the next start that is ours, against a bare spawn and wait.
+//! Measures the cost of watching a command: the whole time of a watched run against a bare spawn and wait.
 //!
 //! ```text
-//! cargo run --release -p coretalk-measure --example command_overhead
+//! cargo run --release -p coretalk-measure --example command_overhead [PROGRAM [ARGUMENT…]]
 //! ```
+//!
+//! Without a program, of `/bin/true`.
 
 #[cfg(target_os = "linux")]
 fn main() {
@@ -14,10 +16,13 @@ fn main() {
 
     const RUNS: usize = 300;
     let Ok(cpus) = current_mask() else { return println!("skipped: this system cannot bind threads") };
-    let (program, stop) = ("/bin/true".into(), Stop::new());
+    let mut words = std::env::args_os().skip(1);
+    let program = words.next().unwrap_or_else(|| "/bin/true".into());
+    let arguments: Vec<_> = words.collect();
+    let stop = Stop::new();
     let launch = Launch {
         program: &program,
-        arguments: &[],
+        arguments: &arguments,
         environment: &[],
         cpus: &cpus,
         watchdog: None,
@@ -27,7 +32,8 @@ fn main() {
     };
     let bare = || {
         let begun = Instant::now();
-        let status = Command::new("/bin/true").stdout(Stdio::null()).stderr(Stdio::null()).status();
+        let status =
+            Command::new(&program).args(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).status();
         (begun.elapsed(), status.is_ok())
     };
     let watched = || {
@@ -40,7 +46,7 @@ fn main() {
         times[times.len() / 2].as_secs_f64() * 1e3
     };
     let (mut plain, mut whole, mut wall) = (Vec::new(), Vec::new(), Vec::new());
-    // In turns, so that both see the same machine.
+    // Alternates, so that both kinds of runs see the same state of the machine.
     for _ in 0..RUNS {
         let (elapsed, done) = bare();
         if done {
@@ -52,7 +58,7 @@ fn main() {
         }
     }
     if plain.is_empty() || whole.is_empty() {
-        return println!("skipped: there is no /bin/true");
+        return println!("skipped: {} cannot be started", program.display());
     }
     let [plain, whole, wall] = [plain, whole, wall].map(median);
     println!("spawn and wait {plain:.3} ms, watched {whole:.3} ms, of which the command {wall:.3} ms");

@@ -1,7 +1,8 @@
-//! Does PAUSE pace the number? Replaces it by a delay of known length and puts the half round trips side by side.
+//! Tests whether the length of PAUSE determines the latency: replaces PAUSE by delays of known length, and prints half
+//! round trips.
 //!
-//! If a pause only spared the owner of the line from being disturbed, any delay up to a hop would read the same; if it
-//! sets the pace, the number follows the delay. `xfer`, in which nothing spins, stands beside them.
+//! If a pause only kept the waiter from disturbing the owner of the line, any delay up to a hop would give the same
+//! number; otherwise the number follows the delay. `xfer`, in which nothing spins, is printed for comparison.
 //!
 //! ```text
 //! cargo run --release -p coretalk-measure --example delay_sweep -- 0 1
@@ -24,11 +25,11 @@ fn main() {
 
 #[cfg(all(target_os = "linux", not(loom)))]
 mod sweep {
+    use coretalk_measure::kernel_context::{Guard, KernelContext, Line, Recorder};
     use coretalk_measure::probes::latency_turns::{CAS, CAS_PAUSE, Cas};
     use coretalk_measure::probes::latency_turns::{STORE, STORE_PAUSE, Store};
     use coretalk_measure::probes::latency_xfer::XFER;
     use coretalk_measure::probes::ping_pong::{initiator, responder};
-    use coretalk_measure::stage::{Guard, Line, Recorder, Stage};
     use coretalk_measure::wait::{Pause, WaitAction};
     use coretalk_measure::{RoleFn, counter};
     use std::hint::black_box;
@@ -59,7 +60,7 @@ mod sweep {
         delay_ns: Option<f64>,
         roles: [RoleFn; 2],
         lines_per_place: usize,
-        /// Hops in what a batch counts: two in a round trip, one in a dependent read.
+        /// Hops per counted operation: two in a round trip, one in a dependent read.
         hops: f64,
     }
 
@@ -91,7 +92,7 @@ mod sweep {
             )*};
         }
         delays!(2 6 12 20 28 40 50 60 80 100 120);
-        // Passes of all variants in turn: what drifts hits all of them alike.
+        // Passes of all variants alternate, so that drift affects all alike.
         let mut values = vec![Vec::new(); variants.len()];
         for _ in 0..PASSES {
             for (variant, values) in variants.iter().zip(&mut values) {
@@ -108,7 +109,7 @@ mod sweep {
         }
     }
 
-    /// One pass over fresh lines: the median over places, in nanoseconds a hop.
+    /// Makes one pass over fresh lines; returns the median over places, in nanoseconds per hop.
     fn measure(variant: &Variant, cpus: [usize; 2], ns_per_tick: f64) -> f64 {
         let lines: Vec<Line> = (0..PLACES * variant.lines_per_place).map(|_| Line::new()).collect();
         let lines: Vec<&Line> = lines.iter().collect();
@@ -118,8 +119,9 @@ mod sweep {
         let run_role = |role: usize, ticks: &mut [u32]| {
             pin(cpus[role]);
             let recorder = Recorder::Batches { visits: 1, round_trips: ROUND_TRIPS, ticks };
-            let mut stage = Stage { lines: &lines, warm_up: 256, recorder, guard: &guard, verified: 0 };
-            variant.roles[role](&mut stage).is_ok()
+            let mut context =
+                KernelContext { lines: &lines, warm_up: 256, recorder, guard: &guard, verified: 0 };
+            variant.roles[role](&mut context).is_ok()
         };
         let mut ticks = vec![0; PLACES];
         let ended = std::thread::scope(|scope| {
@@ -131,7 +133,7 @@ mod sweep {
         if ended { median } else { f64::NAN }
     }
 
-    /// Of one wait, the fastest of many runs of it, one after another.
+    /// Duration of one wait: the fastest of many runs of consecutive waits.
     fn cost_ns<W: WaitAction>(ns_per_tick: f64) -> f64 {
         let run = || {
             let begun = counter::start();

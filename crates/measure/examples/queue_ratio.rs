@@ -16,6 +16,7 @@ fn main() {
 mod linux {
     use coretalk_measure::counter;
     use coretalk_measure::host::affinity;
+    use coretalk_measure::kernel_context::{Guard, Halt};
     use coretalk_measure::queues::ends::{
         Implementation, Leave, NoMessage, Receiver, Refused, Sender, Shape, Watch,
     };
@@ -27,7 +28,6 @@ mod linux {
     use coretalk_measure::queues::limits::{Stamp, rate};
     use coretalk_measure::queues::message::Message;
     use coretalk_measure::queues::spsc::Spsc;
-    use coretalk_measure::stage::{Guard, Halt};
     use coretalk_model::CpuId;
     use std::error::Error;
     use std::sync::atomic::AtomicU64;
@@ -68,13 +68,17 @@ mod linux {
         }
         let mut turns: [Vec<f64>; 4] = Default::default();
         for _ in 0..ROUNDS {
-            for (kept, ns) in turns.iter_mut().zip([sends()?, sends_bare(), takes()?, takes_bare()]) {
+            for (kept, ns) in
+                turns.iter_mut().zip([producer_ns()?, bare_producer_ns(), consumer_ns()?, bare_consumer_ns()])
+            {
                 kept.push(ns);
             }
         }
-        let [sends, sends_bare, takes, takes_bare] = turns.map(fastest);
+        let [producer_ns, bare_producer_ns, consumer_ns, bare_consumer_ns] = turns.map(fastest);
         println!("with a queue that does nothing, ns per message: loop, bare loop");
-        println!("producer {sends:7.2}{sends_bare:7.2}\nconsumer {takes:7.2}{takes_bare:7.2}");
+        println!(
+            "producer {producer_ns:7.2}{bare_producer_ns:7.2}\nconsumer {consumer_ns:7.2}{bare_consumer_ns:7.2}"
+        );
         Ok(())
     }
 
@@ -165,19 +169,19 @@ mod linux {
         }
     }
 
-    /// Supplies `left` consecutive numbers as messages.
-    struct Endless {
+    /// Supplies `remaining` consecutive numbers as messages.
+    struct Numbers {
         next: u64,
-        left: u64,
+        remaining: u64,
     }
 
-    impl Receiver<u64> for Endless {
+    impl Receiver<u64> for Numbers {
         #[inline(always)]
         fn try_receive(&mut self) -> Result<u64, NoMessage> {
-            if self.left == 0 {
+            if self.remaining == 0 {
                 return Err(NoMessage::Ever);
             }
-            self.left -= 1;
+            self.remaining -= 1;
             let message = std::hint::black_box(self.next);
             self.next += 1;
             Ok(message)
@@ -196,7 +200,7 @@ mod linux {
     }
 
     /// Nanoseconds to make and discard a message in a bare loop.
-    fn sends_bare() -> f64 {
+    fn bare_producer_ns() -> f64 {
         let clock = std::time::Instant::now();
         for number in 0..MESSAGES_ALONE {
             let _ = Nowhere.try_send(<u64 as Message>::make(number));
@@ -204,29 +208,29 @@ mod linux {
         per_message(clock)
     }
 
-    fn sends() -> Result<f64, Box<dyn Error>> {
-        alone(|limits| produce::<u64, _>(Nowhere, limits, 0).map(|sent| sent.messages))
+    fn producer_ns() -> Result<f64, Box<dyn Error>> {
+        measure_alone(|limits| produce::<u64, _>(Nowhere, limits, 0).map(|sent| sent.messages))
     }
 
     /// Nanoseconds to take and read a message in a bare loop.
-    fn takes_bare() -> f64 {
-        let mut endless = Endless { next: 0, left: MESSAGES_ALONE };
+    fn bare_consumer_ns() -> f64 {
+        let mut numbers = Numbers { next: 0, remaining: MESSAGES_ALONE };
         let clock = std::time::Instant::now();
-        while let Ok(message) = endless.try_receive() {
+        while let Ok(message) = numbers.try_receive() {
             std::hint::black_box(Message::read(message));
         }
         per_message(clock)
     }
 
-    fn takes() -> Result<f64, Box<dyn Error>> {
-        let endless = Endless { next: 0, left: MESSAGES_ALONE };
-        alone(|limits| {
-            let received = consume::<u64, _>(endless, limits, Order::Counted)?;
+    fn consumer_ns() -> Result<f64, Box<dyn Error>> {
+        let numbers = Numbers { next: 0, remaining: MESSAGES_ALONE };
+        measure_alone(|limits| {
+            let received = consume::<u64, _>(numbers, limits, Order::Counted)?;
             if received.wrong == 0 { Ok(received.messages) } else { Err(Halt::Partner) }
         })
     }
 
-    fn alone(role: impl FnOnce(&RoleLimits<'_>) -> Result<u64, Halt>) -> Result<f64, Box<dyn Error>> {
+    fn measure_alone(role: impl FnOnce(&RoleLimits<'_>) -> Result<u64, Halt>) -> Result<f64, Box<dyn Error>> {
         let halt = AtomicU64::new(0);
         let guard = Guard { halt: &halt, deadline_ticks: u64::MAX, now_ticks: counter::now_ticks };
         let clock = std::time::Instant::now();

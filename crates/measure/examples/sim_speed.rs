@@ -1,4 +1,4 @@
-//! Prints what one simulated sample costs, for batches and for single events, with one thread and with all.
+//! Prints the time per simulated sample, for batches and for single events, with one thread and with all.
 
 use coretalk_measure::{
     Assignment, HomeChoice, Kernel, Machine, Round, Sampling, Scenario, SimMachine, SpanOrder, Spin, Stop,

@@ -1,11 +1,10 @@
-//! Do the costs that probes state hold here? A probe says what one operation is made of: so many transfers of a line, reads
-//! of the clock, wake-ups. The simulated machine adds these up; that it then finds what was put in proves nothing about
-//! the statement. So the parts are measured here (a transfer by `cas`, the clock by its empty pair of reads, a wake-up by
-//! the pipe), a simulated machine is made of just these numbers, and each probe runs on both: what it states stands
-//! beside what it measures.
+//! Checks the stated costs of probes on this machine. A probe states the parts of one operation: line transfers, clock
+//! reads, wake-ups. A simulated machine adds these up, so its results cannot confirm them. Therefore this example
+//! measures the parts (a transfer by `cas`, the clock by its empty pair of reads, a wake-up by the pipe), gives exactly
+//! these costs to a simulated machine, runs each probe on both machines, and compares the values.
 //!
-//! All of it turn by turn: a host that moves the CPUs changes a transfer tenfold within seconds, so each turn measures
-//! `cas` right before and right after the probe, and counts only where the two agree.
+//! A hypervisor that moves virtual CPUs changes a transfer tenfold within seconds, so each turn measures `cas` right
+//! before and right after the probe, and counts only if the two agree.
 //!
 //! ```text
 //! cargo run --release -p coretalk-measure --example stated_costs -- 0 1
@@ -42,15 +41,15 @@ mod stated {
 
     const TURNS: u64 = 40;
     const SPAN: Picos = Picos::from_ms(40);
-    /// A transfer that changed by more within a turn makes it worthless.
-    const STEADY: f64 = 0.15;
+    /// Maximum change of a transfer within a turn; turns with larger changes are discarded.
+    const MAX_CHANGE: f64 = 0.15;
 
-    /// What is asked of a probe, as names and texts.
+    /// Options of a probe, as names and texts.
     type Words = &'static [(&'static str, &'static str)];
 
-    /// Probe, what is asked of it, and the value that is held against its statement. The first methods of `contend` have
-    /// sections of 50 and 500 ns, the last ones none.
-    const ASKED: [(&str, Words, &str); 13] = [
+    /// Probe, its options, and the value to compare with the stated one. The first methods of `contend` have sections
+    /// of 50 and 500 ns, the last ones none.
+    const CASES: [(&str, Words, &str); 13] = [
         ("wait", &[("strategy", "busy")], "mean_ns"),
         ("wait", &[("strategy", "pause")], "mean_ns"),
         ("contend", &[("method", "fetch-add"), ("threads", "2")], "ns_per_op_wall"),
@@ -68,7 +67,7 @@ mod stated {
     const NO_CRITICAL: (&str, &str) = ("critical_ns", "0");
     const NO_PARALLEL: (&str, &str) = ("parallel_ns", "0");
 
-    /// What one operation is made of, as it was right now.
+    /// The current costs of the parts of operations.
     struct Parts {
         /// Half round trips of `cas` without and with a wait hint.
         transfer_ns: [f64; 2],
@@ -79,7 +78,7 @@ mod stated {
     }
 
     impl Parts {
-        /// A machine of two cores that is made of nothing else.
+        /// A simulated machine of two cores with exactly these costs.
         fn machine(&self, seed: u64) -> Result<SimMachine, Box<dyn Error>> {
             let [eager, hinted] = self.transfer_ns;
             let text = format!(
@@ -98,31 +97,31 @@ mod stated {
             Ok(machine)
         }
 
-        /// What a probe states on it.
-        fn stated(&self, ask: &Ask, turn: u64) -> Result<Option<f64>, Box<dyn Error>> {
-            let order = ask.order(&ask.there, turn);
-            let said = self.machine(turn)?.perform_trial(&order, &Stop::new());
-            Ok(said.ok().and_then(|said| read(&said.observed, ask.value)))
+        /// The value of a probe on a simulated machine with these costs.
+        fn stated(&self, case: &Case, turn: u64) -> Result<Option<f64>, Box<dyn Error>> {
+            let order = case.order(&case.simulated_trial, turn);
+            let outcome = self.machine(turn)?.perform_trial(&order, &Stop::new());
+            Ok(outcome.ok().and_then(|outcome| read(&outcome.observed, case.value)))
         }
     }
 
-    /// A probe and what is asked of it, here and on a simulated machine.
-    struct Ask {
+    /// A probe with its options and its trials on this and on a simulated machine.
+    struct Case {
         probe: &'static dyn SeriesProbe,
         options: Parameters,
         value: &'static str,
-        here: TrialSpec,
-        there: TrialSpec,
+        real_trial: TrialSpec,
+        simulated_trial: TrialSpec,
     }
 
-    impl Ask {
+    impl Case {
         fn of(
             machine: &HostMachine,
             pair: [CpuId; 2],
             id: &str,
             words: Words,
             value: &'static str,
-        ) -> Result<Ask, Box<dyn Error>> {
+        ) -> Result<Case, Box<dyn Error>> {
             let probe = series_by_id(id).ok_or("no such probe")?;
             let options =
                 words.iter().fold(Parameters::default(), |all, (name, text)| match text.parse::<f64>() {
@@ -135,19 +134,19 @@ mod stated {
                 pairs: &[pair],
                 options: &options,
             };
-            let here = probe.trials(&request)?.into_iter().next().ok_or("no trial")?;
-            let places = here.placement.iter().map(|cpu| CpuId(u32::from(*cpu != pair[0]))).collect();
-            let there = TrialSpec { placement: places, ..here.clone() };
-            Ok(Ask { probe, options, value, here, there })
+            let real_trial = probe.trials(&request)?.into_iter().next().ok_or("no trial")?;
+            let places = real_trial.placement.iter().map(|cpu| CpuId(u32::from(*cpu != pair[0]))).collect();
+            let simulated_trial = TrialSpec { placement: places, ..real_trial.clone() };
+            Ok(Case { probe, options, value, real_trial, simulated_trial })
         }
 
         fn order<'a>(&'a self, spec: &'a TrialSpec, key: u64) -> TrialOrder<'a> {
             TrialOrder { probe: self.probe, spec, options: &self.options, span: SPAN, key, process: 0 }
         }
 
-        fn measured(&self, machine: &mut HostMachine, turn: u64) -> Option<f64> {
-            let said = machine.perform_trial(&self.order(&self.here, turn), &Stop::new()).ok()?;
-            read(&said.observed, self.value)
+        fn measure(&self, machine: &mut HostMachine, turn: u64) -> Option<f64> {
+            let outcome = machine.perform_trial(&self.order(&self.real_trial, turn), &Stop::new()).ok()?;
+            read(&outcome.observed, self.value)
         }
     }
 
@@ -155,20 +154,20 @@ mod stated {
         let pair = cpus.map(CpuId);
         let mut host = HostMachine::open()?;
         host.engage(&WorkerSettings { cpus: pair.to_vec(), ..WorkerSettings::default() })?;
-        let pipe = Ask::of(&host, pair, "wake", &[("primitive", "pipe")], "p50")?;
+        let pipe = Case::of(&host, pair, "wake", &[("primitive", "pipe")], "p50")?;
         println!(
             "CPUs {} and {}, at most {TURNS} turns; medians in ns, ratio with quartiles",
             cpus[0], cpus[1]
         );
         println!("{:34}{:>10}{:>10}  measured ÷ stated", "", "stated", "measured");
-        for (id, words, value) in ASKED {
-            let ask = Ask::of(&host, pair, id, words, value)?;
+        for (id, words, value) in CASES {
+            let case = Case::of(&host, pair, id, words, value)?;
             let (mut stated, mut measured, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
             for turn in 0..TURNS {
-                if let Some([says, is]) = self::turn(&mut host, pair, &ask, &pipe, turn)? {
-                    stated.push(says);
-                    measured.push(is);
-                    ratios.push(is / says);
+                if let Some([expected, found]) = self::turn(&mut host, pair, &case, &pipe, turn)? {
+                    stated.push(expected);
+                    measured.push(found);
+                    ratios.push(found / expected);
                 }
             }
             let middle = |values: &[f64]| median(values).unwrap_or(f64::NAN);
@@ -188,20 +187,20 @@ mod stated {
         Ok(())
     }
 
-    /// What is stated and what is measured, where the machine held still meanwhile.
+    /// The stated and the measured value; `None` if the machine changed meanwhile.
     fn turn(
         host: &mut HostMachine,
         pair: [CpuId; 2],
-        ask: &Ask,
-        pipe: &Ask,
+        case: &Case,
+        pipe: &Case,
         turn: u64,
     ) -> Result<Option<[f64; 2]>, Box<dyn Error>> {
         const USUAL_WAKE_NS: f64 = 3_000.0;
         let Some(before) = transfer(host, pair, turn)? else { return Ok(None) };
-        let Some(measured) = ask.measured(host, turn) else { return Ok(None) };
-        let woken = if ask.value == "p50" { pipe.measured(host, turn) } else { None };
+        let Some(measured) = case.measure(host, turn) else { return Ok(None) };
+        let woken = if case.value == "p50" { pipe.measure(host, turn) } else { None };
         let Some(after) = transfer(host, pair, turn)? else { return Ok(None) };
-        if (0..2).any(|which| (after[which] / before[which]).ln().abs() > STEADY) {
+        if (0..2).any(|which| (after[which] / before[which]).ln().abs() > MAX_CHANGE) {
             return Ok(None);
         }
         let clock = host.environment().clock.clone();
@@ -212,11 +211,11 @@ mod stated {
             clock_ns: clock.cost_ns.unwrap_or(20.0),
             wake_ns: USUAL_WAKE_NS,
         };
-        // A wake-up by the pipe, without what the pipe itself takes, is what others are stated by.
+        // The wake-up cost of the simulated machine is the measured wake-up by the pipe without the pipe's own cost.
         if let (Some(woken), Some(stated)) = (woken, parts.stated(pipe, turn)?) {
             parts.wake_ns = (USUAL_WAKE_NS + woken - stated).max(100.0);
         }
-        Ok(parts.stated(ask, turn)?.map(|stated| [stated, measured]))
+        Ok(parts.stated(case, turn)?.map(|stated| [stated, measured]))
     }
 
     fn read(observed: &Observed, value: &str) -> Option<f64> {

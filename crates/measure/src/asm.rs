@@ -131,10 +131,10 @@ impl Image {
 
     /// Converts a run-time address to the linker's, by way of the file offset: independent of the load address.
     fn link_address(&self, file: &object::File<'_>, address: u64) -> Option<u64> {
-        let place = self.mappings.lines().find_map(|line| file_offset(line, address))?;
+        let offset = self.mappings.lines().find_map(|line| file_offset(line, address))?;
         file.segments().find_map(|segment| {
             let (start, size) = segment.file_range();
-            (start..start + size).contains(&place).then(|| segment.address() + (place - start))
+            (start..start + size).contains(&offset).then(|| segment.address() + (offset - start))
         })
     }
 }
@@ -226,7 +226,7 @@ mod tests {
     fn every_way_of_waiting_shows_code_of_its_own() {
         use crate::strategies::catalogue::strategy_kind;
         let code = |name: &str| disassemble_wait(strategy_kind(name).unwrap()).unwrap().unwrap();
-        // Each loop once only: the executable of the tests has about 100 MB.
+        // Disassembles each loop only once: the test executable has about 100 MB.
         let all = ["busy", "pause", "fence", "yield", "futex", "backoff"].map(|name| (name, code(name)));
         for (index, (name, blocks)) in all.iter().enumerate() {
             assert!(blocks[0].symbol.contains("exchange::lead"), "{}", blocks[0].symbol);
@@ -241,7 +241,7 @@ mod tests {
     fn every_queue_shows_a_loop_of_its_own_for_each_side() {
         use crate::queues::catalogue::kind;
         let code = |name: &str| disassemble_queue(kind(name).unwrap().0).unwrap();
-        // Only a few queues, for the same reason.
+        // Only a few queues: the test executable has about 100 MB.
         let all = ["spsc", "slots", "rtrb", "mutex", "pipe"].map(|name| (name, code(name)));
         for (index, (name, blocks)) in all.iter().enumerate() {
             assert!(blocks[0].symbol.contains("exchange::produce"), "{}", blocks[0].symbol);
@@ -287,11 +287,12 @@ mod tests {
 
     #[test]
     fn the_machine_code_of_the_protocols_differs_pairwise() {
-        let own: Vec<_> = kernels().filter(|kernel| !kernel.id.as_str().starts_with("as:")).collect();
-        assert_eq!(own.len(), 9);
-        let own: Vec<_> = own.into_iter().map(|kernel| (kernel, disassemble(kernel).unwrap())).collect();
-        for (index, (a, code_a)) in own.iter().enumerate() {
-            for (b, code_b) in &own[..index] {
+        let protocols: Vec<_> = kernels().filter(|kernel| !kernel.id.as_str().starts_with("as:")).collect();
+        assert_eq!(protocols.len(), 9);
+        let protocols: Vec<_> =
+            protocols.into_iter().map(|kernel| (kernel, disassemble(kernel).unwrap())).collect();
+        for (index, (a, code_a)) in protocols.iter().enumerate() {
+            for (b, code_b) in &protocols[..index] {
                 for (role_a, role_b) in code_a.iter().zip(code_b) {
                     assert_ne!(role_a.lines, role_b.lines, "{} and {}", a.id, b.id);
                 }
@@ -326,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mapping_gives_the_place_in_the_file() {
+    fn a_mapping_gives_the_file_offset() {
         let line = "55d0c6a00000-55d0c6b00000 r-xp 0001a000 fe:00 1234 /usr/bin/coretalk";
         assert_eq!(file_offset(line, 0x55d0_c6a0_0010), Some(0x1a010));
         assert_eq!(file_offset(line, 0x55d0_c6b0_0000), None);

@@ -1,8 +1,8 @@
 //! Reads the counter that times everything, with the fences that each read needs.
 //!
 //! All three functions read the same counter, so their values may be subtracted from each other on one CPU. Across CPUs
-//! they may only be compared where the clock has been found synchronous. They end the process with a signal where
-//! [`check`] fails; they do not check it themselves, since timed loops contain them.
+//! they may only be compared where the clock has been found synchronous. Where [`check`] fails, they end the process
+//! with a signal; they do not call [`check`], since timed loops contain them.
 
 /// The counter's name: `tsc`, `cntvct`, or `instant` (nanoseconds of the standard library's clock).
 pub const SOURCE: &str = imp::SOURCE;
@@ -95,11 +95,11 @@ mod imp {
     #[inline(always)]
     pub(super) fn start() -> u64 {
         let (low, high): (u32, u32);
-        // Without `nomem` the compiler moves no memory access across. LFENCE in front: RDTSC may otherwise run ahead of
-        // what precedes it; LFENCE behind: what follows may otherwise run ahead of RDTSC (Intel SDM 2B, "RDTSC"). On AMD
-        // LFENCE serialises since Linux sets DE_CFG[1].
-        // SAFETY: RDTSC and LFENCE change nothing but EAX and EDX. A CPU or a process without RDTSC ends with a signal,
-        // which leaves no undefined state, and `check` comes before.
+        // Without `nomem` the compiler moves no memory access across. The LFENCE in front keeps RDTSC behind earlier
+        // instructions; the LFENCE behind keeps later instructions behind RDTSC (Intel SDM 2B, "RDTSC"). On AMD LFENCE
+        // serialises since Linux sets DE_CFG[1].
+        // SAFETY: RDTSC and LFENCE change only EAX and EDX. Without RDTSC the process ends with a signal, which leaves
+        // no undefined state; `check` precedes.
         unsafe {
             asm!("lfence", "rdtsc", "lfence", out("eax") low, out("edx") high, options(nostack, preserves_flags));
         }
@@ -109,8 +109,8 @@ mod imp {
     #[inline(always)]
     pub(super) fn stop() -> u64 {
         let (low, high): (u32, u32);
-        // RDTSCP waits for all earlier instructions and loads; LFENCE keeps later ones behind it (Intel SDM 2B, "RDTSCP").
-        // SAFETY: as above; RDTSCP changes ECX besides, and a CPU without it ends the process with a signal.
+        // RDTSCP waits for all earlier instructions and loads; LFENCE keeps later ones behind (Intel SDM 2B, "RDTSCP").
+        // SAFETY: as above; RDTSCP also changes ECX, and a CPU without RDTSCP ends the process with a signal.
         unsafe {
             asm!(
                 "rdtscp", "lfence",
@@ -142,9 +142,9 @@ mod imp {
     #[inline(always)]
     pub(super) fn start() -> u64 {
         let ticks: u64;
-        // The architecture lets a counter read be speculated; ISB in front keeps it behind all that precedes (Arm ARM,
-        // "Self-hosted views of the counters"), ISB behind keeps the timed span behind the read. Without `nomem` the
-        // compiler moves no memory access across.
+        // The architecture lets a counter read be speculated; the ISB in front keeps it behind earlier instructions
+        // (Arm ARM, "Self-hosted views of the counters"), the ISB behind keeps the span behind the read. Without
+        // `nomem` the compiler moves no memory access across.
         // SAFETY: CNTVCT_EL0 is readable from user space on Linux, and nothing but the result register changes.
         unsafe {
             asm!("isb", "mrs {}, cntvct_el0", "isb", out(reg) ticks, options(nostack, preserves_flags));
@@ -225,7 +225,7 @@ mod imp {
 #[cfg(all(test, not(loom)))]
 mod tests {
     #[test]
-    fn the_counter_moves_on_and_never_back() {
+    fn the_counter_advances_and_never_runs_backwards() {
         let mut last = super::start();
         let first = last;
         for _ in 0..if cfg!(miri) { 10 } else { 1_000 } {

@@ -12,7 +12,7 @@ pub mod sleeping;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-use crate::stage::{Guard, Halt};
+use crate::kernel_context::{Guard, Halt};
 
 /// Conditions for which a counter is created.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,7 +35,7 @@ pub struct Draws {
 pub enum Step {
     /// Incremented the counter from this value.
     Added(u64),
-    /// Incremented the counter; its value in between is unknown.
+    /// Incremented the counter; from which value is unknown.
     AddedSomewhere,
     /// Read the counter.
     Looked,
@@ -101,8 +101,8 @@ mod loom_tests {
     use super::guarded::{Guarded, Lock};
     use super::mcs::McsLock;
     use super::{Counter, Setup, Step};
+    use crate::kernel_context::Guard;
     use crate::primitives::spin::{TasLock, TicketLock};
-    use crate::stage::Guard;
     use crate::sync::{Arc, AtomicU64};
 
     /// `threads` threads add `each` times; every order explored by loom must give the exact sum.

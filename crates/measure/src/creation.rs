@@ -218,9 +218,9 @@ impl Tallies {
         }
     }
 
-    /// Counts one creation by its stamps: before it, its return, the first statement of the new one, its end known.
+    /// Counts one creation by four stamps: call, return, first statement of the child, end of the child known.
     pub fn count(&mut self, [before, returned, began, ended]: [u64; 4]) {
-        // The counters of two CPUs may differ by less than any creation takes.
+        // The counters of two CPUs may differ, but by less than any creation takes.
         let latency = began.saturating_sub(before);
         self.samples += 1;
         if self.samples == 1 {
@@ -268,20 +268,20 @@ mod tests {
 
     #[cfg(all(target_os = "linux", not(miri)))]
     #[test]
-    fn a_creation_that_a_limit_refuses_is_no_refused_pin() {
-        let of = |refused: Refused| refused.failure(CpuId(3));
+    fn refused_creations_are_not_reported_as_refused_pins() {
+        let failure = |refused: Refused| refused.failure(CpuId(3));
         assert_eq!(
-            of(Refused::Creation(libc::EAGAIN)),
+            failure(Refused::Creation(libc::EAGAIN)),
             TrialFailure::NoResources { errno: libc::EAGAIN },
             "pids.max"
         );
-        assert_eq!(of(Refused::Pin(libc::EINVAL)), TrialFailure::NotPinned { cpu: CpuId(3), errno: 22 });
-        let denied = of(Refused::Creation(libc::EPERM)).to_string();
+        assert_eq!(failure(Refused::Pin(libc::EINVAL)), TrialFailure::NotPinned { cpu: CpuId(3), errno: 22 });
+        let denied = failure(Refused::Creation(libc::EPERM)).to_string();
         assert!(denied.contains("errno 1") && !denied.contains("pinned"), "{denied}");
     }
 
     #[test]
-    fn the_first_is_apart_and_the_sign_stays() {
+    fn the_first_creation_is_separate_and_signs_are_kept() {
         let mut tallies = Tallies::new();
         tallies.count([0, 900, 5_000, 9_000]);
         for began in [500, 600, 700] {

@@ -21,7 +21,7 @@ pub fn numbers(mut events: Vec<Duration>) -> Vec<(&'static str, f64)> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn a_percentile_is_an_event_that_happened() {
+    fn a_percentile_is_the_duration_of_an_actual_event() {
         let events = (1..=100).map(std::time::Duration::from_millis).collect();
         let expected =
             [("event_ms_min", 1.0), ("event_ms_avg", 50.5), ("event_ms_max", 100.0), ("event_ms_p95", 95.0)];

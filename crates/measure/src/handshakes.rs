@@ -2,14 +2,14 @@
 //! loom' cargo test --test handshakes`): the files of the library with loom in place of the standard library. Files
 //! that are not listed here need not support loom.
 #![cfg(loom)]
-#![allow(dead_code, reason = "what is here for the host and for the simulator waits in vain to be called")]
+#![allow(dead_code, reason = "code that only the host and the simulator call")]
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod counter;
 mod counters;
 mod kernel;
+mod kernel_context;
 mod primitives;
-mod stage;
 mod strategies;
 mod tick_histogram;
 mod trial_context;

@@ -62,7 +62,7 @@ mod reading {
     /// Counts since boot: timer interrupts, and all others.
     #[derive(Debug, Clone, Default, PartialEq, Eq)]
     struct Interrupts {
-        of: BTreeMap<CpuId, [u64; 2]>,
+        by_cpu: BTreeMap<CpuId, [u64; 2]>,
     }
 
     impl Interrupts {
@@ -73,7 +73,7 @@ mod reading {
                 .split_whitespace()
                 .map(|word| word.strip_prefix("CPU").and_then(|id| id.parse().ok()).map(CpuId))
                 .collect::<Option<_>>()?;
-            let mut of: BTreeMap<CpuId, [u64; 2]> = cpus.iter().map(|&cpu| (cpu, [0, 0])).collect();
+            let mut by_cpu: BTreeMap<CpuId, [u64; 2]> = cpus.iter().map(|&cpu| (cpu, [0, 0])).collect();
             for line in lines {
                 let Some((row, rest)) = line.split_once(':') else { continue };
                 if NO_INTERRUPTS.contains(&row.trim()) {
@@ -89,17 +89,18 @@ mod reading {
                 }
                 let is_tick = TICKS.contains(&row.trim()) || words.any(|word| TICKS.contains(&word));
                 for (cpu, count) in cpus.iter().zip(counts) {
-                    if let Some(sums) = of.get_mut(cpu) {
+                    if let Some(sums) = by_cpu.get_mut(cpu) {
                         sums[usize::from(!is_tick)] += count;
                     }
                 }
             }
-            Some(Interrupts { of })
+            Some(Interrupts { by_cpu })
         }
 
         fn since(&self, earlier: &Interrupts, cpu: CpuId) -> Evidence {
-            let both = self.of.get(&cpu).zip(earlier.of.get(&cpu));
-            let since = both.map(|(now, before)| [0, 1].map(|kind| now[kind].saturating_sub(before[kind])));
+            let readings = self.by_cpu.get(&cpu).zip(earlier.by_cpu.get(&cpu));
+            let since =
+                readings.map(|(now, before)| [0, 1].map(|kind| now[kind].saturating_sub(before[kind])));
             Evidence {
                 ticks: since.map(|since| since[0]),
                 interrupts: since.map(|since| since[1]),
@@ -116,7 +117,7 @@ mod reading {
         const BEFORE: &str = "           CPU0       CPU2\n  4:        142          0   IO-APIC   4-edge      ttyS0\nLOC:     100000     200000   Local timer interrupts\nRES:         10         20   Rescheduling interrupts\nERR:          5\n";
 
         #[test]
-        fn ticks_and_others_are_told_apart_for_each_cpu() {
+        fn ticks_and_other_interrupts_are_counted_for_each_cpu() {
             let before = Interrupts::parse(BEFORE).unwrap();
             let after = BEFORE
                 .replace("100000", "100250")
@@ -129,7 +130,7 @@ mod reading {
             assert_eq!(since(1), Evidence::default());
             let arm =
                 "           CPU0       CPU1\n 11:       1000       2000     GICv3  27 Level     arch_timer\n";
-            assert_eq!(Interrupts::parse(arm).unwrap().of[&CpuId(1)], [2000, 0]);
+            assert_eq!(Interrupts::parse(arm).unwrap().by_cpu[&CpuId(1)], [2000, 0]);
             assert_eq!(Interrupts::parse("nothing of the kind"), None);
         }
     }

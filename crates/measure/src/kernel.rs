@@ -1,6 +1,6 @@
 //! [`Kernel`]: the code of the roles, and its cost on a simulated machine.
 
-use crate::stage::{Halt, Stage};
+use crate::kernel_context::{Halt, KernelContext};
 use coretalk_model::KernelId;
 use std::borrow::Cow;
 
@@ -13,14 +13,14 @@ pub struct Kernel {
     pub roles: &'static [RoleFn],
     /// The cost on a simulated machine, which cannot run a spin loop.
     pub cost: Cost,
-    /// Lines per place of the walk (two for a mailbox per direction).
+    /// Cache lines that one step of the walk uses (two for a mailbox per direction).
     pub lines_per_place: u32,
     /// Part of the role functions' names that `probes --asm` shows.
     pub symbol: &'static str,
 }
 
 impl Kernel {
-    /// A kernel in which two roles hand a line back and forth, from the transactions per hop and the way of spinning.
+    /// A kernel in which two roles hand a line back and forth, with these transactions per hop and way of spinning.
     pub const fn ping_pong(
         (id, symbol): (&'static str, &'static str),
         roles: &'static [RoleFn],
@@ -32,8 +32,8 @@ impl Kernel {
     }
 }
 
-/// The code of one role, which runs one span on its stage.
-pub type RoleFn = fn(&mut Stage<'_>) -> Result<(), Halt>;
+/// The code of one role, which runs one span on its context.
+pub type RoleFn = fn(&mut KernelContext<'_>) -> Result<(), Halt>;
 
 /// Cost of one operation in machine events; the stated numbers are compared with measurements by the ladder.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -52,7 +52,7 @@ pub enum Cost {
         /// Coherence transactions of one read.
         transfers_per_read: f64,
     },
-    /// One role stamps its clock into a line, the other reads its own clock on sight; the operation is one message.
+    /// One role stamps its clock into a line, the other then reads its own clock; the operation is one message.
     Stamp {
         /// Coherence transactions of one message.
         transfers_per_message: f64,

@@ -6,7 +6,7 @@
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::adapters::catalogue::AdapterSpec;
 #[cfg(all(target_os = "linux", not(miri)))]
-use crate::adapters::runtimes::{Prepared, Shop};
+use crate::adapters::runtimes::{Preparation, Prepared};
 use crate::counter;
 use crate::kernel::Kernel;
 use crate::series::{SeriesProbe, TrialOrder};
@@ -33,11 +33,11 @@ pub trait Machine {
     fn environment(&self) -> &Environment;
 
     /// Checks these CPUs for everything that could spoil a measurement; changes nothing and starts no thread on other
-    /// CPUs. Takes at most a tenth of `budget` and at most 0.2 s; longer without a budget.
+    /// CPUs. Takes up to 0.2 s plus a tenth of `budget`, but no more than about 4 s.
     fn examine(&mut self, cpus: &CpuSet, budget: Option<Picos>) -> Vec<DoctorFinding>;
 
-    /// Fills [`Environment::cpu_use`] with a known sample, or else, where it is empty, with a fresh one: 300 ms of
-    /// watching how busy each CPU is. It stays empty on systems that do not tell.
+    /// Fills [`Environment::cpu_use`] with a known sample; without one, an empty field gets a fresh sample of 300 ms.
+    /// It stays empty on systems that do not report CPU use.
     fn sample_use(&mut self, _known: Option<CpuUse>) {}
 
     /// The rate of the counter whose ticks recordings hold.
@@ -108,7 +108,7 @@ pub trait Machine {
     fn prepare_runtime(
         &mut self,
         _recipe: &AdapterSpec,
-        _shop: &Shop<'_>,
+        _preparation: &Preparation<'_>,
         _building: &mut dyn FnMut(&AdapterSpec),
         _stop: &Stop,
     ) -> Option<&Prepared> {
@@ -124,12 +124,12 @@ pub trait Machine {
     /// `stop` were raised. Work has its own limit. `None` removes the deadline.
     fn end_by(&mut self, deadline: Option<Picos>);
 
-    /// Warms up whatever needs it for these trials, for at most `most` in total; calls `told` for each.
+    /// Warms up whatever needs it for these trials, for at most `most` in total; calls `notify` for each.
     fn warm_up(
         &mut self,
         _orders: &[TrialOrder<'_>],
         _most: Picos,
-        _told: &mut dyn FnMut(String),
+        _notify: &mut dyn FnMut(String),
         _stop: &Stop,
     ) {
     }
@@ -157,6 +157,11 @@ pub trait Machine {
 
     /// The reason, as a sentence, why the machine cannot run a piece of work; `None` if it can.
     fn refuses(&self, _work: &Work) -> Option<String> {
+        None
+    }
+
+    /// Why the machine cannot count the instructions, cycles and misses of programs; `None` if it can, or runs none.
+    fn lacks_counters(&self) -> Option<io::Error> {
         None
     }
 
@@ -334,7 +339,7 @@ pub enum ClockError {
     /// All readings have this value.
     #[error("it is stuck at {0}")]
     Still(u64),
-    /// Between two readings the counter has not risen or no time has passed (nanoseconds).
+    /// Between two readings the counter has not risen or no time has passed: the readings, and the time in nanoseconds.
     #[error("it went from {0} to {1} in {2:.0} ns")]
     NoRate(u64, u64, f64),
 }

@@ -53,13 +53,13 @@ impl PackageEnergy {
 
 impl Zone {
     fn used_since(&self, before: &Zone) -> Option<u64> {
-        let whole = self.used_uj.checked_sub(before.used_uj);
-        let used = whole.or_else(|| (self.used_uj + before.range_uj).checked_sub(before.used_uj));
+        let unwrapped = self.used_uj.checked_sub(before.used_uj);
+        let used = unwrapped.or_else(|| (self.used_uj + before.range_uj).checked_sub(before.used_uj));
         used.filter(|_| self.number == before.number)
     }
 }
 
-/// Upper limit of idle states; more than any driver has.
+/// Maximum number of idle states of a CPU; more than any driver has.
 const MAX_STATES: usize = 16;
 
 /// Entries into each idle state since boot, over some CPUs; empty where the kernel does not count (guests, no cpuidle).
@@ -86,7 +86,7 @@ impl IdleStates {
         IdleStates(entries)
     }
 
-    /// States that were entered since, with the number of entries.
+    /// States that were entered since `before`, with the number of entries.
     pub fn since<'a>(&'a self, before: &'a IdleStates) -> impl Iterator<Item = (&'a str, u64)> {
         let known = |state: &str| before.0.get(state).copied().unwrap_or(0);
         let entered =
@@ -99,7 +99,7 @@ impl IdleStates {
 /// file is open. Source: the kernel's documentation of PM quality of service for user space.
 const LIMIT: &str = "/dev/cpu_dma_latency";
 
-/// Keeps CPUs out of idle states with an exit latency while it lives: idle loops poll.
+/// Keeps CPUs out of idle states with an exit latency while this value lives: idle CPUs poll instead.
 #[derive(Debug)]
 pub struct Awake {
     /// Closing the file ends the request.
@@ -107,7 +107,7 @@ pub struct Awake {
 }
 
 impl Awake {
-    /// Requests it from the system.
+    /// Asks the system to keep CPUs awake.
     ///
     /// # Errors
     /// The system refuses, mostly because it needs root.
@@ -116,9 +116,9 @@ impl Awake {
     }
 
     fn hold_by(path: &Path) -> io::Result<Awake> {
-        let mut held = OpenOptions::new().write(true).open(path)?;
-        held.write_all(&0_i32.to_ne_bytes())?;
-        Ok(Awake { _held: held })
+        let mut file = OpenOptions::new().write(true).open(path)?;
+        file.write_all(&0_i32.to_ne_bytes())?;
+        Ok(Awake { _held: file })
     }
 }
 
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn packages_are_summed_and_a_counter_may_begin_again() {
+    fn packages_are_summed_and_counters_may_wrap() {
         let before = at(&[(0, "package-0\n", "900000\n"), (1, "package-1\n", "5\n"), (2, "psys\n", "1\n")]);
         let after =
             at(&[(0, "package-0\n", "100000\n"), (1, "package-1\n", "300005\n"), (2, "psys\n", "9\n")]);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_unknown_and_not_nothing() {
+    fn unreadable_counters_are_unknown_and_not_zero() {
         let one = at(&[(0, "package-0\n", "1\n")]);
         assert_eq!(one.joules_since(&PackageEnergy::default()), None, "it was not there before");
         assert_eq!(PackageEnergy::default().joules_since(&PackageEnergy::default()), None);
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn states_are_summed_over_cpus_and_told_by_what_was_entered() {
+    fn entries_are_summed_over_cpus_and_only_entered_states_are_listed() {
         let at = |usages: [&str; 2]| {
             let tree = Tree::of(&[]).each("0-1", "cpuidle/state0/name", "POLL\n").each(
                 "0-1",
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wish_is_a_zero_in_32_bits_and_a_refusal_is_an_error() {
+    fn the_request_is_a_zero_in_32_bits_and_a_refusal_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("limit");
         std::fs::write(&path, "").unwrap();

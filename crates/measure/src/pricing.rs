@@ -5,8 +5,11 @@
 use coretalk_model::{CpuId, Picos, TickRate, Topology};
 use serde::{Deserialize, Serialize};
 
+/// The scheduler quantum of a simulated machine, after which another thread gets the CPU.
+pub const QUANTUM_NS: f64 = 3e6;
+
 /// A probe's view of a simulated machine while it prices one pass of a trial: event costs, with and without noise, and
-/// virtual time. Random values derive from the seed of the run, the key of the order and the placement, in call order.
+/// virtual time. Random values derive from the run's seed, `TrialOrder::key` and the placement, in sequence of calls.
 pub trait SimContext<'a>: std::fmt::Debug {
     /// The CPU of each role.
     fn placement(&self) -> &'a [CpuId];
@@ -29,7 +32,7 @@ pub trait SimContext<'a>: std::fmt::Debug {
     /// Exit latency of a CPU that has been idle this long; 0 where idle loops poll.
     fn idle_exit_ns(&self, idle_ns: f64) -> f64;
 
-    /// Current ns of one line transfer between two CPUs, on the mean line and the better home; 0 on the same CPU.
+    /// Current nanoseconds of one line transfer between two CPUs: mean over lines, better home; 0 on the same CPU.
     fn transfer_ns(&self, from: CpuId, to: CpuId) -> f64;
 
     /// Current duration of one line transfer for a kernel that spins without a wait hint.
@@ -38,7 +41,7 @@ pub trait SimContext<'a>: std::fmt::Debug {
     /// Range of the factor by which a busy sibling slows work down.
     fn sibling_factor(&self) -> [f64; 2];
 
-    /// Whether all roles are now on threads of one core, by the true structure or moved there by the host.
+    /// Whether all roles are now on threads of one core: by the true topology, or because the host moved them.
     fn shares_core(&self) -> bool;
 
     /// Slowdown of a pair per additional concurrent pair.
@@ -50,10 +53,10 @@ pub trait SimContext<'a>: std::fmt::Debug {
     /// Duration of one core cycle at the nominal clock, in nanoseconds.
     fn cycle_ns(&self, cpu: CpuId) -> f64;
 
-    /// A duration with the scenario's noise of a single event.
+    /// Applies the scenario's noise of a single event to a duration.
     fn event(&mut self, ns: f64) -> f64;
 
-    /// A duration with the scenario's noise of a mean over many events.
+    /// Applies the scenario's noise of a mean over many events to a duration.
     fn batch(&mut self, ns: f64) -> f64;
 
     /// The next random number in [0, 1).
@@ -96,7 +99,7 @@ pub enum HeldAs {
 pub struct Costs {
     /// Start of a round; small, because workers spin while they wait for it.
     pub rendezvous_us: f64,
-    /// Both probes of the core clock, before and after.
+    /// Measuring the core clock before and after a trial, both together.
     pub probes_us: f64,
     /// Flush and rewrite of a line.
     pub line_ns: f64,

@@ -10,13 +10,13 @@ pub mod waiters;
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 pub mod word;
 
-use crate::stage::{Guard, Halt};
+use crate::kernel_context::{Guard, Halt};
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{Acquire, Release};
 use std::io;
 
-/// A primitive between one waker and one waiter. Rounds are counted from 1, and a waiter leaves
-/// [`wait`](Primitive::wait) only in its round: a flag that is set and cleared could be missed.
+/// A primitive between one waker and one waiter. Rounds are counted from 1, and [`wait`](Primitive::wait) returns once
+/// its round is released: a waiter could miss a flag that is set and cleared again.
 pub trait Primitive: Sync + Sized {
     /// State that the waker holds while the waiter waits: the guard of a mutex, otherwise nothing.
     type Held<'a>

@@ -23,7 +23,7 @@ mod two_threads;
 
 use crate::kernel::Kernel;
 use crate::series::SeriesProbe;
-use crate::twin::SimStandIn;
+use crate::stand_in::SimStandIn;
 use coretalk_model::Environment;
 use coretalk_model::probes::{Glossary, LegendEntry, StandIn};
 use coretalk_model::series::TrialSpec;
@@ -74,7 +74,7 @@ fn legend(trials: &[&TrialSpec], environment: &Environment) -> Vec<LegendEntry> 
 fn stand_in(trial: &TrialSpec) -> Option<StandIn> {
     let probe = series_by_id(&trial.probe)?;
     let SimStandIn { external, native, factor, .. } =
-        *SimStandIn::of(probe.twins(), &probe.external(trial)?)?;
+        *SimStandIn::of(probe.stand_ins(), &probe.external(trial)?)?;
     Some(StandIn { external, native, factor })
 }
 
@@ -85,7 +85,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn every_name_of_the_model_has_its_kernel_and_no_other_exists() {
+    fn kernels_match_the_names_of_the_model() {
         let protocols = Protocol::ALL
             .into_iter()
             .flat_map(|protocol| [Hint::None, Hint::Pause].map(|hint| KernelId::of(protocol, hint)));

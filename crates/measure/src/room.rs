@@ -3,7 +3,7 @@
 use crate::host::cgroup::free_memory;
 use crate::host::root::SystemRoot;
 
-/// The memory that this process may still allocate, by the system.
+/// The memory that this process may still allocate, as reported by the system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
     /// Number of bytes.
@@ -68,8 +68,8 @@ pub fn available_bytes() -> Option<u64> {
 }
 
 fn available_in(root: &SystemRoot) -> Option<u64> {
-    let of_system = kilobytes(root, "/proc/meminfo", "MemAvailable:");
-    of_system.into_iter().chain(free_memory(root)).min()
+    let system_bytes = kilobytes(root, "/proc/meminfo", "MemAvailable:");
+    system_bytes.into_iter().chain(free_memory(root)).min()
 }
 
 /// Parses `Max address space         unlimited            unlimited            bytes`: name, soft limit, hard limit
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smaller_bound_counts_and_what_is_not_said_is_unknown() {
+    fn the_smaller_bound_counts_and_unreported_memory_is_unknown() {
         let available = "MemAvailable:    4000 kB";
         let expect = |bytes, bound| Some(Room { bytes, bound });
         assert_eq!(room("unlimited", available), expect(4000 << 10, Bound::Available));

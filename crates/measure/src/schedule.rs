@@ -1,4 +1,4 @@
-//! Which cells are measured together, and in which order.
+//! Plans which cells are measured together, and in which order.
 //!
 //! A round is a set of cells on disjoint cores. Serial schedules have one cell per round; parallel ones use the circle
 //! method if every pair of a machine is requested, and a greedy edge colouring otherwise.
@@ -19,7 +19,7 @@ pub fn serial(cells: &[u32], key: Key) -> Vec<CellRound> {
 }
 
 /// Rounds of at most `width` cells on disjoint cores, so that the threads of a core never work in different pairs. Each
-/// cell occurs once. Order and grouping vary with the key, so that passes disagree by noise plus interference.
+/// cell occurs once. Order and grouping vary with the key, so that passes differ by noise plus interference.
 pub fn parallel(
     topology: &Topology,
     pairs: &[[CpuId; 2]],
@@ -62,14 +62,14 @@ fn split(round: CellRound, width: usize) -> Vec<CellRound> {
 /// The cores of the CPUs in a list of pairs, numbered from 0.
 struct Cores {
     /// Core number of a CPU, by its id.
-    of: Vec<usize>,
+    core_of: Vec<usize>,
     threads: Vec<Vec<CpuId>>,
 }
 
 impl Cores {
     fn of(topology: &Topology, pairs: &[[CpuId; 2]]) -> Cores {
         let most = pairs.iter().flatten().max().map_or(0, |cpu| cpu.index() + 1);
-        let mut cores = Cores { of: vec![0; most], threads: Vec::new() };
+        let mut cores = Cores { core_of: vec![0; most], threads: Vec::new() };
         let mut by_first: HashMap<CpuId, usize> = HashMap::new();
         let mut known = CpuSet::new();
         for &cpu in pairs.iter().flatten() {
@@ -82,7 +82,7 @@ impl Cores {
                 cores.threads.len() - 1
             });
             cores.threads[core].push(cpu);
-            cores.of[cpu.index()] = core;
+            cores.core_of[cpu.index()] = core;
         }
         cores
     }
@@ -97,31 +97,31 @@ struct Cells {
 
 impl Cells {
     fn of(pairs: &[[CpuId; 2]]) -> Cells {
-        const NOT_YET: usize = usize::MAX;
+        const UNSET: usize = usize::MAX;
         let most = pairs.iter().flatten().max().map_or(0, |cpu| cpu.index() + 1);
-        let (mut position, mut cpus) = (vec![NOT_YET; most], 0);
+        let (mut position, mut cpus) = (vec![UNSET; most], 0);
         for cpu in pairs.iter().flatten() {
             let position = &mut position[cpu.index()];
-            if *position == NOT_YET {
+            if *position == UNSET {
                 *position = cpus;
                 cpus += 1;
             }
         }
         let mut cells = Cells { position, cpus, table: vec![None; cpus * cpus] };
         for (cell, &[a, b]) in pairs.iter().enumerate() {
-            let at = cells.at(a, b);
-            cells.table[at] = NonZeroU32::new(cell as u32 + 1);
+            let index = cells.table_index(a, b);
+            cells.table[index] = NonZeroU32::new(cell as u32 + 1);
         }
         cells
     }
 
-    fn at(&self, a: CpuId, b: CpuId) -> usize {
+    fn table_index(&self, a: CpuId, b: CpuId) -> usize {
         let (a, b) = (self.position[a.index()], self.position[b.index()]);
         a.max(b) * self.cpus + a.min(b)
     }
 
     fn between(&self, a: CpuId, b: CpuId) -> Option<u32> {
-        self.table[self.at(a, b)].map(|cell| cell.get() - 1)
+        self.table[self.table_index(a, b)].map(|cell| cell.get() - 1)
     }
 }
 
@@ -186,7 +186,7 @@ fn coloured(cores: &Cores, pairs: &[[CpuId; 2]], cells: &[u32], key: Key) -> Vec
     // Bit r of a core's words is set if the core is busy in round r.
     let mut busy: Vec<Vec<u64>> = vec![Vec::new(); cores.threads.len()];
     for cell in order {
-        let [a, b] = pairs[cell as usize].map(|cpu| cores.of[cpu.index()]);
+        let [a, b] = pairs[cell as usize].map(|cpu| cores.core_of[cpu.index()]);
         let word = |core: usize, index: usize| busy[core].get(index).copied().unwrap_or(0);
         let round = (0..)
             .find_map(|index| {

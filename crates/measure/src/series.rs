@@ -7,9 +7,9 @@ use crate::adapters::pass::Pass;
 use crate::adapters::protocol::RuntimeWork;
 use crate::kernel::Kernel;
 use crate::pricing::SimContext;
+use crate::stand_in::SimStandIn;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
-use crate::twin::SimStandIn;
 use coretalk_model::cpu::CpuSetError;
 use coretalk_model::external::External;
 use coretalk_model::probes::{LegendEntry, ProbeDeclaration};
@@ -75,7 +75,7 @@ pub trait SeriesProbe: Sync {
     }
 
     /// Simulated stand-ins for what runtimes perform.
-    fn twins(&self) -> &'static [SimStandIn] {
+    fn stand_ins(&self) -> &'static [SimStandIn] {
         &[]
     }
 
@@ -103,11 +103,11 @@ pub trait SeriesProbe: Sync {
     /// As [`perform`](SeriesProbe::perform).
     fn simulate(
         &self,
-        stage: &mut dyn SimContext<'_>,
+        sim: &mut dyn SimContext<'_>,
         order: &TrialOrder<'_>,
     ) -> Result<Observed, TrialFailure>;
 
-    /// Whether a trial ends with the requested samples, however wide its interval: the observation time is the request.
+    /// Whether a trial ends with the requested samples, at any interval width: the request is an observation time.
     fn ends_with_samples(&self) -> bool {
         false
     }
@@ -162,7 +162,7 @@ pub enum Concurrent {
     Never,
     /// If trials of the same relation, made alone and concurrently, prove that concurrency does not change the result.
     IfProven,
-    /// Always: two polling roles share a CPU, so its numbers measure time slices and are not used.
+    /// Always: two polling roles share a CPU, so the results measure the scheduler quantum and are not used.
     Always,
 }
 
@@ -210,7 +210,7 @@ impl TrialOrder<'_> {
     }
 }
 
-/// The share of each of `parts` of a pass in a requested number of samples or messages, rounded up: requests are spread
+/// Samples or messages, rounded up, that each of `parts` of a pass contributes to a requested number, which is spread
 /// over the minimum number of passes of a trial.
 pub fn per_pass(options: &Parameters, name: &str, parts: usize) -> Option<u64> {
     options.number(name).map(|all| (all / ANALYSES[0] as f64 / parts as f64).ceil() as u64)
@@ -310,16 +310,16 @@ impl RequestError {
         RequestError::Unknown { what, typed, known: names.join(", "), nearest }
     }
 
-    /// Suggests what a runtime calls by an unknown name: `jthread` is no mistyped `thread`.
+    /// Suggests a runtime's item with the unknown name: `jthread` is not a mistyped `thread`.
     #[must_use]
-    pub fn or_of(mut self, twins: &[SimStandIn]) -> RequestError {
+    pub fn or_of(mut self, stand_ins: &[SimStandIn]) -> RequestError {
         if let RequestError::Unknown { typed, nearest, .. } | RequestError::NoQueue { typed, nearest, .. } =
             &mut self
         {
-            let named = |name: &&str| name.split_once(':').is_some_and(|(_, own)| own == typed);
+            let named = |name: &&str| name.split_once(':').is_some_and(|(_, item)| item == typed);
             // `mutex` means `std-mutex` rather than `go:mutex`.
             if !nearest.is_some_and(|near| near.split('-').any(|word| word == typed)) {
-                *nearest = twins.iter().map(|twin| twin.external).find(named).or(*nearest);
+                *nearest = stand_ins.iter().map(|stand_in| stand_in.external).find(named).or(*nearest);
             }
         }
         self
@@ -347,9 +347,9 @@ fn similar(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |near| format!("; a similar name exists: `{near}`"))
 }
 
-/// The known name nearest to a typed one, ignoring case: the one at the smallest edit distance if that is small; else
-/// the one that shares most with the typed text if one contains the other; else one with a word close to the typed
-/// text.
+/// The known name nearest to a typed one, ignoring case: the name at the smallest edit distance if that is small; else
+/// the name most similar in length that contains the typed text or is contained in it; else a name with a word close to
+/// the typed text.
 ///
 /// ```
 /// # use coretalk_measure::series::nearest;
@@ -363,21 +363,21 @@ fn similar(nearest: Option<&str>) -> String {
 /// ```
 pub fn nearest(typed: &str, names: &[&'static str]) -> Option<&'static str> {
     let typed = typed.to_lowercase();
-    let few = typed.chars().count().max(3) / 3;
+    let max_distance = typed.chars().count().max(3) / 3;
     let near = names.iter().map(|name| (osa_distance(&typed, name), *name)).min()?;
-    if near.0 <= few {
+    if near.0 <= max_distance {
         return Some(near.1);
     }
-    let holds = |name: &&&'static str| {
+    let overlaps = |name: &&&'static str| {
         typed.len().min(name.len()) >= MIN_SHARED && (name.contains(&typed) || typed.contains(**name))
     };
-    let held = names.iter().filter(holds).min_by_key(|name| name.len().abs_diff(typed.len()));
-    let of_a_word = |name: &&'static str| {
+    let overlapping = names.iter().filter(overlaps).min_by_key(|name| name.len().abs_diff(typed.len()));
+    let word_distance = |name: &&'static str| {
         let words = name.split('-').filter(|word| word.len() >= MIN_SHARED);
-        words.map(|word| osa_distance(&typed, word)).min().filter(|&distance| distance <= few)
+        words.map(|word| osa_distance(&typed, word)).min().filter(|&distance| distance <= max_distance)
     };
-    let in_a_word = || names.iter().filter_map(|name| Some((of_a_word(name)?, name.len(), *name))).min();
-    held.copied().or_else(|| in_a_word().map(|(.., name)| name))
+    let by_word = || names.iter().filter_map(|name| Some((word_distance(name)?, name.len(), *name))).min();
+    overlapping.copied().or_else(|| by_word().map(|(.., name)| name))
 }
 
 /// Minimum shared letters: shorter sequences occur in many names by chance.

@@ -17,7 +17,7 @@ use coretalk_model::stats::Key;
 const PASS_GAP: Picos = Picos::from_ms(60);
 /// Maximum distance that a run chooses by itself: at 300 ms the autocorrelation has fallen to 0.10.
 const WIDE_GAP: Picos = Picos::from_ms(250);
-/// Distance between the starts of passes that are spread over a time.
+/// Distance between the starts of passes that are spread over `secs` seconds.
 fn spread(secs: f64, passes: u32) -> Picos {
     Picos::from_secs(secs / f64::from(passes)).clamp(PASS_GAP, WIDE_GAP)
 }

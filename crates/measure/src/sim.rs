@@ -9,7 +9,6 @@
 mod builtin;
 mod clock;
 pub mod contend;
-pub mod ends;
 mod environment;
 mod external;
 mod names;
@@ -74,7 +73,7 @@ pub struct SimMachine {
     allowance: Allowance,
     environment: Environment,
     now: Picos,
-    /// Deadline of what is performed.
+    /// Deadline of the current work.
     deadline: Option<Picos>,
     threads: usize,
     /// CPUs for which workers were requested, including those that refused.
@@ -168,7 +167,7 @@ impl SimMachine {
         self.sim.spec.states.iter().map(|state| state.name.as_str()).collect()
     }
 
-    /// Whether other programs run on siblings at times and slow the CPUs down, independently of the state.
+    /// Whether other programs sometimes run on siblings and slow the CPUs down, independently of the state.
     pub fn has_busy_neighbours(&self) -> bool {
         self.sim.spec.noise.sibling_share > 0.0
     }
@@ -185,9 +184,9 @@ impl SimMachine {
 
     /// Advances time up to the deadline; returns false if the deadline cut it short.
     fn advance(&mut self, elapsed: Picos) -> bool {
-        let then = self.now + elapsed;
-        let in_time = self.deadline.is_none_or(|deadline| then <= deadline);
-        self.now = if in_time { then } else { self.now.max(self.deadline.unwrap_or(then)) };
+        let end = self.now + elapsed;
+        let in_time = self.deadline.is_none_or(|deadline| end <= deadline);
+        self.now = if in_time { end } else { self.now.max(self.deadline.unwrap_or(end)) };
         in_time
     }
 
@@ -215,7 +214,7 @@ impl SimMachine {
         Ok(())
     }
 
-    fn round(&self, round: &Round, stop: &Stop, spare: &mut Vec<Recording>) -> RoundOutcome {
+    fn perform_round(&self, round: &Round, stop: &Stop, spare: &mut Vec<Recording>) -> RoundOutcome {
         let active = round.assignments.len();
         let samples: u64 =
             round.assignments.iter().flat_map(|trial| trial.orders.iter()).map(|order| order.samples()).sum();
@@ -341,7 +340,7 @@ impl Machine for SimMachine {
             if stop.is_raised() {
                 break;
             }
-            let outcome = self.round(round, stop, &mut spare);
+            let outcome = self.perform_round(round, stop, &mut spare);
             if !self.advance(outcome.elapsed) {
                 break;
             }
@@ -352,14 +351,14 @@ impl Machine for SimMachine {
         Ok(())
     }
 
-    fn absent(&self, of: &CpuSet) -> Vec<(CpuId, LossReason)> {
+    fn absent(&self, cpus: &CpuSet) -> Vec<(CpuId, LossReason)> {
         let refuses = |cpu| self.requested.contains(cpu) && !self.sim.workers.contains(cpu);
         let why = |cpu| {
             let away = self.sim.away(cpu, self.now);
             let outside = Some(LossReason::Cpuset).filter(|_| !self.allowance.cpuset.contains(cpu));
             away.or(outside).or(Some(LossReason::PinRefused).filter(|_| refuses(cpu)))
         };
-        of.iter().filter_map(|cpu| Some((cpu, why(cpu)?))).collect()
+        cpus.iter().filter_map(|cpu| Some((cpu, why(cpu)?))).collect()
     }
 
     fn has_worker(&self, cpu: CpuId) -> bool {

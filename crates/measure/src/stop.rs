@@ -17,7 +17,7 @@ impl Stop {
         Stop::default()
     }
 
-    /// The same request with a deadline, at which it is raised by itself; the original is not.
+    /// A copy of the request that a deadline raises as well; the original is not affected.
     ///
     /// ```
     /// # use coretalk_measure::Stop;

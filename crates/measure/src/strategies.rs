@@ -1,7 +1,7 @@
 //! Wait strategies measured by `wait`, behind one trait, so that the timed loop is compiled for each.
 //!
-//! A strategy waits for a [`Turn`] until it has come or the guard says halt, so every wait ends. A partner that may
-//! sleep has to be woken.
+//! A strategy waits until its [`Turn`] has come or the guard halts it, so every wait ends. A partner that may sleep has
+//! to be woken.
 
 #[cfg(not(loom))]
 pub mod catalogue;
@@ -13,8 +13,8 @@ pub mod sleeping;
 #[cfg(not(loom))]
 pub mod spinning;
 
+use crate::kernel_context::{Guard, Halt};
 use crate::queues::futex::Futex;
-use crate::stage::{Guard, Halt};
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
 
 /// A wait strategy.
@@ -28,8 +28,8 @@ pub trait Strategy: Copy + Send + Sync {
     /// The reason to leave.
     fn wait(&self, turn: &Turn, wanted: u32, polls: &mut u64, guard: &Guard<'_>) -> Result<u32, Halt>;
 
-    /// Performs once, for a turn that does not come, the step between two polls, as timed by `--cost`. For strategies
-    /// that poll repeatedly before they sleep, that is everything before the sleep.
+    /// Performs the step between two polls once, as timed by `--cost`, for a turn that does not come. Strategies that
+    /// poll repeatedly before they sleep perform everything before the sleep.
     fn act(&self, turn: &Turn);
 }
 
@@ -47,7 +47,7 @@ impl<A: Strategy, B: Strategy> Strategy for Alternating<A, B> {
 
     #[inline(always)]
     fn wait(&self, turn: &Turn, wanted: u32, polls: &mut u64, guard: &Guard<'_>) -> Result<u32, Halt> {
-        // The word before the wanted one began the trip, or is the first half of it.
+        // The word before the wanted one belongs to the same trip: its start, or its first half.
         if trip_is_even(wanted.wrapping_sub(1)) {
             self.even.wait(turn, wanted, polls, guard)
         } else {
@@ -72,7 +72,7 @@ const COUNT: u32 = ASLEEP - 1;
 /// Tene, "GilExamples"). The word has 32 bits, as a futex requires.
 ///
 /// A waiting thread may set `ASLEEP` and sleep on the word; a handoff exchanges the whole word, sees the flag and
-/// wakes. No wake-up can be lost: the kernel lets no thread sleep on a word that has changed.
+/// wakes the sleeper. No wake-up can be lost: the kernel lets no thread sleep on a word that has changed.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub struct Turn {
@@ -112,7 +112,7 @@ impl Turn {
 
     #[inline(always)]
     fn hand_over(&self, next: u32) {
-        // Release as in `pass`. The flag that is read carries nothing: it only says that a thread may sleep.
+        // Release as in `pass`. The flag that is read orders no data: it only says that a thread may be asleep.
         if self.futex.word.swap(next, Release) & ASLEEP != 0 {
             self.futex.wake_one();
         }
@@ -121,7 +121,7 @@ impl Turn {
     /// Sleeps while the word equals `word`, until woken; may return early. Only for the waiting role.
     pub fn sleep(&self, word: u32) {
         if word & ASLEEP == 0 {
-            // Relaxed: the flag carries nothing. On failure the turn has come.
+            // Relaxed: the flag orders no data. On failure the turn has come.
             if self.futex.word.compare_exchange(word, word | ASLEEP, Relaxed, Relaxed).is_err() {
                 return;
             }
@@ -129,7 +129,7 @@ impl Turn {
         self.futex.wait(word | ASLEEP);
     }
 
-    /// Asks the kernel to sleep on a value that differs from the word: it checks and returns at once.
+    /// Asks the kernel to sleep on a value that differs from the word: the kernel checks it and returns at once.
     pub fn sleep_in_vain(&self, word: u32) {
         self.futex.wait(word ^ 1);
     }

@@ -1,5 +1,5 @@
 //! Whether standard output was open at the start. Rust opens the null device for closed streams before `main`, so
-//! output is lost without an error.
+//! output would be lost without an error.
 
 use std::io;
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -14,13 +14,13 @@ static CLOSED: AtomicBool = AtomicBool::new(false);
 #[used]
 // SAFETY: the section holds pointers to functions of the C calling convention, and this is one.
 #[unsafe(link_section = ".init_array")]
-static LOOK: extern "C" fn() = {
-    extern "C" fn look() {
+static CHECK_STDOUT: extern "C" fn() = {
+    extern "C" fn check_stdout() {
         // SAFETY: the call only reads the flags of a descriptor, whether it is open or not.
         let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) };
         CLOSED.store(flags == -1, Ordering::Relaxed);
     }
-    look
+    check_stdout
 };
 
 /// Checks that standard output was open; always `Ok` on other systems.

@@ -1,4 +1,4 @@
-//! Selects the trials of runs over several probes: of the quick look, in addition to its map, and of `suite`.
+//! Selects the trials of runs with several probes: those of `suite`, and those that the quick look adds to its map.
 
 use crate::probes::{self, jitter::Jitter, wake};
 use crate::series::{RequestError, SeriesProbe, SeriesRequest, headlines, representative_pairs};
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 pub struct Gathered {
     /// The probes, in the order of reports.
     pub probes: Vec<String>,
-    /// Headline of each, as [`SeriesSettings::headlines`](coretalk_model::series::SeriesSettings::headlines) takes it.
+    /// Their headlines, for [`SeriesSettings::headlines`](coretalk_model::series::SeriesSettings::headlines).
     pub headlines: Vec<Headline>,
     /// The trials.
     pub trials: Vec<TrialSpec>,
@@ -29,12 +29,12 @@ impl Gathered {
     }
 }
 
-const PAIRS_OF_A_RUNG: usize = 3;
+const PAIRS_PER_RUNG: usize = 3;
 /// Maximum pairs in the whole ladder, so that each pair gets several wake-ups per pass.
-const PAIRS_OF_A_LADDER: usize = 12;
+const MAX_LADDER_PAIRS: usize = 12;
 
-/// The trials that the quick look adds to its map: the trial columns of the ladder ([`RUNGS`]), after an idle gap long
-/// enough that idle loops stop polling, and the jitter of each CPU.
+/// The trials that the quick look adds to its map: the trial columns of the ladder ([`RUNGS`]), after an idle gap that
+/// outlasts the polling of idle loops, and the jitter of each CPU.
 ///
 /// # Errors
 /// A probe does not know a name of [`RUNGS`].
@@ -57,23 +57,23 @@ pub fn quick_look(topology: &Topology, cpus: &[CpuId]) -> Result<Gathered, Reque
     Ok(gathered)
 }
 
-/// The first pairs in matrix order of each rung of the ladder: relation and kinds of cores.
+/// The first pairs, in matrix order, of each rung of the ladder; a rung is a relation with the kinds of its cores.
 fn pairs_of_the_ladder(topology: &Topology, cpus: &[CpuId]) -> Vec<[CpuId; 2]> {
     let mut rungs: BTreeMap<(Relation, Option<Kinds>), Vec<[CpuId; 2]>> = BTreeMap::new();
     for (index, &to) in cpus.iter().enumerate() {
         for &from in &cpus[..index] {
             let pair = [from, to];
             let pairs = rungs.entry((topology.relation(from, to), Kinds::of(topology, pair))).or_default();
-            if pairs.len() < PAIRS_OF_A_RUNG {
+            if pairs.len() < PAIRS_PER_RUNG {
                 pairs.push(pair);
             }
         }
     }
-    let each = (PAIRS_OF_A_LADDER / rungs.len().max(1)).max(1);
+    let each = (MAX_LADDER_PAIRS / rungs.len().max(1)).max(1);
     rungs.into_values().flat_map(|pairs| pairs.into_iter().take(each)).collect()
 }
 
-/// The trials of every probe in the registry that represent it in a suite.
+/// The trials that represent each probe of the registry in a suite.
 ///
 /// # Errors
 /// A probe rejects the request.
@@ -91,14 +91,14 @@ pub fn everything(topology: &Topology, cpus: &[CpuId]) -> Result<Gathered, Reque
 }
 
 /// Maximum time of the trials that a quick look adds to its map.
-const BESIDE_A_MAP: Picos = Picos::from_ms(2_400);
+const MAX_ADDED_TIME: Picos = Picos::from_ms(2_400);
 /// Divisor of a short budget that limits the time of these trials.
-const SHARE_BESIDE_A_MAP: u64 = 5;
+const ADDED_TIME_DIVISOR: u64 = 5;
 
 /// Splits the budget of a quick look between the map and the added trials.
 pub fn shares_of_quick_look(budget: Picos) -> [Picos; 2] {
-    let beside = Picos(budget.0 / SHARE_BESIDE_A_MAP).min(BESIDE_A_MAP);
-    [budget - beside, beside]
+    let added = Picos(budget.0 / ADDED_TIME_DIVISOR).min(MAX_ADDED_TIME);
+    [budget - added, added]
 }
 
 /// Splits the budget of a suite: the map gets as much as each probe, but no more than it would get alone.

@@ -3,14 +3,14 @@
 use coretalk_model::{Histogram, TickRate};
 
 /// Values below this have slots of their own; above, each power of two has half as many slots, so that a value is exact
-/// to 1 part in 4,096: finer than the histogram that the tally is converted to.
+/// to 1 part in 4,096: finer than the histogram of durations made from it.
 const EXACT: u64 = 1 << 13;
 const EXACT_BITS: u32 = EXACT.trailing_zeros();
 /// Longer events than 2⁴⁴ ticks (an hour at 4.9 GHz) are counted as 2⁴⁴.
 const MAX_BITS: u32 = 44;
 const SLOTS: usize = (EXACT + (MAX_BITS - EXACT_BITS) as u64 * EXACT / 2) as usize;
 /// Slots in the smallest page size, 4 KiB.
-const OF_A_PAGE: usize = 1024;
+const SLOTS_PER_PAGE: usize = 1024;
 /// Slots scanned together; divides `SLOTS`.
 const BLOCK: usize = 64;
 const _: () = assert!(SLOTS.is_multiple_of(BLOCK));
@@ -41,11 +41,11 @@ impl Default for TickHistogram {
 }
 
 impl TickHistogram {
-    /// An empty tally; allocates 600 kB and touches every page.
+    /// An empty histogram; allocates 600 kB and touches every page.
     pub fn new() -> TickHistogram {
         let mut slots = vec![0u32; SLOTS].into_boxed_slice();
         // Zeroed memory may be one shared page until it is written; the first events must not pay for the page faults.
-        slots.iter_mut().step_by(OF_A_PAGE).for_each(|slot| *slot = std::hint::black_box(0));
+        slots.iter_mut().step_by(SLOTS_PER_PAGE).for_each(|slot| *slot = std::hint::black_box(0));
         slots[SLOTS - 1] = std::hint::black_box(0);
         std::hint::black_box(&mut slots);
         TickHistogram { slots, sum: 0.0, count: 0 }
@@ -75,7 +75,7 @@ impl TickHistogram {
         self.slots[..slot_of(ticks)].iter().map(|&count| u64::from(count)).sum()
     }
 
-    /// Adds all events of another tally.
+    /// Adds all events of another histogram.
     pub fn add(&mut self, other: &TickHistogram) {
         for (slot, &more) in self.slots.iter_mut().zip(&other.slots) {
             *slot = slot.saturating_add(more);
@@ -89,7 +89,7 @@ impl TickHistogram {
         (self.count > 0).then(|| rate.ns(self.sum / self.count as f64))
     }
 
-    /// Converts the tally to a histogram of durations.
+    /// Converts ticks to a histogram of durations.
     pub fn histogram(&self, rate: TickRate) -> Histogram {
         let mut histogram = Histogram::new();
         // Skips empty blocks: a few hundred of 135 thousand slots are used, and a scan takes longer than a wake-up.
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_value_lies_near_the_middle_of_its_slot_and_slots_rise() {
+    fn every_value_is_near_the_middle_of_its_slot_and_slots_increase() {
         let mut last = 0;
         let mut ticks = 0u64;
         while ticks < 1 << MAX_BITS {
@@ -144,15 +144,15 @@ mod tests {
     }
 
     #[test]
-    fn a_tally_keeps_count_and_mean() {
-        let mut tally = TickHistogram::new();
-        assert_eq!(tally.mean_ns(TickRate { hz: 1e9 }), None);
+    fn a_histogram_keeps_count_and_mean() {
+        let mut events = TickHistogram::new();
+        assert_eq!(events.mean_ns(TickRate { hz: 1e9 }), None);
         for ticks in [10, 20, 1_000_000] {
-            tally.count(ticks);
+            events.count(ticks);
         }
         let rate = TickRate { hz: 2e9 };
-        assert_eq!((tally.len(), tally.histogram(rate).count()), (3, 3));
-        assert_eq!([10, 11, 21, u64::MAX].map(|ticks| tally.count_below(ticks)), [0, 1, 2, 3]);
-        assert!((tally.mean_ns(rate).unwrap() - 1_000_030.0 / 6.0).abs() < 1e-9);
+        assert_eq!((events.len(), events.histogram(rate).count()), (3, 3));
+        assert_eq!([10, 11, 21, u64::MAX].map(|ticks| events.count_below(ticks)), [0, 1, 2, 3]);
+        assert!((events.mean_ns(rate).unwrap() - 1_000_030.0 / 6.0).abs() < 1e-9);
     }
 }

@@ -3,7 +3,7 @@
 //! A role is a closure that gets a [`RoleContext`]. It never pins, spawns or reads the time of day. It may sleep in the
 //! primitive that it measures; its *unblock* callback must then be able to wake it, so that every wait ends.
 
-use crate::stage::{Guard, Halt, wait_until};
+use crate::kernel_context::{Guard, Halt, wait_until};
 use crate::sync::Ordering::{Acquire, Release};
 use crate::sync::{AtomicU64, yield_now};
 use crate::wait::{Pause, WaitAction};
@@ -37,7 +37,7 @@ pub trait Executor: Sync {
 }
 
 const POLL_INTERVAL: Picos = Picos::from_ms(20);
-/// Polls of a barrier before a role first yields its CPU: more than roles need that are already running.
+/// Polls of a barrier before a role first yields its CPU: more than running roles need.
 const POLLS_BEFORE_YIELD: u32 = 1 << 12;
 
 /// An order to an [`Executor`].
@@ -75,7 +75,7 @@ pub struct RoleContext<'a> {
     pub guard: &'a Guard<'a>,
     /// Whether another role has the same CPU.
     pub shared: bool,
-    line: &'a SpinBarrier,
+    barrier: &'a SpinBarrier,
     executor: &'a dyn Executor,
 }
 
@@ -166,7 +166,7 @@ impl<'a> TrialContext<'a> {
         run_role: impl Fn(&RoleContext<'_>) -> Result<R, Halt> + Sync,
         unblock: impl Fn() + Sync,
     ) -> Result<Vec<R>, TrialFailure> {
-        self.run_looking(limit, POLL_INTERVAL, run_role, unblock)
+        self.run_with_nap(limit, POLL_INTERVAL, run_role, unblock)
     }
 
     /// Like [`run`](TrialContext::run), but the coordinating thread sleeps throughout so that it disturbs no role: a
@@ -180,10 +180,10 @@ impl<'a> TrialContext<'a> {
         run_role: impl Fn(&RoleContext<'_>) -> Result<R, Halt> + Sync,
         unblock: impl Fn() + Sync,
     ) -> Result<Vec<R>, TrialFailure> {
-        self.run_looking(limit, limit, run_role, unblock)
+        self.run_with_nap(limit, limit, run_role, unblock)
     }
 
-    fn run_looking<R: Send>(
+    fn run_with_nap<R: Send>(
         &self,
         limit: Picos,
         nap: Picos,
@@ -202,25 +202,25 @@ impl<'a> TrialContext<'a> {
         };
         let order = RoleOrder { cpus: self.cpus, limit, body: &body, unblock: &unblock, nap };
         let evidence = self.executor.run(&order)?;
-        self.note(&evidence);
+        self.add_evidence(&evidence);
         let results: Vec<Option<Result<R, Halt>>> = results
             .into_iter()
             .map(|result| result.into_inner().unwrap_or_else(PoisonError::into_inner))
             .collect();
         // A role that halts because its partner left does not know the partner's reason.
-        let left_for =
+        let any_halted_for =
             |reason: Halt| results.iter().any(|result| matches!(result, Some(Err(halt)) if *halt == reason));
-        if left_for(Halt::Stopped) {
+        if any_halted_for(Halt::Stopped) {
             return Err(TrialFailure::Interrupted);
         }
-        if left_for(Halt::Deadline) {
+        if any_halted_for(Halt::Deadline) {
             return Err(TrialFailure::TimedOut { limit });
         }
-        let said = results.into_iter().zip(self.cpus).map(|(result, &cpu)| match result {
+        let outcomes = results.into_iter().zip(self.cpus).map(|(result, &cpu)| match result {
             Some(Ok(result)) => Ok(result),
             _ => Err(TrialFailure::PartnerLost { cpu }),
         });
-        said.collect()
+        outcomes.collect()
     }
 
     /// The system's evidence for each role, over everything that was run.
@@ -228,7 +228,7 @@ impl<'a> TrialContext<'a> {
         self.evidence.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn note(&self, fresh: &[RoleEvidence]) {
+    fn add_evidence(&self, fresh: &[RoleEvidence]) {
         let mut all = self.evidence.lock().unwrap_or_else(PoisonError::into_inner);
         if all.is_empty() {
             all.extend_from_slice(fresh);
@@ -251,10 +251,10 @@ impl<'a> RoleContext<'a> {
         cpu: CpuId,
         guard: &'a Guard<'a>,
         shared: bool,
-        line: &'a SpinBarrier,
+        barrier: &'a SpinBarrier,
         executor: &'a dyn Executor,
     ) -> RoleContext<'a> {
-        RoleContext { number, cpu, guard, shared, line, executor }
+        RoleContext { number, cpu, guard, shared, barrier, executor }
     }
 
     /// Waits for all roles to arrive; each role must call it once. It spins, because a sleeping barrier would give one
@@ -263,14 +263,14 @@ impl<'a> RoleContext<'a> {
     /// # Errors
     /// The reason to leave.
     pub fn wait_for_all(&self) -> Result<(), Halt> {
-        self.line.arrive();
+        self.barrier.arrive();
         let mut polls = 0_u32;
         self.wait_until(|| {
             polls = polls.wrapping_add(1);
             if polls.is_multiple_of(POLLS_BEFORE_YIELD) {
                 yield_now();
             }
-            self.line.is_full()
+            self.barrier.is_full()
         })
     }
 

@@ -11,7 +11,7 @@ pub enum WaitMode {
     Block,
 }
 
-/// The action between two polls. Types without values, so each is compiled into its own loop without overhead.
+/// The action between two polls, implemented by unit structs so that each is compiled into its own loop.
 pub trait WaitAction {
     /// Number of wait hints, of 10 to 140 core cycles each.
     const HINTS: u32;

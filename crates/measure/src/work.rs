@@ -1,24 +1,27 @@
-//! [`Work`]: the work by which placements are compared, and the order of one run.
+//! [`Work`]: the work of a comparison, and the order of one run.
 
 use coretalk_model::place::{Placement, Workload};
 use coretalk_model::{CpuSet, Picos};
 use regex::bytes::Regex;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 /// A command of the user.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct CommandLine {
     /// The program as typed.
     pub program: OsString,
     /// Its arguments.
     pub arguments: Vec<OsString>,
+    /// Additional environment variables.
+    pub environment: Vec<(String, String)>,
     /// Metrics to parse from its output: the last participating group of a match, or the whole match.
     pub metrics: Vec<(String, Regex)>,
     /// Time limit of a run.
     pub timeout: Option<Picos>,
 }
 
-/// The work.
+/// A command or workload whose runs are compared.
 #[derive(Debug, Clone)]
 pub enum Work {
     /// A command of the user.
@@ -42,7 +45,23 @@ pub struct WorkOrder<'a> {
     pub limit: Picos,
     /// Key of every random choice.
     pub key: u64,
+    /// Length of an environment variable without a meaning, which moves the stack of a command.
+    pub padding: usize,
 }
+
+/// The time at which a comparison runs an untimed command, on any CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Hook {
+    /// Once before the first run.
+    Prepare,
+    /// Before every run.
+    Between,
+    /// Once after the last run, also of an interrupted or failed comparison.
+    Cleanup,
+}
+
+/// The commands around the runs of a comparison.
+pub type Hooks = BTreeMap<Hook, CommandLine>;
 
 impl CommandLine {
     /// Name for messages: the program without its folder.

@@ -1,7 +1,7 @@
-//! Bundled workloads, each run in its own process, for comparing placements without a program of the user. Written from
-//! descriptions of well-known suites, not from their sources.
+//! Bundled workloads, each run in its own process, for comparing placements without a program of the user. They follow
+//! the descriptions of well-known suites, not their sources.
 //!
-//! Every workload verifies its result; a wrong one is an error without a number.
+//! Every workload verifies its result; a wrong result is an error without a number.
 
 mod compute;
 pub mod memory;

@@ -1,7 +1,7 @@
 //! Monitoring of commands on this machine. The only timing condition is that a poll of the monitor falls into an event.
 // A separate test program, since children of concurrent tests would be attributed to the command.
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+#![allow(clippy::unwrap_used, reason = "a failing helper fails its test")]
 
 use coretalk_measure::Stop;
 use coretalk_measure::host::affinity::current_mask;
@@ -14,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Serialises the tests: children of this process are attributed to the running command.
-static ONE: Mutex<()> = Mutex::new(());
+static SERIAL: Mutex<()> = Mutex::new(());
 
 fn launch<'a>(
     program: &'a OsString,
@@ -29,7 +29,7 @@ fn launch<'a>(
 /// A command that stays on the first allowed CPU; `ALL` stands for all allowed CPUs. `None` with one CPU or without
 /// tool.
 fn stay(script: &str) -> Option<Stay> {
-    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _serial = SERIAL.lock().unwrap_or_else(PoisonError::into_inner);
     let all = current_mask().unwrap();
     let tools = ["taskset", "setsid"].iter().all(|tool| Path::new("/usr/bin").join(tool).exists());
     if all.len() < 2 || !tools {
@@ -45,25 +45,25 @@ fn stay(script: &str) -> Option<Stay> {
 
 #[test]
 fn a_program_ends_once_one_of_its_cpus_has_gone() {
-    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _serial = SERIAL.lock().unwrap_or_else(PoisonError::into_inner);
     let cpus = current_mask().unwrap();
     let (program, arguments) = ("/bin/sleep".into(), ["600".into()]);
-    let looks = Cell::new(0);
+    let checks = Cell::new(0);
     let lost = || {
-        looks.set(looks.get() + 1);
-        (looks.get() == 3).then_some(CpuId(7))
+        checks.set(checks.get() + 1);
+        (checks.get() == 3).then_some(CpuId(7))
     };
     let launch = launch(&program, &arguments, &cpus, &lost);
     let failure = run(&launch, &Stop::new()).unwrap_err();
     assert!(matches!(failure, RunFailure::LostCpu { cpu: CpuId(7) }), "{failure}");
-    assert_eq!(looks.get(), 3);
+    assert_eq!(checks.get(), 3);
 }
 
 /// Lifetimes of a child in seconds, in successive attempts: the monitor may be late on a busy machine.
 const LIVES: [f64; 4] = [0.07, 0.2, 0.8, 3.0];
 
 #[test]
-fn whoever_stays_is_not_said_to_leave() {
+fn commands_that_stay_are_not_reported_as_leaving() {
     for script in ["exit 0", "sleep 0.05 & sleep 0.05; wait"] {
         assert!(stay(script).is_none_or(|stay| !stay.left && !stay.narrowed), "{script}");
     }

@@ -1,6 +1,6 @@
 //! Trials on real threads: each pass ends, works and leaves no sleeping thread. Recording events allocates nothing.
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+#![allow(clippy::unwrap_used, reason = "a failing helper fails its test")]
 
 mod counting;
 
@@ -84,7 +84,7 @@ impl Host {
     }
 
     /// A pass of several milliseconds that must succeed without migrations.
-    fn done(&mut self, spec: &TrialSpec) -> PassOutcome {
+    fn successful_pass(&mut self, spec: &TrialSpec) -> PassOutcome {
         let outcome = self.pass(spec, &Parameters::default(), 4, &Stop::new()).unwrap();
         assert_eq!(outcome.roles.len(), spec.placement.len(), "{}", spec.label());
         assert!(outcome.roles.iter().all(|role| !role.migrated), "{}", spec.label());
@@ -92,7 +92,7 @@ impl Host {
     }
 }
 
-fn counted(outcome: &PassOutcome, name: &str) -> u64 {
+fn count_of(outcome: &PassOutcome, name: &str) -> u64 {
     outcome.observed.numbers.counts.get(name).copied().unwrap_or(0)
 }
 
@@ -103,8 +103,8 @@ fn wake_ups(host: &Host, names: &str) -> Vec<TrialSpec> {
     all
 }
 
-/// Gaps, loads, distances and broadcasts. With only two CPUs neighbours share them, and must still end.
-fn of_lines(host: &Host) -> Vec<TrialSpec> {
+/// Trials of gaps, loads, distances and broadcasts. On two CPUs the loads share them with the pair, and must still end.
+fn line_trials(host: &Host) -> Vec<TrialSpec> {
     let options = Parameters::default().with(load::GAP_NS, "1000,1000000").with(load::LOAD, "none");
     let mut all = host.trials("latency", &options);
     all.extend(["sharing", "broadcast"].iter().flat_map(|id| host.trials(id, &Parameters::default())));
@@ -127,8 +127,8 @@ fn every_way_of_waiting_hands_over_in_every_mode() {
         };
         let options = Parameters::default().with("strategy", names).with_some("mode", mode);
         for spec in host.trials("wait", &options) {
-            let outcome = host.done(&spec);
-            assert!(counted(&outcome, "samples") > 0, "{}", spec.label());
+            let outcome = host.successful_pass(&spec);
+            assert!(count_of(&outcome, "samples") > 0, "{}", spec.label());
             assert!(!outcome.observed.flags.contains(Flag::Invalid), "{}", spec.label());
             let mut values = outcome.observed.numbers.values.values();
             assert!(values.all(|value| value.is_finite()), "{}", spec.label());
@@ -137,7 +137,7 @@ fn every_way_of_waiting_hands_over_in_every_mode() {
 }
 
 #[test]
-fn sides_that_wait_differently_and_counts_that_were_asked_for() {
+fn sides_may_wait_differently_and_requested_counts_are_met() {
     let Some(mut host) = Host::of(2) else { return };
     let options =
         Parameters::default().with("asym", "pause:futex,futex:busy,backoff:yield").with("samples", 8e3);
@@ -146,20 +146,20 @@ fn sides_that_wait_differently_and_counts_that_were_asked_for() {
     for spec in trials {
         let outcome = host.pass(&spec, &options, 60_000, &Stop::new()).unwrap();
         // An eighth of the requested number, on sixteen lines.
-        assert_eq!(counted(&outcome, "samples"), 1_008, "{}", spec.label());
+        assert_eq!(count_of(&outcome, "samples"), 1_008, "{}", spec.label());
         assert!(!outcome.observed.flags.contains(Flag::Invalid), "{}", spec.label());
     }
 }
 
 #[test]
-fn roles_that_share_a_cpu_hand_over_and_those_that_keep_it_say_so() {
+fn roles_that_share_a_cpu_hand_over_and_spinning_is_flagged() {
     let Some(mut host) = Host::of(1) else { return };
     let options = Parameters::default().with("strategy", "busy,pause,yield,futex,backoff");
     for spec in host.trials("wait", &options) {
-        let outcome = host.done(&spec);
-        assert!(counted(&outcome, "samples") > 0, "{}", spec.label());
-        let keeps = ["busy", "pause"].contains(&spec.parameters.text("strategy").unwrap());
-        assert_eq!(outcome.observed.flags.contains(Flag::SharedSpin), keeps, "{}", spec.label());
+        let outcome = host.successful_pass(&spec);
+        assert!(count_of(&outcome, "samples") > 0, "{}", spec.label());
+        let keeps_cpu = ["busy", "pause"].contains(&spec.parameters.text("strategy").unwrap());
+        assert_eq!(outcome.observed.flags.contains(Flag::SharedSpin), keeps_cpu, "{}", spec.label());
     }
 }
 
@@ -172,18 +172,18 @@ fn every_primitive_wakes_across_cpus_and_on_one() {
         all.push(spec);
     }
     for spec in all {
-        // A hand-off by a spinning lock may be shorter than the offset of the counters: then it is counted as negative.
-        let outcome = host.done(&spec);
-        assert!(counted(&outcome, "samples") + counted(&outcome, "negative") > 0, "{}", spec.label());
+        // A hand-off by a spinning lock that is shorter than the offset of the counters is counted as negative.
+        let outcome = host.successful_pass(&spec);
+        assert!(count_of(&outcome, "samples") + count_of(&outcome, "negative") > 0, "{}", spec.label());
     }
 }
 
 #[test]
-fn waiters_that_are_not_bound_run_somewhere() {
+fn unbound_waiters_report_where_they_run() {
     let Some(mut host) = Host::of(2) else { return };
     let options = Parameters::default().with("primitive", "semaphore,pipe,std-mutex,ttas");
     for spec in host.trials("wake", &options.with("gap_ns", "20000").with("unpinned", 1.0)) {
-        let values = host.done(&spec).observed.numbers.values;
+        let values = host.successful_pass(&spec).observed.numbers.values;
         let shares: Vec<f64> =
             RanOn::ALL.iter().filter_map(|place| values.get(place.share()).copied()).collect();
         assert!(shares.iter().all(|share| (0.0..=1.0).contains(share)), "{shares:?}");
@@ -192,11 +192,11 @@ fn waiters_that_are_not_bound_run_somewhere() {
 }
 
 #[test]
-fn gaps_loads_distances_and_broadcasts_are_made() {
+fn line_trials_yield_valid_samples() {
     let Some(mut host) = Host::of(2) else { return };
-    for spec in of_lines(&host) {
+    for spec in line_trials(&host) {
         let outcome = host.pass(&spec, &Parameters::default(), 4, &Stop::new()).unwrap();
-        assert!(counted(&outcome, "samples") + counted(&outcome, "negative") > 0, "{}", spec.label());
+        assert!(count_of(&outcome, "samples") + count_of(&outcome, "negative") > 0, "{}", spec.label());
         assert!(!outcome.observed.flags.contains(Flag::Invalid), "{} {}", spec.probe, spec.label());
     }
 }
@@ -205,9 +205,9 @@ fn gaps_loads_distances_and_broadcasts_are_made() {
 fn every_kind_is_created_runs_and_ends() {
     let mut host = Host::of_at_most(2);
     for spec in host.trials("spawn", &Parameters::default()) {
-        let outcome = host.done(&spec);
+        let outcome = host.successful_pass(&spec);
         let numbers = &outcome.observed.numbers;
-        assert!(counted(&outcome, "samples") >= 3, "{}", spec.label());
+        assert!(count_of(&outcome, "samples") >= 3, "{}", spec.label());
         let p50 = |name: &str| numbers.histograms[name].percentile_ns(0.5).unwrap();
         assert!(p50("latency") > 0.0 && p50("join") >= p50("cost"), "{}", spec.label());
         assert_eq!(numbers.histograms["first"].count(), 1);
@@ -227,7 +227,7 @@ fn every_method_is_exact() {
         spec.placement.iter_mut().zip(cpus).for_each(|(cpu, other)| *cpu = *other);
         let outcome = host.pass(&spec, &Parameters::default(), 4, &Stop::new()).unwrap();
         let [made, found] =
-            [contend::names::EXPECTED, contend::names::FINAL].map(|name| counted(&outcome, name));
+            [contend::names::EXPECTED, contend::names::FINAL].map(|name| count_of(&outcome, name));
         assert!(made > 0, "{}", spec.label());
         match spec.parameters.text("method") {
             Some("racy") => assert!(found <= made, "{}", spec.label()),
@@ -243,17 +243,18 @@ fn every_cpu_is_watched_and_its_causes_add_up() {
     let spec = host.trials("jitter", &Parameters::default()).remove(0);
     let observed = host.pass(&spec, &Parameters::default(), 20, &Stop::new()).unwrap().observed;
     for role in 0..host.cpus.len() {
-        let said = &observed.by_role[&role];
-        let lost = said.values[jitter::names::LOST];
-        assert!((0.0..=1.0).contains(&lost) && said.values[jitter::names::LOOK_NS] > 0.0);
-        let causes: f64 = jitter::names::CAUSES.iter().filter_map(|(name, _)| said.values.get(*name)).sum();
+        let numbers = &observed.by_role[&role];
+        let lost = numbers.values[jitter::names::LOST];
+        assert!((0.0..=1.0).contains(&lost) && numbers.values[jitter::names::LOOK_NS] > 0.0);
+        let causes: f64 =
+            jitter::names::CAUSES.iter().filter_map(|(name, _)| numbers.values.get(*name)).sum();
         assert!((causes - lost).abs() < 1e-9, "{causes} of {lost}");
-        assert!(said.counts[jitter::names::WATCHED] >= 15);
+        assert!(numbers.counts[jitter::names::WATCHED] >= 15);
     }
 }
 
 #[test]
-fn work_of_two_cpus_is_held_against_work_of_one() {
+fn work_of_two_cpus_is_compared_with_work_of_one() {
     let Some(mut host) = Host::of(2) else { return };
     let (spec, options) = (execution::trial([host.cpus[0], host.cpus[1]]), Parameters::default());
     for _ in 0..4 {
@@ -269,10 +270,10 @@ fn work_of_two_cpus_is_held_against_work_of_one() {
 }
 
 #[test]
-fn a_raised_stop_leaves_nobody_behind() {
+fn a_raised_stop_ends_every_role() {
     let Some(mut host) = Host::of(2) else { return };
     let options = Parameters::default().with("strategy", STRATEGIES);
-    let all = [host.trials("wait", &options), wake_ups(&host, PRIMITIVES), of_lines(&host)].concat();
+    let all = [host.trials("wait", &options), wake_ups(&host, PRIMITIVES), line_trials(&host)].concat();
     for spec in [all, host.trials("spawn", &Parameters::default())].concat() {
         let stop = Stop::new();
         let raiser = stop.clone();
@@ -314,7 +315,7 @@ fn two_trials_end_together_and_every_message_arrives() {
     for outcome in outcomes {
         let outcome = outcome.unwrap();
         assert_eq!(outcome.concurrent as usize, specs.len() - 1);
-        assert!(counted(&outcome, queue::names::MESSAGES) > 0);
+        assert!(count_of(&outcome, queue::names::MESSAGES) > 0);
         assert!(outcome.observed.numbers.values[queue::names::RATE] > 0.0);
         assert!(outcome.observed.flags.is_empty(), "{:?}", outcome.observed.flags);
     }

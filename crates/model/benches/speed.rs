@@ -97,8 +97,8 @@ fn inference() {
                 let (observed, structure) = (&observed, &structure);
                 scope.spawn(move || {
                     let keys = (0..REPETITIONS).map(|trial| Key::of(&[thread, trial]));
-                    let again = repeatability(observed, structure, keys).unwrap_or_default();
-                    again.iter().filter(|same| same.iter().all(|&same| same)).count()
+                    let outcomes = repeatability(observed, structure, keys).unwrap_or_default();
+                    outcomes.iter().filter(|levels| levels.iter().all(|&same| same)).count()
                 })
             };
             let threads = [half(0), half(1)];

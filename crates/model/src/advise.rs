@@ -46,7 +46,7 @@ named! {
     /// The basis of a placement.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Ground {
-        /// Placement is shown to matter: some usual placement costs more, wherever in their intervals the cells are.
+        /// A usual placement is shown to cost more, for all values of the cells within their intervals.
         Latency = "latency",
         /// There is no communication, and the threads are spread over groups of CPUs.
         Structure = "structure",
@@ -71,20 +71,20 @@ pub struct Baseline {
 impl Baseline {
     /// Whether it is shown to cost more than the advised placement, beyond rounding.
     pub fn is_worse(&self) -> bool {
-        self.excess.is_some_and(|excess| excess.low > SHOWN)
+        self.excess.is_some_and(|excess| excess.low > MIN_SHOWN_EXCESS)
     }
 }
 
 /// Minimum lower bound of an excess that is more than rounding.
-const SHOWN: f64 = 1e-6;
+const MIN_SHOWN_EXCESS: f64 = 1e-6;
 const MAX_SLACK: f64 = 0.3;
-/// Number of changes to examine for each start, and for the proof: together well below a second.
+/// Changes to examine: 2.5 × `EFFORT` for all starts, and the second number for the proof; well below a second.
 const EFFORT: u64 = 20_000_000;
 const EFFORT_OF_PROOF: u64 = 40_000_000;
 /// Maximum number of threads for which the optimum is searched.
-const PROVABLE: usize = 10;
-/// Maximum number of threads for which the search also starts at this number of random placements.
-const RESTARTED: usize = 64;
+const MAX_PROVABLE_THREADS: usize = 10;
+/// Maximum number of threads for random starts, and the number of random starts.
+const MAX_RESTARTED_THREADS: usize = 64;
 const RESTARTS: u64 = 60;
 
 /// Places every thread of a graph on a CPU of its own. The result is never worse than the simple orders, which are
@@ -132,13 +132,13 @@ pub fn advise(graph: &Graph, distances: &CpuDistances, seed: u64) -> Advice {
     Advice { cpus: ids(&best), mean, worst, optimal, slack, baselines, ground }
 }
 
-/// The share of its cost by which the best placement could be better than a known one. `cheapest` is the cost of the
-/// cheapest placement at the values of the cells, if every placement was examined.
+/// Bound on the share of the cost `mean` that any placement can save. `cheapest` is the minimum cost at the point
+/// values of the cells, if every placement was examined.
 fn slack(graph: &Graph, distances: &CpuDistances, mean: &Bracket, cheapest: Option<f64>) -> f64 {
     let bound = search::least_cost(graph, distances) / graph.total();
     let pairs = (0..distances.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
     let narrowest = pairs.map(|(a, b)| distances.low(a, b) / distances.ns(a, b)).fold(1.0, f64::min);
-    // No cost at the low ends is below the minimum at the values by more than the widest interval allows.
+    // With all cells at their low ends, no cost falls below `cheapest` by more than the widest interval.
     let least = cheapest.map_or(bound, |cheapest| bound.max(cheapest * narrowest));
     (1.0 - least / mean.high).max(0.0)
 }
@@ -152,7 +152,7 @@ fn best_of(
     let mut tried: Vec<Vec<u32>> =
         vec![search::multisection(graph, distances), search::greedy(graph, distances)];
     tried.extend(simple.iter().map(|(_, cpu_of)| cpu_of.clone()));
-    if graph.len() <= RESTARTED {
+    if graph.len() <= MAX_RESTARTED_THREADS {
         for restart in 0..RESTARTS {
             let mut order: Vec<usize> = (0..distances.len()).collect();
             key.with(1).with(restart).shuffle(&mut order);
@@ -170,7 +170,7 @@ fn best_of(
         }
     }
     let (cost, cpu_of) = best.unwrap_or_default();
-    let (cpu_of, complete) = if graph.len() > PROVABLE {
+    let (cpu_of, complete) = if graph.len() > MAX_PROVABLE_THREADS {
         (cpu_of, false)
     } else {
         let (better, complete) = search::exact(graph, distances, cost, &mut Effort(EFFORT_OF_PROOF));
@@ -180,11 +180,12 @@ fn best_of(
 }
 
 /// Maximum excess of a placement that is preferred for its simplicity, even if the excess is not shown.
-const MAX_FOR_PLAINNESS: f64 = 0.1;
+const MAX_EXCESS_FOR_SIMPLICITY: f64 = 0.1;
 
 /// Selects, among placements without a shown difference, the simplest: a simple order, or the same groups of CPUs,
-/// filled from their first CPU. The cheapest of many is so partly by luck, and its odd order would seem to matter. A
-/// simple placement must be shown to be better than each simple order that the cheapest is shown to beat.
+/// filled from their first CPU. The cheapest of many is so partly by chance, and its arbitrary order would seem
+/// significant. A simple placement must be shown to be better than each simple order that the cheapest is shown to
+/// beat.
 fn simplest_not_worse(
     graph: &Graph,
     distances: &CpuDistances,
@@ -192,7 +193,7 @@ fn simplest_not_worse(
     simple: &[(&'static str, Vec<u32>)],
 ) -> Vec<u32> {
     let Some(cheapest) = Traffic::of(graph, distances, best) else { return best.to_vec() };
-    let beats = |traffic: &Traffic, other: &Traffic| traffic.excess(other, distances).low > SHOWN;
+    let beats = |traffic: &Traffic, other: &Traffic| traffic.excess(other, distances).low > MIN_SHOWN_EXCESS;
     let all_traffic: Vec<Traffic> =
         simple.iter().filter_map(|(_, cpu_of)| Traffic::of(graph, distances, cpu_of)).collect();
     let anywhere = Traffic::anywhere(distances);
@@ -201,26 +202,26 @@ fn simplest_not_worse(
     let mut in_order = best.to_vec();
     in_order.sort_unstable_by_key(|&cpu| distances.cpus()[cpu as usize]);
     let first_cpus = (0..distances.levels().len()).rev().map(|level| first_of_groups(distances, level, best));
-    let plain = simple.iter().map(|(_, cpu_of)| cpu_of.clone()).chain(first_cpus).chain([in_order]);
+    let simple_first = simple.iter().map(|(_, cpu_of)| cpu_of.clone()).chain(first_cpus).chain([in_order]);
     let as_good = |cpu_of: &Vec<u32>| {
         let Some(traffic) = Traffic::of(graph, distances, cpu_of) else { return false };
         let excess = cheapest.excess(&traffic, distances);
-        excess.low <= SHOWN
-            && excess.point <= MAX_FOR_PLAINNESS
+        excess.low <= MIN_SHOWN_EXCESS
+            && excess.point <= MAX_EXCESS_FOR_SIMPLICITY
             && beaten.iter().all(|other| beats(&traffic, other))
     };
-    plain.into_iter().find(as_good).unwrap_or_else(|| best.to_vec())
+    simple_first.into_iter().find(as_good).unwrap_or_else(|| best.to_vec())
 }
 
-/// Keeps each thread in its group, on the first CPUs there, threads in order.
+/// Moves the threads of each group to the first CPUs of the group, in the order of threads.
 fn first_of_groups(distances: &CpuDistances, level: usize, cpu_of: &[u32]) -> Vec<u32> {
-    let mut left: Vec<Vec<usize>> = distances.levels()[level].to_vec();
-    for group in &mut left {
+    let mut remaining: Vec<Vec<usize>> = distances.levels()[level].to_vec();
+    for group in &mut remaining {
         group.sort_unstable_by_key(|&cpu| std::cmp::Reverse(distances.cpus()[cpu]));
     }
     let relocated = |&cpu: &u32| {
         let group = distances.group_of(level, cpu as usize) as usize;
-        left[group].pop().map_or(cpu, |first| first as u32)
+        remaining[group].pop().map_or(cpu, |first| first as u32)
     };
     cpu_of.iter().map(relocated).collect()
 }

@@ -24,7 +24,7 @@ pub enum ClockAgreement {
 }
 
 impl ClockAgreement {
-    /// From bounds on the lead of the row's clock over the column's.
+    /// Derived from bounds on the lead of the row's clock over the column's.
     pub fn of(offsets: Option<&Matrix<Option<[f64; 2]>>>) -> ClockAgreement {
         let Some(offsets) = offsets else { return ClockAgreement::NotCompared };
         let cpus = offsets.cpus();

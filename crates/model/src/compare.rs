@@ -2,9 +2,9 @@
 //!
 //! A [`Side`] is a run, or a file of another tool, as [`Dataset`]s of [`Reading`]s: one dataset per matrix or set of
 //! series. [`mismatches`] lists differing conditions, so that incomparable results are not compared. [`Alignment`]
-//! determines which values are compared. [`compare`](fn@compare) judges equal datasets by level, then by cell. A probe
-//! takes part through a function that makes its datasets ([`of_latency`], [`of_series`], [`of_places`], [`of_import`]);
-//! nothing else here distinguishes probes.
+//! determines which values are compared. [`compare`](fn@compare) judges corresponding datasets by level, then by cell.
+//! A probe takes part through a function that makes its datasets ([`of_latency`], [`of_series`], [`of_places`],
+//! [`of_import`]); nothing else here distinguishes probes.
 
 mod alignment;
 mod answer;

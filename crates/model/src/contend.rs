@@ -58,9 +58,9 @@ pub fn is_crowded(trial: &TrialResult) -> bool {
 /// Whether the final value in memory matched the additions.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Exactness<'a> {
-    /// Additions in trials in which it did.
+    /// Additions in trials that matched.
     pub exact: u64,
-    /// Trials in which it did not.
+    /// Trials that did not match.
     pub wrong: Vec<&'a TrialResult>,
 }
 
@@ -82,8 +82,8 @@ pub fn exactness<'a>(trials: impl IntoIterator<Item = &'a TrialResult>) -> Exact
 pub fn least_overlap<'a>(
     trials: impl IntoIterator<Item = &'a TrialResult>,
 ) -> Option<(&'a TrialResult, f64)> {
-    let alone = trials.into_iter().filter(|trial| !is_crowded(trial) && trial.spec.placement.len() > 1);
-    let overlaps = alone.filter_map(|trial| Some((trial, trial.values.get(names::OVERLAP)?.point)));
+    let uncrowded = trials.into_iter().filter(|trial| !is_crowded(trial) && trial.spec.placement.len() > 1);
+    let overlaps = uncrowded.filter_map(|trial| Some((trial, trial.values.get(names::OVERLAP)?.point)));
     overlaps.min_by(|(_, one), (_, other)| one.total_cmp(other))
 }
 
@@ -104,17 +104,17 @@ pub struct MethodTable<'a> {
 impl<'a> MethodTable<'a> {
     /// The trial of a method with this number of threads.
     pub fn at(&self, method: &str, threads: usize) -> Option<&'a TrialResult> {
-        let of = |trial: &&&TrialResult| {
+        let is_requested = |trial: &&&TrialResult| {
             trial.spec.parameters.text("method") == Some(method) && trial.spec.placement.len() == threads
         };
-        self.trials.iter().find(of).copied()
+        self.trials.iter().find(is_requested).copied()
     }
 
     /// The largest measured number of threads with a CPU each, or else the smallest number.
     pub fn full(&self) -> Option<usize> {
-        let alone =
+        let uncrowded =
             self.trials.iter().filter(|trial| !is_crowded(trial)).map(|trial| trial.spec.placement.len());
-        alone.max().or_else(|| self.threads.iter().copied().min())
+        uncrowded.max().or_else(|| self.threads.iter().copied().min())
     }
 
     /// The CPUs in the order in which threads use them.

@@ -106,9 +106,9 @@ impl CpuSet {
         if self.words.len() <= word {
             self.words.resize(word + 1, 0);
         }
-        let new = self.words[word] & bit == 0;
+        let is_new = self.words[word] & bit == 0;
         self.words[word] |= bit;
-        new
+        is_new
     }
 
     /// Whether the CPU is in the set.
@@ -145,13 +145,13 @@ impl CpuSet {
     /// The CPUs in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = CpuId> + '_ {
         self.words.iter().enumerate().flat_map(|(index, &word)| {
-            let mut left = word;
+            let mut remaining_bits = word;
             std::iter::from_fn(move || {
-                if left == 0 {
+                if remaining_bits == 0 {
                     return None;
                 }
-                let bit = left.trailing_zeros();
-                left &= left - 1;
+                let bit = remaining_bits.trailing_zeros();
+                remaining_bits &= remaining_bits - 1;
                 Some(CpuId(index as u32 * 64 + bit))
             })
         })
@@ -190,10 +190,12 @@ impl CpuSet {
         CpuSet { words }
     }
 
-    fn combine(&self, other: &CpuSet, with: impl Fn(u64, u64) -> u64) -> CpuSet {
+    fn combine(&self, other: &CpuSet, operation: impl Fn(u64, u64) -> u64) -> CpuSet {
         let length = self.words.len().max(other.words.len());
         let word = |set: &CpuSet, index: usize| set.words.get(index).copied().unwrap_or(0);
-        CpuSet::from_words((0..length).map(|index| with(word(self, index), word(other, index))).collect())
+        CpuSet::from_words(
+            (0..length).map(|index| operation(word(self, index), word(other, index))).collect(),
+        )
     }
 }
 
@@ -304,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_notation_reads_and_prints() {
+    fn kernel_lists_are_parsed_and_printed() {
         for (typed, printed) in [
             ("0-3,8", "0-3,8"),
             ("8,0-3", "0-3,8"),
@@ -323,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_named() {
+    fn invalid_lists_are_rejected() {
         for typed in
             ["x", "1,,2", "-1", "3-", "+3", "7-4", "0-8/0", "5/2", "1048576", "99999999999999999999", "0x3"]
         {

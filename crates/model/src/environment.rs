@@ -54,7 +54,7 @@ pub struct Environment {
     pub clock: ClockFacts,
     /// CPUs isolated from the scheduler (`isolcpus`).
     pub isolated: CpuSet,
-    /// The sample by which `quiet:N` chose CPUs, which a resumed run must choose again; `None` if nothing asked for it.
+    /// The sample by which `quiet:N` chose CPUs, so that a resumed run repeats the choice; `None` if not used.
     pub cpu_use: Option<CpuUse>,
     /// Load average over one minute at the start.
     pub load_1min: Option<f64>,
@@ -135,8 +135,8 @@ pub struct Throttled {
     pub times: u64,
     /// Throttled time in seconds, summed over CPUs; `None` if the group does not report it.
     pub seconds: Option<f64>,
-    /// Earliest possible start, in seconds since the start of that part of the run. It was detected at the next check:
-    /// half a second later at most, or for a program run by `place`, at its end.
+    /// Earliest possible start of the throttling, in seconds since the start of the segment in which it was detected,
+    /// at the next check: at most half a second later, or for a program run by `place`, at its end.
     pub from_s: Option<f64>,
 }
 
@@ -178,7 +178,7 @@ impl Throttled {
 /// Value of [`Environment::hypervisor`] if the hypervisor has no known name.
 pub const UNNAMED: &str = "unnamed";
 
-/// The hypervisor for use in a sentence: its name, or that it has none.
+/// The hypervisor for use in a sentence: its name, or `an unnamed hypervisor`.
 ///
 /// ```
 /// use coretalk_model::environment::{UNNAMED, hypervisor_words};
@@ -201,8 +201,8 @@ pub enum Virtualization<'a> {
     Unknown,
 }
 
-/// Share of the CPUs used by other programs above which a run is disturbed and its numbers are in doubt. The system
-/// counts CPU time in hundredths of a second, so smaller shares of a few CPUs over a fifth of a second are noise.
+/// Share of the CPUs used by other programs above which a run is disturbed and its numbers are in doubt. CPU time is
+/// counted in steps of 10 ms: on a few CPUs, over 0.2 s, shares below this limit are rounding noise.
 pub const DISTURBED_SHARE: f64 = 0.1;
 
 impl Environment {
@@ -217,7 +217,7 @@ impl Environment {
         self.cpu_model.as_deref().filter(|model| of_scenario.as_deref() != Some(model))
     }
 
-    /// What the system runs on. The absence of a hypervisor's signs is no evidence of hardware.
+    /// What the system runs on. Missing signs of a hypervisor are no evidence of hardware.
     ///
     /// ```
     /// # use coretalk_model::{Environment, environment::Virtualization};
@@ -234,7 +234,7 @@ impl Environment {
         }
     }
 
-    /// Merges what is known only after a segment: the largest share of other programs, and the sum of throttling.
+    /// Merges facts known only after a segment: the largest share of other programs, and the sum of throttling.
     pub fn note_surroundings(&mut self, of_segment: &Environment) {
         let shares = [self.others_share, of_segment.others_share];
         self.others_share = shares.into_iter().flatten().max_by(f64::total_cmp);
@@ -333,10 +333,12 @@ pub enum FirstStep<'a> {
 impl<'a> FirstStep<'a> {
     /// Selects from all findings; the first of equal severity.
     pub fn of(findings: &'a [DoctorFinding]) -> FirstStep<'a> {
-        let of = |verdict| findings.iter().filter(move |finding| finding.verdict == verdict);
-        let mut grave = of(Verdict::Fail).chain(of(Verdict::Warn));
-        let nothing =
-            FirstStep::Nothing { passed: of(Verdict::Ok).count(), unknown: of(Verdict::CannotTell).count() };
+        let with_verdict = |verdict| findings.iter().filter(move |finding| finding.verdict == verdict);
+        let mut grave = with_verdict(Verdict::Fail).chain(with_verdict(Verdict::Warn));
+        let nothing = FirstStep::Nothing {
+            passed: with_verdict(Verdict::Ok).count(),
+            unknown: with_verdict(Verdict::CannotTell).count(),
+        };
         let fix = grave.clone().find(|finding| !finding.is_given()).map(FirstStep::Fix);
         fix.or_else(|| grave.next().map(FirstStep::Expect)).unwrap_or(nothing)
     }
@@ -347,7 +349,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_can_be_fixed_comes_before_what_cannot_be_changed() {
+    fn fixable_findings_come_before_others() {
         let finding =
             |id: &str, verdict| DoctorFinding { id: id.into(), verdict, text: String::new(), fix: None };
         let guest = finding("hypervisor", Verdict::Warn);

@@ -1,9 +1,10 @@
-//! [`External`]: a queue, wait strategy, wake-up, method of contention or kind of thread that a runtime in another language performs.
+//! [`External`]: a queue, wait strategy, wake-up, method of contention or kind of thread performed by a runtime in
+//! another language.
 
 use crate::series::Parameters;
 use std::fmt;
 
-/// Something that a runtime in another language performs, named `RUNTIME:NAME` (`dotnet:semaphoreslim`). Displayed as
+/// A subject performed by a runtime in another language, named `RUNTIME:NAME` (`dotnet:semaphoreslim`). Displayed as
 /// typed.
 ///
 /// ```
@@ -45,7 +46,7 @@ impl External {
     }
 
     /// Whether this is a valid name of a runtime: lower-case letters, digits and hyphens, starting with a letter, and
-    /// not a word that precedes a colon in a name of this program.
+    /// not a word that precedes a colon in this program's own names.
     pub fn is_runtime(text: &str) -> bool {
         is_word(text) && !External::OURS.contains(&text)
     }
@@ -70,7 +71,7 @@ pub const DEFAULT_FORKS: u32 = 5;
 
 /// Option for the CPUs of the runtimes' other threads: a list of CPUs, or [`SAME`].
 pub const HELPERS: &str = "helpers";
-/// The other threads run on the measured CPUs.
+/// The runtimes' other threads run on the measured CPUs.
 pub const SAME: &str = "same";
 
 /// The number of processes of each runtime.
@@ -83,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_ours_and_what_has_no_such_form_are_no_runtimes() {
+    fn own_and_malformed_names_are_not_external() {
         for text in [
             "pause:8",
             "bytes:64",

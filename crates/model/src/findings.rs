@@ -13,7 +13,7 @@ use crate::sharing::{PaddingGroup, padding};
 pub struct ProbeFinding<'a> {
     /// The conclusion.
     pub finding: Finding<'a>,
-    /// Whether some trial has several states, of which the finding describes the most frequent.
+    /// Whether some trial has several states; the finding describes its most frequent state.
     pub has_levels: bool,
 }
 
@@ -83,7 +83,7 @@ fn finding<'a>(
     let mut curves = batch_curves(result);
     curves.retain(|curve| curve.steps.iter().any(|step| is_of_probe(step.trial)));
     if curves.iter().any(|curve| curve.steps.len() > 1) {
-        // At a fixed rate, delays are compared, which have no gain.
+        // Batches at a fixed rate are compared by delay, for which there is no gain.
         curves.retain(|curve| curve.rate_per_s.is_none());
         return (!curves.is_empty()).then_some(Finding::Batches(curves));
     }

@@ -27,16 +27,16 @@ macro_rules! flags {
 }
 
 named! {
-    /// Effect of a flag on its number, which is all that a [`Grade`](crate::Grade) uses of it.
+    /// Effect of a flag on its number. A [`Grade`](crate::Grade) depends on nothing else of a flag.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Effect {
-        /// None beyond its interval.
+        /// No error beyond the interval.
         Remark = "remark",
         /// The interval is wider than requested, or holds only for the most frequent state.
         Width = "width",
         /// The error may exceed the interval, because all samples may be affected alike.
         Shift = "shift",
-        /// It may be the number of something else, or its interval is unknown.
+        /// The number may measure something else, or its interval is unknown.
         Void = "void",
     }
 }
@@ -52,9 +52,9 @@ impl Flag {
         matches!(self.effect(), Effect::Shift | Effect::Void)
     }
 
-    /// Whether it is a disturbance only of the passes that carry it. Heat lasts longer than the pass that reports it,
-    /// and a coarse clock is a property of small values.
-    fn is_of_a_moment(self) -> bool {
+    /// Whether it disturbs only the passes that carry it. Heat outlasts the pass that reports it, and a coarse clock
+    /// affects all small values.
+    fn is_momentary(self) -> bool {
         matches!(self, Flag::Preempted | Flag::Steal | Flag::SmtBusy | Flag::Load | Flag::Quota)
     }
 }
@@ -117,11 +117,12 @@ flags! {
     Cold = 26, "cold", Shift;
     /// Threads other than those on the measured CPUs used more than a tenth of the CPU time of an adapter.
     WorkedElsewhere = 27, "worked-elsewhere", Shift;
-    /// Such threads used more than half of it: the number says little about the measured CPUs.
+    /// Threads other than those on the measured CPUs used more than half of the CPU time of an adapter: the number says
+    /// little about the measured CPUs.
     Unclaimed = 28, "unclaimed", Void;
-    /// Some passes failed; the number is that of the others.
+    /// Some passes failed; the number is from the others.
     FailedPasses = 29, "failed-passes", Shift;
-    /// One process of a runtime made all passes; other processes settle at speeds of their own.
+    /// One process of a runtime made all passes; other processes settle at other speeds.
     OneProcess = 30, "one-process", Shift;
     /// The home node had no free memory left, so lines may be on another node.
     Home = 31, "home", Remark;
@@ -196,35 +197,36 @@ impl FromIterator<Flag> for Flags {
 /// A number carries a flag if more than this share of its passes do.
 pub const TAINTED_SHARE: f64 = 0.10;
 
-/// The flags of a number, from the flags of its passes and their values, which `value` derives where they are needed;
-/// `free` is scratch memory.
+/// Returns the flags of a number from the flags and values of its passes. `value` derives a value if needed; `free` is
+/// scratch memory.
 ///
-/// Momentary disturbances are left out if at least [`MIN_PASSES`] passes are free of them and the median of these is
-/// within the `interval` of all passes. This is common for stolen time, which the kernel counts in steps of 10 ms, more
-/// than a visit of 2 ms: on a guest of 16 CPUs, 4,431 of 9,120 visits had such a step; their median was 89.4 ns, that
-/// of the others 89.3 ns.
+/// Momentary disturbances are omitted if at least [`MIN_PASSES`] passes are free of them and the median of these passes
+/// is within the `interval` of all passes. This is common for stolen time, which the kernel counts in steps of 10 ms,
+/// more than a visit of 2 ms: on a guest of 16 CPUs, 4,431 of 9,120 visits had such a step; their median was 89.4 ns,
+/// that of the others 89.3 ns.
 pub fn of_passes<P>(
     passes: impl Iterator<Item = (Flags, P)> + Clone,
     value: impl Fn(P) -> Option<f64>,
     interval: Option<&Estimate>,
     free: &mut Vec<f64>,
 ) -> Flags {
-    let any = passes.clone().fold(Flags::NONE, |any, (flags, _)| any.union(flags));
+    let present = passes.clone().fold(Flags::NONE, |all, (flags, _)| all.union(flags));
     let tainted = |&flag: &Flag| {
         let carriers = passes.clone().filter(|(flags, _)| flags.contains(flag)).count();
         carriers as f64 > TAINTED_SHARE * passes.clone().count() as f64
     };
-    let tainted: Flags = any.iter().filter(tainted).collect();
-    if !tainted.iter().any(Flag::is_of_a_moment) {
+    let tainted: Flags = present.iter().filter(tainted).collect();
+    if !tainted.iter().any(Flag::is_momentary) {
         return tainted;
     }
-    let is_free = |flags: Flags| !flags.iter().any(Flag::is_of_a_moment);
+    let is_free = |flags: Flags| !flags.iter().any(Flag::is_momentary);
     free.clear();
     free.extend(passes.filter(|(flags, _)| is_free(*flags)).filter_map(|(_, pass)| value(pass)));
     let agrees = free.len() >= MIN_PASSES
-        && median_in_place(free)
-            .is_some_and(|median| interval.is_some_and(|of| (of.low..=of.high).contains(&median)));
-    tainted.iter().filter(|flag| !(agrees && flag.is_of_a_moment())).collect()
+        && median_in_place(free).is_some_and(|median| {
+            interval.is_some_and(|bounds| (bounds.low..=bounds.high).contains(&median))
+        });
+    tainted.iter().filter(|flag| !(agrees && flag.is_momentary())).collect()
 }
 
 #[cfg(test)]
@@ -242,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn the_gravest_doubt_is_the_one_that_takes_most_away() {
+    fn the_gravest_doubt_has_the_strongest_effect() {
         let doubts = Flags::NONE.with(Flag::Freq).with(Flag::WideCi);
         assert_eq!((Flags::NONE.gravest(), doubts.gravest()), (None, Some(Flag::WideCi)));
         assert_eq!(
@@ -253,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_interval_shows_is_no_reason_for_a_mark() {
+    fn doubts_that_the_interval_covers_are_not_marked() {
         let known = [Flag::WideCi, Flag::Multimodal].into_iter().collect::<Flags>();
         assert!(known.has_doubt() && !known.may_be_wrong());
         for flag in [Flag::Load, Flag::Throttled, Flag::Preempted, Flag::FewPasses] {
@@ -262,35 +264,35 @@ mod tests {
     }
 
     #[test]
-    fn a_disturbance_that_makes_no_difference_is_no_doubt() {
+    fn disturbances_without_effect_are_omitted() {
         let interval = Estimate { point: 100.0, low: 98.0, high: 102.0, confidence: 0.95, effective_n: 14.0 };
-        let of = |free: usize, free_ns: f64, flag: Flag| {
+        let is_flagged = |free: usize, free_ns: f64, flag: Flag| {
             let disturbed = (0..8).map(|_| (Flags::NONE.with(flag), Some(100.0)));
             let passes = disturbed.chain((0..free).map(|_| (Flags::NONE, Some(free_ns))));
             of_passes(passes, |value| value, Some(&interval), &mut Vec::new()).contains(flag)
         };
-        assert!(!of(6, 101.9, Flag::Steal), "the passes without it say the same");
-        assert!(of(6, 95.0, Flag::Steal), "they contradict the interval");
-        assert!(of(5, 100.0, Flag::Steal), "too few say anything");
+        assert!(!is_flagged(6, 101.9, Flag::Steal), "the passes without it say the same");
+        assert!(is_flagged(6, 95.0, Flag::Steal), "they contradict the interval");
+        assert!(is_flagged(5, 100.0, Flag::Steal), "too few say anything");
         assert!(
-            of(6, 100.0, Flag::Freq) && of(6, 100.0, Flag::Migrated),
+            is_flagged(6, 100.0, Flag::Freq) && is_flagged(6, 100.0, Flag::Migrated),
             "a remark, and no number of the pair"
         );
         assert!(
-            of(6, 100.0, Flag::CoarseClock) && of(6, 100.0, Flag::Throttled),
+            is_flagged(6, 100.0, Flag::CoarseClock) && is_flagged(6, 100.0, Flag::Throttled),
             "of more than their passes"
         );
-        assert!(!of(80, 95.0, Flag::Load), "less than a tenth of the passes");
-        let turns = (0..12).map(|pass| match pass % 2 {
+        assert!(!is_flagged(80, 95.0, Flag::Load), "less than a tenth of the passes");
+        let alternating = (0..12).map(|pass| match pass % 2 {
             0 => (Flags::NONE.with(Flag::Steal), Some(100.0)),
             _ => (Flags::NONE.with(Flag::Load), Some(100.0)),
         });
-        let flags = of_passes(turns, |value| value, Some(&interval), &mut Vec::new());
+        let flags = of_passes(alternating, |value| value, Some(&interval), &mut Vec::new());
         assert!(flags.contains(Flag::Steal) && flags.contains(Flag::Load), "no pass was undisturbed");
     }
 
     #[test]
-    fn remarks_leave_no_doubt() {
+    fn remarks_are_no_doubts() {
         assert!(!Flags::NONE.with(Flag::HomeSpread).with(Flag::CoordShared).has_doubt());
         assert!(Flags::NONE.with(Flag::HomeSpread).with(Flag::Drift).has_doubt());
     }

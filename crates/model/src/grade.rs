@@ -22,18 +22,18 @@ pub enum Grade {
 const NARROW: f64 = 0.01;
 /// Largest relative half width at which a doubtful number is known to a factor of two.
 const FACTOR_OF_TWO: f64 = 0.5;
-/// Largest logarithmic difference of repeated measurements: five deviations of a quiet pass of 64 lines.
+/// Largest logarithmic difference of agreeing measurements: five standard deviations of a quiet pass of 64 cache lines.
 const ALIKE: f64 = 0.05;
 
 impl Grade {
-    /// The grade of a number from its flags and relative half width. The [`Effect`] of each flag counts; `repeats`
-    /// tells whether two independent measurements agree with it, see [`repeats`].
+    /// The grade of a number from the [`Effect`] of its flags and its relative half width; `repeats` returns whether
+    /// two independent measurements agree with it, see [`repeats`].
     ///
     /// ```
     /// use coretalk_model::{Flag, Flags, Grade};
     ///
     /// let moved = Flags::NONE.with(Flag::Freq);
-    /// assert_eq!(Grade::of(moved, 0.008, || false), Grade::A, "what a clock does shows in the interval");
+    /// assert_eq!(Grade::of(moved, 0.008, || false), Grade::A, "a changed clock frequency is covered by the interval");
     /// let stolen = moved.with(Flag::Steal);
     /// assert_eq!(Grade::of(stolen, 0.008, || false), Grade::D);
     /// assert_eq!(Grade::of(stolen, 0.008, || true), Grade::C);
@@ -75,15 +75,15 @@ mod tests {
     use super::*;
     use crate::Flag;
 
-    fn of(flags: &[Flag], width: f64, repeats: bool) -> Grade {
+    fn grade_of(flags: &[Flag], width: f64, repeats: bool) -> Grade {
         Grade::of(flags.iter().copied().collect(), width, || repeats)
     }
 
     #[test]
-    fn a_remark_takes_nothing_away() {
+    fn remarks_do_not_lower_the_grade() {
         for &flag in Flag::ALL.iter().filter(|flag| !flag.is_doubt()) {
             assert_eq!(
-                (of(&[flag], 0.01, false), of(&[flag], 0.02, false)),
+                (grade_of(&[flag], 0.01, false), grade_of(&[flag], 0.02, false)),
                 (Grade::A, Grade::B),
                 "{flag:?}"
             );
@@ -93,24 +93,35 @@ mod tests {
     }
 
     #[test]
-    fn what_may_have_shifted_a_number_is_outweighed_by_its_repetition() {
+    fn repetition_outweighs_a_possible_shift() {
         for flag in [Flag::Steal, Flag::Load, Flag::ModelOutlier] {
-            assert_eq!((of(&[flag], 0.01, false), of(&[flag], 0.01, true)), (Grade::D, Grade::C), "{flag:?}");
+            assert_eq!(
+                (grade_of(&[flag], 0.01, false), grade_of(&[flag], 0.01, true)),
+                (Grade::D, Grade::C),
+                "{flag:?}"
+            );
         }
-        assert_eq!(of(&[Flag::Steal, Flag::WideCi], 0.6, true), Grade::D, "not known to a factor of two");
+        assert_eq!(
+            grade_of(&[Flag::Steal, Flag::WideCi], 0.6, true),
+            Grade::D,
+            "not known to a factor of two"
+        );
     }
 
     #[test]
-    fn a_wide_interval_says_itself_how_far_the_number_goes() {
-        assert_eq!((of(&[Flag::WideCi], 0.03, false), of(&[Flag::WideCi], 0.5, true)), (Grade::C, Grade::C));
-        assert_eq!(of(&[Flag::WideCi], 38.0, true), Grade::D);
-        assert_eq!(of(&[Flag::WideCi], f64::INFINITY, true), Grade::D);
+    fn wide_intervals_have_grade_c_up_to_a_factor_of_two() {
+        assert_eq!(
+            (grade_of(&[Flag::WideCi], 0.03, false), grade_of(&[Flag::WideCi], 0.5, true)),
+            (Grade::C, Grade::C)
+        );
+        assert_eq!(grade_of(&[Flag::WideCi], 38.0, true), Grade::D);
+        assert_eq!(grade_of(&[Flag::WideCi], f64::INFINITY, true), Grade::D);
     }
 
     #[test]
-    fn no_repetition_helps_a_number_of_something_else() {
+    fn repetition_does_not_help_void_numbers() {
         for flag in [Flag::Invalid, Flag::LostUpdates, Flag::Migrated, Flag::TscUnsync, Flag::FewPasses] {
-            assert_eq!(of(&[flag], 0.001, true), Grade::D, "{flag:?}");
+            assert_eq!(grade_of(&[flag], 0.001, true), Grade::D, "{flag:?}");
         }
     }
 

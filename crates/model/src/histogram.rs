@@ -1,14 +1,14 @@
-//! [`Histogram`]: counts of durations with a declared unit, as HdrHistogram keeps them.
+//! [`Histogram`]: counts of durations with a declared unit, in the ranges of HdrHistogram.
 
 use std::collections::BTreeMap;
 use std::iter::Sum;
 
-/// Bits of a value that are kept: 2,048 steps in each power of two, which is what HdrHistogram calls three significant
-/// digits.
+/// Significant bits kept of a value: 2,048 steps in each power of two, three significant digits in terms of
+/// HdrHistogram.
 const KEPT_BITS: u32 = 11;
 
-/// Counts of durations, in units of 10 ps, to three significant digits: a value is kept as the range of values that
-/// HdrHistogram (Tene, hdrhistogram.org) calls equivalent to it. Only ranges that hold something take memory.
+/// Counts of durations in units of 10 ps, to three significant digits: a value is stored as its range of equivalent
+/// values in HdrHistogram (Tene, hdrhistogram.org). Only non-empty ranges take memory.
 ///
 /// ```
 /// # use coretalk_model::Histogram;
@@ -20,29 +20,29 @@ const KEPT_BITS: u32 = 11;
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Histogram {
-    /// Upwards by position.
+    /// By ascending position.
     ranges: Vec<Range>,
     /// Counts of [`MANY`] or more by position.
     many: BTreeMap<u16, u64>,
-    /// Sum of the counts: every percentile starts from it.
+    /// Sum of the counts, which every percentile needs.
     count: u64,
 }
 
-/// A range of equivalent values that holds something, in 4 bytes: runs hold tens of millions of them.
+/// A non-empty range of equivalent values, in 4 bytes, because runs hold tens of millions of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Range {
-    /// Its position among all ranges upwards from 0, with which HdrHistogram finds its count.
+    /// Position among all ranges, ascending from 0: the index of its count in HdrHistogram.
     position: u16,
-    /// How often; [`MANY`] if more often than it can hold.
+    /// The count; [`MANY`] if it does not fit.
     few: u16,
 }
 
 const MANY: u16 = u16::MAX;
 
 impl Histogram {
-    /// Picoseconds in a unit.
+    /// Picoseconds per unit.
     pub const UNIT_PS: u64 = 10;
-    /// The longest duration: an hour. Longer ones count as this.
+    /// The longest duration, an hour; longer ones count as this.
     pub const HIGHEST: u64 = 3_600 * 1_000_000_000_000 / Histogram::UNIT_PS;
 
     /// An empty histogram.
@@ -55,7 +55,7 @@ impl Histogram {
         Histogram { ranges: Vec::with_capacity(ranges), ..Histogram::new() }
     }
 
-    /// Counts a number of equal durations in nanoseconds; negative ones and what is not a number count as zero.
+    /// Counts a number of equal durations in nanoseconds; negative values and NaN count as zero.
     pub fn record_ns(&mut self, ns: f64, count: u64) {
         self.record((ns * (1_000 / Histogram::UNIT_PS) as f64).round() as u64, count);
     }
@@ -70,7 +70,7 @@ impl Histogram {
             return;
         }
         self.count = self.count.saturating_add(count);
-        // Values mostly come upwards.
+        // Most values arrive in ascending order.
         if self.ranges.last().is_none_or(|last| last.position < position) {
             let few = self.few(position, count);
             return self.ranges.push(Range { position, few });
@@ -83,7 +83,7 @@ impl Histogram {
         self.ranges[place].few = self.few(position, sum);
     }
 
-    /// [`Range::few`] of a count, which is kept elsewhere if it is larger.
+    /// The [`Range::few`] for a count; stores larger counts in `many`.
     fn few(&mut self, position: u16, count: u64) -> u16 {
         if count < u64::from(MANY) {
             return count as u16;
@@ -99,7 +99,7 @@ impl Histogram {
         }
     }
 
-    /// Positions and counts, upwards.
+    /// Positions and counts, ascending.
     fn counts(&self) -> impl DoubleEndedIterator<Item = (u16, u64)> + ExactSizeIterator + '_ {
         self.ranges.iter().map(|range| (range.position, self.count_of(*range)))
     }
@@ -109,7 +109,7 @@ impl Histogram {
         *self = [&*self, other].into_iter().sum();
     }
 
-    /// How many were counted; at most the largest number.
+    /// Number of counted durations, at most `u64::MAX`.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -119,16 +119,16 @@ impl Histogram {
         self.ranges.is_empty()
     }
 
-    /// The ranges that hold something, upwards: lowest value in units, and how many.
+    /// The non-empty ranges, ascending: lowest value in units, and count.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (u64, u64)> + '_ {
         self.counts().map(|(position, count)| (lowest(position), count))
     }
 
-    /// As HdrHistogram writes one of three digits over 1 to [`HIGHEST`](Histogram::HIGHEST), V2 without compression; `None`
-    /// where a count is too large for that.
+    /// Serializes as HdrHistogram does with three digits over 1 to [`HIGHEST`](Histogram::HIGHEST), V2 without
+    /// compression; `None` if a count is too large.
     pub fn to_v2(&self) -> Option<Vec<u8>> {
         let mut bytes = Vec::with_capacity(V2_HEADER + 3 * self.ranges.len());
-        // Cookie, length (below), offset of normalisation, digits, lowest and highest value, factor.
+        // Cookie, length (set below), offset of normalisation, digits, lowest and highest value, factor.
         for word in [V2_COOKIE, 0, 0, 3] {
             bytes.extend(word.to_be_bytes());
         }
@@ -153,19 +153,19 @@ impl Histogram {
         Some(bytes)
     }
 
-    /// The mean in nanoseconds, each count taken at the middle of its range; `None` where nothing was counted.
+    /// The mean in nanoseconds, with each count at the middle of its range; `None` if nothing was counted.
     pub fn mean_ns(&self) -> Option<f64> {
         let sum: f64 = self.iter().map(|(units, count)| middle(units) * count as f64).sum();
         let count = self.count();
         (count > 0).then(|| sum / count as f64 * UNIT_NS)
     }
 
-    /// The smallest value in nanoseconds such that this share of all lies at or below it, at the middle of its range;
-    /// `None` where nothing was counted.
+    /// The smallest value in nanoseconds that at least this share of the values do not exceed, as the middle of its
+    /// range; `None` if nothing was counted.
     pub fn percentile_ns(&self, share: f64) -> Option<f64> {
-        // A hair is taken off, so that 0.99 of 100 is the 99th value although 0.99 × 100 rounds above 99.
+        // Reduced slightly, so that 0.99 of 100 is the 99th value although 0.99 × 100 rounds above 99.
         let rank = (share * self.count() as f64 * (1.0 - 1e-12)).ceil().max(1.0) as u64;
-        // From the nearer end.
+        // Counts from the nearer end.
         let (mut counts, mut seen) = (self.counts(), 0u64);
         let mut reaches = |least: u64, count: u64| {
             seen = seen.saturating_add(count);
@@ -178,8 +178,8 @@ impl Histogram {
         reached.map(|(position, _)| middle(lowest(position)) * UNIT_NS)
     }
 
-    /// The same where it means something: above the median at least one value lies beyond it, or it would be the maximum by
-    /// another name. The maximum itself (share 1) always does.
+    /// As [`percentile_ns`](Histogram::percentile_ns), but `None` above the median if no value lies beyond the
+    /// percentile, which would merely repeat the maximum. The maximum itself (share 1) is always returned.
     ///
     /// ```
     /// # use coretalk_model::Histogram;
@@ -201,7 +201,8 @@ impl<'a> Sum<&'a Histogram> for Histogram {
         let first = all.iter().filter_map(|one| one.ranges.first()).map(|range| range.position).min();
         let last = all.iter().filter_map(|one| one.ranges.last()).map(|range| range.position).max();
         let Some((first, last)) = first.zip(last) else { return Histogram::new() };
-        // A dense table takes time in proportion to the ranges added. Merging one by one would visit all of the sum for each.
+        // A dense table takes time proportional to the ranges added; merging one by one would visit the whole sum each
+        // time.
         let mut counts = vec![0u64; usize::from(last - first) + 1];
         for (position, count) in all.iter().flat_map(|one| one.counts()) {
             let sum = &mut counts[usize::from(position - first)];
@@ -213,7 +214,7 @@ impl<'a> Sum<&'a Histogram> for Histogram {
     }
 }
 
-/// Version 2 with words of any length.
+/// Cookie of version 2, with words of any length.
 const V2_COOKIE: u32 = 0x1C84_9313;
 const V2_HEADER: usize = 40;
 
@@ -243,7 +244,7 @@ fn lowest(position: u16) -> u64 {
     (position - (shift << (KEPT_BITS - 1))) << shift
 }
 
-/// Whether the percentile of a share means something of so many values: as
+/// Whether this number of values is enough for the percentile of a share: see
 /// [`telling_percentile_ns`](Histogram::telling_percentile_ns).
 pub fn tells(count: u64, share: f64) -> bool {
     share <= 0.5 || share >= 1.0 || count as f64 * (1.0 - share) >= 1.0 - 1e-9
@@ -251,18 +252,18 @@ pub fn tells(count: u64, share: f64) -> bool {
 
 const UNIT_NS: f64 = Histogram::UNIT_PS as f64 / 1e3;
 
-/// The lowest of all values that are kept as one with this.
+/// The lowest value of the same range.
 pub fn lowest_equivalent(units: u64) -> u64 {
     let shift = shift(units);
     units >> shift << shift
 }
 
-/// The highest of all values that are kept as one with this.
+/// The highest value of the same range.
 pub fn highest_equivalent(units: u64) -> u64 {
     lowest_equivalent(units) | ((1 << shift(units)) - 1)
 }
 
-/// The middle of the values that are kept as one with this; small ones are exact.
+/// The middle of the range of a value; small values are exact.
 fn middle(units: u64) -> f64 {
     lowest_equivalent(units) as f64 + ((1u64 << shift(units)) - 1) as f64 / 2.0
 }
@@ -285,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_has_no_mean_and_no_percentile() {
+    fn an_empty_histogram_has_no_mean_and_no_percentile() {
         let mut none = Histogram::new();
         none.record(5, 0);
         assert_eq!((none.mean_ns(), none.percentile_ns(0.5)), (None, None));
@@ -294,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_that_no_number_holds_stay_at_the_largest() {
+    fn overflowing_counts_stay_at_the_maximum() {
         let mut many = Histogram::new();
         many.record(7, u64::MAX);
         many.record(7, 1);
@@ -302,7 +303,7 @@ mod tests {
         many.add(&many.clone());
         assert_eq!((many.count(), many.percentile_ns(1.0), many.to_v2()), (u64::MAX, Some(0.09), None));
         assert_eq!(highest_equivalent(u64::MAX), u64::MAX);
-        // Nor do tables grow where the next level is no number of its own.
+        // Percentile tables stay short, too, where the step to the next level is too small to change it.
         let mut huge = Histogram::new();
         huge.record(1, 1 << 60);
         (1..2_000).for_each(|units| huge.record(units, 1));
@@ -315,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_beyond_an_hour_counts_as_an_hour() {
+    fn durations_beyond_an_hour_count_as_an_hour() {
         let mut long = Histogram::new();
         long.record(u64::MAX, 1);
         assert!((long.percentile_ns(1.0).unwrap() / 3.6e12 - 1.0).abs() < 1e-3);
@@ -323,18 +324,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn merging_is_counting_together_and_the_library_keeps_the_same_ranges(
+        fn merging_adds_counts_and_matches_the_library(
             left in proptest::collection::vec(0u64..1 << 44, 0..50), right in proptest::collection::vec(0u64..9_000, 1..50),
         ) {
-            let of = |values: &[u64]| {
+            let recorded = |values: &[u64]| {
                 let mut histogram = Histogram::new();
                 values.iter().for_each(|&value| histogram.record(value, 1));
                 histogram
             };
-            let mut merged = of(&left);
-            merged.add(&of(&right));
+            let mut merged = recorded(&left);
+            merged.add(&recorded(&right));
             let all: Vec<u64> = left.iter().chain(&right).copied().collect();
-            prop_assert_eq!(&merged, &of(&all));
+            prop_assert_eq!(&merged, &recorded(&all));
             let mut library = hdrhistogram::Histogram::<u64>::new_with_bounds(1, Histogram::HIGHEST, 3).unwrap();
             for &value in &all {
                 library.record(value).unwrap();

@@ -12,9 +12,9 @@ pub mod names {
     pub const GAP_NS: &str = "gap_ns";
     /// How the receiver waits: [`LOOKS`] or the name of a primitive.
     pub const RECEIVER: &str = "receiver";
-    /// It polls continuously.
+    /// The receiver polls continuously.
     pub const LOOKS: &str = "looks";
-    /// It sleeps on a semaphore over a futex.
+    /// The receiver sleeps on a semaphore over a futex.
     pub const SLEEPS: &str = "semaphore";
     /// Whether CPUs may enter idle states: by the system's policy if absent, or [`KEPT_OUT`].
     pub const IDLE_STATES: &str = "idle_states";
@@ -22,17 +22,17 @@ pub mod names {
     pub const KEPT_OUT: &str = "kept-out";
     /// Load on neighbouring CPUs.
     pub const LOAD: &str = "load";
-    /// Position of these neighbours.
+    /// Location of these neighbours.
     pub const WHERE: &str = "neighbours";
     /// Single round trips after an idle gap, including the cost of the clock.
     pub const ROUND_TRIP: &str = "round-trip";
-    /// Half of their median minus the cost of the clock; may be negative.
+    /// Half of: the median of [`ROUND_TRIP`] minus the cost of the clock; may be negative.
     pub const HALF_NET_NS: &str = "half_net_ns";
     /// Half a round trip with idle neighbours.
     pub const IDLE_NS: &str = "idle_ns";
     /// Half a round trip with busy neighbours.
     pub const LOADED_NS: &str = "loaded_ns";
-    /// Ratio of the two (busy ÷ idle), pass by pass.
+    /// Ratio of [`LOADED_NS`] to [`IDLE_NS`], pass by pass.
     pub const RATIO: &str = "ratio";
 }
 
@@ -41,7 +41,7 @@ pub mod names {
 pub struct IdleGaps<'a> {
     /// The probe.
     pub probe: &'a str,
-    /// The CPUs of the first trial that counts, if trials ran on different CPUs; they represent their relation.
+    /// The CPUs of the first evaluated trial, representing their relation; `None` if all trials ran on the same CPUs.
     pub placement: Option<&'a [CpuId]>,
     /// Receivers, in the order of the plan.
     pub receivers: Vec<ReceiverGaps<'a>>,
@@ -75,8 +75,8 @@ pub struct GapStep<'a> {
     pub trial: &'a TrialResult,
 }
 
-/// The latencies after gaps, between CPUs of the nearest relation with an interval, except SMT siblings; `None` if no
-/// receiver was measured after two gaps.
+/// The latencies after gaps, between CPUs of the nearest relation for which a value has an interval; SMT siblings come
+/// last. `None` if no receiver was measured after at least two gaps.
 pub fn idle_gaps<'a>(
     settings: &SeriesSettings,
     trials: &[&'a TrialResult],
@@ -93,23 +93,25 @@ pub fn idle_gaps<'a>(
         }
     }
     places.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let is_moved = trials.iter().any(|trial| trial.spec.placement != trials[0].spec.placement);
-    let at = |&(order, placement): &(f64, &'a [CpuId])| {
+    let places_differ = trials.iter().any(|trial| trial.spec.placement != trials[0].spec.placement);
+    let gaps_at = |&(order, placement): &(f64, &'a [CpuId])| {
         let mut kinds: Vec<(Kind<'_>, Vec<&TrialResult>)> = Vec::new();
         for trial in with_gap().filter(|trial| place_order(topology, &trial.spec.placement) == order) {
             let text = |name| trial.spec.parameters.text(name);
             let Some(receiver) = text(names::RECEIVER) else { continue };
             let kind = (receiver, text(names::IDLE_STATES));
             match kinds.iter_mut().find(|(known, _)| *known == kind) {
-                Some((_, of)) => of.push(trial),
+                Some((_, trials_of_kind)) => trials_of_kind.push(trial),
                 None => kinds.push((kind, vec![trial])),
             }
         }
-        let receivers = kinds.into_iter().filter_map(|(kind, of)| ReceiverGaps::of(settings, kind, &of));
-        IdleGaps { probe, placement: is_moved.then_some(placement), receivers: receivers.collect() }
+        let receivers =
+            kinds.into_iter().filter_map(|(kind, trials)| ReceiverGaps::of(settings, kind, &trials));
+        IdleGaps { probe, placement: places_differ.then_some(placement), receivers: receivers.collect() }
     };
-    let found: Vec<IdleGaps<'_>> = places.iter().map(at).filter(|gaps| !gaps.receivers.is_empty()).collect();
-    let has_steps = |gaps: &IdleGaps<'_>| gaps.receivers.iter().any(|of| !of.steps.is_empty());
+    let found: Vec<IdleGaps<'_>> =
+        places.iter().map(gaps_at).filter(|gaps| !gaps.receivers.is_empty()).collect();
+    let has_steps = |gaps: &IdleGaps<'_>| gaps.receivers.iter().any(|receiver| !receiver.steps.is_empty());
     let known = found.iter().position(has_steps);
     found.into_iter().nth(known.unwrap_or(0))
 }
@@ -137,22 +139,23 @@ impl<'a> ReceiverGaps<'a> {
         let in_state = side_by_side(trials);
         type OfGap<'a> = BTreeMap<&'a [CpuId], (&'a TrialResult, Estimate)>;
         let of_gap = |gap: f64| -> OfGap<'a> {
-            let of = trials.iter().zip(&in_state).filter(|(trial, _)| gap_ns(trial) == Some(gap));
-            of.filter_map(|(trial, state)| {
-                let value = shown(settings, quantity, state.as_deref()?).filter(Estimate::is_sure)?;
-                Some((trial.spec.placement.as_slice(), (*trial, value)))
-            })
-            .collect()
+            let with_gap = trials.iter().zip(&in_state).filter(|(trial, _)| gap_ns(trial) == Some(gap));
+            with_gap
+                .filter_map(|(trial, state)| {
+                    let value = shown(settings, quantity, state.as_deref()?).filter(Estimate::is_sure)?;
+                    Some((trial.spec.placement.as_slice(), (*trial, value)))
+                })
+                .collect()
         };
         let found: Vec<(f64, OfGap<'a>)> = gaps.iter().map(|&gap| (gap, of_gap(gap))).collect();
         // Compares all gaps between the same pairs.
         let pairs: Vec<&[CpuId]> = found
             .iter()
-            .find(|(_, of)| !of.is_empty())
-            .map_or_else(Vec::new, |(_, of)| of.keys().copied().collect());
+            .find(|(_, by_pair)| !by_pair.is_empty())
+            .map_or_else(Vec::new, |(_, by_pair)| by_pair.keys().copied().collect());
         let (mut steps, mut unknown_ns) = (Vec::new(), Vec::new());
-        for (gap_ns, of) in found {
-            let all: Option<Vec<_>> = pairs.iter().map(|pair| of.get(pair).copied()).collect();
+        for (gap_ns, by_pair) in found {
+            let all: Option<Vec<_>> = pairs.iter().map(|pair| by_pair.get(pair).copied()).collect();
             let all = all.unwrap_or_default();
             let values: Vec<Estimate> = all.iter().map(|(_, value)| *value).collect();
             match (Estimate::typical(&values), all.first()) {
@@ -165,7 +168,7 @@ impl<'a> ReceiverGaps<'a> {
         (gaps.len() > 1).then_some(ReceiverGaps { receiver, idle_states, quantity, steps, unknown_ns })
     }
 
-    /// The step with the narrowest interval, if all intervals have a value in common; `None` for fewer than two steps.
+    /// The step with the narrowest interval, if all intervals share a value; `None` for fewer than two steps.
     pub fn alike(&self) -> Option<&GapStep<'a>> {
         let low = self.steps.iter().map(|step| step.value.low).fold(f64::NEG_INFINITY, f64::max);
         let high = self.steps.iter().map(|step| step.value.high).fold(f64::INFINITY, f64::min);
@@ -205,32 +208,38 @@ mod tests {
         }
     }
 
-    fn of(trials: &[TrialResult], look: impl Fn(Option<IdleGaps<'_>>)) {
+    fn with_idle_gaps(trials: &[TrialResult], check: impl Fn(Option<IdleGaps<'_>>)) {
         let settings = SeriesSettings {
             headlines: vec![names::HALF_NET_NS.into()],
             quantities: Quantities::new([(PROBE, &QUANTITIES[..])]),
             ..SeriesSettings::default()
         };
         let topology = Topology::flat("0-3".parse().unwrap());
-        look(idle_gaps(&settings, &trials.iter().collect::<Vec<_>>(), &topology));
+        check(idle_gaps(&settings, &trials.iter().collect::<Vec<_>>(), &topology));
     }
 
     #[test]
     fn gaps_are_alike_where_all_intervals_have_a_value_in_common() {
         let trials = [trial(1e6, 1, Some(18.1)), trial(1e3, 1, Some(18.0)), trial(1e9, 1, None)];
-        of(&trials, |found| {
+        with_idle_gaps(&trials, |found| {
             let found = found.unwrap();
-            let [of] = &found.receivers[..] else { panic!("{found:?}") };
-            assert_eq!((of.steps.len(), &of.unknown_ns[..], found.placement), (2, &[1e9][..], None));
-            assert!(of.alike().is_some());
+            let [receiver] = &found.receivers[..] else { panic!("{found:?}") };
+            assert_eq!(
+                (receiver.steps.len(), &receiver.unknown_ns[..], found.placement),
+                (2, &[1e9][..], None)
+            );
+            assert!(receiver.alike().is_some());
         });
-        of(&[trial(1e3, 1, Some(18.0)), trial(1e6, 1, Some(30.0)), trial(1e9, 1, Some(20.0))], |found| {
-            let found = found.unwrap();
-            assert!(found.receivers[0].alike().is_none());
-            let ends = found.receivers[0].ends();
-            assert_eq!(ends.iter().map(|step| step.gap_ns).collect::<Vec<_>>(), [1e3, 1e6, 1e9]);
-        });
-        of(&[trial(1e3, 1, Some(18.0))], |found| assert_eq!(found, None));
+        with_idle_gaps(
+            &[trial(1e3, 1, Some(18.0)), trial(1e6, 1, Some(30.0)), trial(1e9, 1, Some(20.0))],
+            |found| {
+                let found = found.unwrap();
+                assert!(found.receivers[0].alike().is_none());
+                let ends = found.receivers[0].ends();
+                assert_eq!(ends.iter().map(|step| step.gap_ns).collect::<Vec<_>>(), [1e3, 1e6, 1e9]);
+            },
+        );
+        with_idle_gaps(&[trial(1e3, 1, Some(18.0))], |found| assert_eq!(found, None));
     }
 
     #[test]
@@ -242,12 +251,12 @@ mod tests {
             trial(1e9, 1, Some(18.0)),
             trial(1e9, 2, Some(22.0)),
         ];
-        of(&trials, |found| {
+        with_idle_gaps(&trials, |found| {
             let found = found.unwrap();
-            let [of] = &found.receivers[..] else { panic!("{found:?}") };
+            let [receiver] = &found.receivers[..] else { panic!("{found:?}") };
             let steps: Vec<(f64, f64)> =
-                of.steps.iter().map(|step| (step.gap_ns, step.value.point)).collect();
-            assert_eq!((steps, &of.unknown_ns[..]), (vec![(1e3, 19.0), (1e9, 20.0)], &[1e6][..]));
+                receiver.steps.iter().map(|step| (step.gap_ns, step.value.point)).collect();
+            assert_eq!((steps, &receiver.unknown_ns[..]), (vec![(1e3, 19.0), (1e9, 20.0)], &[1e6][..]));
         });
     }
 }

@@ -38,14 +38,15 @@ use std::collections::BTreeSet;
 use suspects::Blocks;
 use tree::Tree;
 
-/// Maximum scatter of cells that are considered equal; more cannot come from noise and slices alone.
+/// Maximum scatter of cells that count as equal; noise and cache slices alone cause no more.
 const UNIFORM: f64 = 0.06;
 /// Cells are not equal if more than one in this number of pairs is an outlier, as with cores of several kinds.
 const MAX_UNLIKE: usize = 10;
-/// Minimum difference of two values of a coarse clock, in steps: each value may be one of two.
+/// Minimum difference between two values of a coarse clock, in steps: each value may read as either of two adjacent
+/// steps.
 const STEPS_APART: f64 = 1.5;
 /// Minimum number of CPUs of a recognisable mesh: fewer have at most ten pairs.
-const MIN_OF_A_MESH: usize = 6;
+const MIN_MESH_CPUS: usize = 6;
 
 /// Finds out which CPUs belong together.
 ///
@@ -68,8 +69,8 @@ pub fn infer(observed: &Matrix<Option<Observation>>) -> Result<Structure, InferE
     infer_of_step(observed, 0.0)
 }
 
-/// As [`infer`], for values of a clock with this step, in their unit. Groups whose inside is just one step nearer than
-/// the way to others in the next coarser accepted level are artefacts of the clock, and no level.
+/// As [`infer`], for values of a clock with this step, in the unit of the values. Groups whose inner latency is only
+/// one step below the latency to others in the next coarser accepted level are artefacts of the clock, not a level.
 ///
 /// # Errors
 /// As [`infer`].
@@ -104,10 +105,10 @@ struct InferredPartitions {
     /// Levels before the guard, for the detection of disturbed cells.
     proposed: Vec<Partition>,
     levels: Vec<Partition>,
-    hints: Vec<Alone>,
+    hints: Vec<HintedGroup>,
 }
 
-struct Alone {
+struct HintedGroup {
     group: Vec<usize>,
     but: Option<usize>,
 }
@@ -119,40 +120,41 @@ impl InferredPartitions {
         let mut proposed = levels::choose(&solid, &tree, distances);
         guard::drop_chance_groups(&mut proposed, &solid, &tree, distances);
         repair::repair(&mut proposed, distances);
-        let (mut levels, mut hints): (Vec<Partition>, Vec<Alone>) = (Vec::new(), Vec::new());
+        let (mut levels, mut hints): (Vec<Partition>, Vec<HintedGroup>) = (Vec::new(), Vec::new());
         // Coarse to fine, because a level is compared within the groups of the next coarser accepted one.
         for (index, level) in proposed.iter().enumerate().rev() {
             let finer = index.checked_sub(1).map(|finer| &proposed[finer]);
             let coarser = levels.last();
             if !coarser.is_none_or(|coarser| level.is_within(coarser))
                 || !guard::stands_out(level, finer, coarser, distances)
-                || distances.len() < MIN_OF_A_MESH && !clear::has_gap(level, distances)
+                || distances.len() < MIN_MESH_CPUS && !clear::has_gap(level, distances)
             {
                 continue;
             }
-            // "All but the slow CPU" is no cluster, and groups that a finer level also has are no new information.
+            // "All but the slow CPU" is no cluster, and groups that a finer level also has add no information.
             let known =
                 |group: &Vec<usize>| proposed[..index].iter().any(|finer| finer.groups().contains(group));
             let new: Vec<&Vec<usize>> = level.groups().iter().filter(|group| !known(group)).collect();
             match new[..] {
                 [] => {}
-                [group] => hints.push(Alone::within(coarser, group, distances.len())),
+                [group] => hints.push(HintedGroup::within(coarser, group, distances.len())),
                 _ if guard::is_odd(level, guard::whole(level, proposed.iter())) => {}
                 _ => levels.push(level.clone()),
             }
         }
         levels.reverse();
         let mut found = InferredPartitions { proposed, levels, hints };
-        found.take(&clear::candidates(&tree, distances), distances);
+        found.add_clear_cuts(&clear::candidates(&tree, distances), distances);
         found
     }
 
-    /// Drops levels separated by at most a step of the clock, and those whose pairs all read 0, which is no latency.
-    /// Starts with the coarsest: in a chain of levels one step apart, those two steps apart do differ.
+    /// Drops levels separated by at most one step of the clock, and those whose pairs all read 0, which is not a
+    /// latency. Starts with the coarsest: in a chain of levels one step apart, levels two steps apart differ.
     fn drop_steps(&mut self, step: f64, distances: &Distances) -> Vec<InferredLevel> {
         let is_step = |level: &InferredLevel| {
-            let apart = level.across.zip(level.inside).map(|(across, inside)| across - inside.point);
-            level.inside.is_none() || step > 0.0 && apart.is_some_and(|apart| apart < STEPS_APART * step)
+            let difference = level.across.zip(level.inside).map(|(across, inside)| across - inside.point);
+            level.inside.is_none()
+                || step > 0.0 && difference.is_some_and(|difference| difference < STEPS_APART * step)
         };
         let mut dropped = Vec::new();
         for at in (0..self.levels.len()).rev() {
@@ -199,7 +201,7 @@ impl InferredPartitions {
     }
 
     /// Adds clear cuts, which override levels found by sizes.
-    fn take(&mut self, candidates: &[(Partition, f64)], distances: &Distances) {
+    fn add_clear_cuts(&mut self, candidates: &[(Partition, f64)], distances: &Distances) {
         let mut clear: Vec<Partition> = Vec::new();
         for (partition, gap) in candidates.iter().rev() {
             let known = self.levels.iter().chain(candidates.iter().map(|(partition, _)| partition));
@@ -210,9 +212,11 @@ impl InferredPartitions {
             let Some(cut) = clear::judge(partition, *gap, finer, distances) else { continue };
             let lone = match cut {
                 Cut::AllBut(ref level, cpu) => {
-                    Some(Alone { group: level.groups()[0].clone(), but: Some(cpu) })
+                    Some(HintedGroup { group: level.groups()[0].clone(), but: Some(cpu) })
                 }
-                Cut::Level(ref level) => guard::is_half(level, finer).map(|group| Alone { group, but: None }),
+                Cut::Level(ref level) => {
+                    guard::is_half(level, finer).map(|group| HintedGroup { group, but: None })
+                }
             };
             if let Some(lone) = lone {
                 self.hints.retain(|hint| hint.group != lone.group);
@@ -224,13 +228,13 @@ impl InferredPartitions {
             clear.push(partition.clone());
             for levels in [&mut self.proposed, &mut self.levels] {
                 insert(levels, partition);
-                levels.retain(|level| clear::stands_beside(level, &clear, distances));
+                levels.retain(|level| clear::adds_information(level, &clear, distances));
             }
         }
         if clear.is_empty() {
             return;
         }
-        // A level with just one group that others lack is no level, as above.
+        // A level with only one group absent from all others is not a level, as above.
         let all = self.levels.clone();
         self.levels.retain(|level| {
             let others = || all.iter().filter(|other| other.groups() != level.groups());
@@ -250,12 +254,13 @@ fn insert(levels: &mut Vec<Partition>, level: &Partition) {
     }
 }
 
-impl Alone {
-    fn within(coarser: Option<&Partition>, group: &[usize], cpus: usize) -> Alone {
-        let home = |cpu: usize| coarser.is_none_or(|coarser| coarser.joins(cpu, group[0]));
-        let others: Vec<usize> = (0..cpus).filter(|cpu| home(*cpu) && !group.contains(cpu)).collect();
+impl HintedGroup {
+    fn within(coarser: Option<&Partition>, group: &[usize], cpus: usize) -> HintedGroup {
+        let shares_coarser = |cpu: usize| coarser.is_none_or(|coarser| coarser.joins(cpu, group[0]));
+        let others: Vec<usize> =
+            (0..cpus).filter(|cpu| shares_coarser(*cpu) && !group.contains(cpu)).collect();
         let but = if let [cpu] = others[..] { Some(cpu) } else { None };
-        Alone { group: group.to_vec(), but }
+        HintedGroup { group: group.to_vec(), but }
     }
 
     fn described(&self, levels: &[Partition], distances: &Distances) -> LoneGroup {
@@ -272,15 +277,16 @@ impl Alone {
                 }
             }
         }
-        let named = |group: &[usize]| group.iter().map(|&cpu| distances.cpus[cpu]).collect::<CpuSet>();
-        let beside = |cpu| levels.iter().find_map(|level| clear::slow_beside(cpu, level, distances));
-        let slow_beside = self.but.and_then(beside);
+        let cpu_set = |group: &[usize]| group.iter().map(|&cpu| distances.cpus[cpu]).collect::<CpuSet>();
+        let slower_group_of =
+            |cpu| levels.iter().find_map(|level| clear::slower_group(cpu, level, distances));
+        let slower_group = self.but.and_then(slower_group_of);
         LoneGroup {
-            cpus: named(&self.group),
+            cpus: cpu_set(&self.group),
             but: self.but.map(|cpu| distances.cpus[cpu]),
-            slow_beside: slow_beside
+            slower_group: slower_group
                 .filter(|group| group.iter().all(|cpu| self.group.contains(cpu)))
-                .map(|group| named(group)),
+                .map(|group| cpu_set(group)),
             inside_most: inside.iter().copied().max_by(f64::total_cmp),
             inside: median_in_place(&mut inside),
             across: median_in_place(&mut across),
@@ -298,7 +304,7 @@ fn described(levels: &[Partition], distances: &Distances) -> Vec<InferredLevel> 
             if let Some([inside, _]) = cells.get_mut(depth) {
                 inside.push(value);
             }
-            // The nearest way out of a group ends inside the next coarser one.
+            // The nearest CPUs outside a group are those in its next coarser group.
             let leaves =
                 |level: &Partition| level.of(low) != levels::ALONE || level.of(high) != levels::ALONE;
             if let Some(finer) = depth.checked_sub(1)
@@ -342,14 +348,15 @@ fn shape(found: &InferredPartitions, suspects: &[Suspect], distances: &Distances
         Shape::TooFew
     } else if scatter <= UNIFORM && unlike <= most_unlike {
         Shape::Uniform { scatter }
-    } else if n < MIN_OF_A_MESH {
+    } else if n < MIN_MESH_CPUS {
         Shape::TooFew
     } else {
         Shape::Continuous { scatter, layout: Box::new(Layout::of(distances)) }
     }
 }
 
-/// Deviation of a normal distribution with the same central 90 % as the cells: a tenth of them may be disturbed.
+/// Standard deviation of a normal distribution with the same central 90 % as the cells: a tenth of the cells may be
+/// disturbed.
 fn scatter(distances: &Distances) -> f64 {
     let n = distances.len();
     let mut cells: Vec<f64> = (0..n)

@@ -67,7 +67,7 @@ impl Quietness {
         self.lost <= QUIET
     }
 
-    /// Whether it loses more than another beyond their intervals; compares points if one has none.
+    /// Whether it loses more than another CPU beyond their intervals; compares points if one has no interval.
     fn surely_loses_more_than(&self, other: &Quietness) -> bool {
         let reach = |cpu: &Quietness| cpu.lost_reach.unwrap_or(0.0);
         self.lost - reach(self) > other.lost + reach(other)
@@ -76,7 +76,7 @@ impl Quietness {
 
 /// The CPUs of a run, by lost time and then by longest gap, the quietest first.
 pub fn by_quietness<'a>(trials: impl IntoIterator<Item = &'a TrialResult>) -> Vec<Quietness> {
-    let of = |trial: &TrialResult| {
+    let quietness = |trial: &TrialResult| {
         let longest_ns = trial.histogram(names::GAPS).and_then(|gaps| gaps.percentile_ns(1.0)).unwrap_or(0.0);
         let share = trial.values.get(names::LOST)?;
         let lost = share.point;
@@ -91,7 +91,7 @@ pub fn by_quietness<'a>(trials: impl IntoIterator<Item = &'a TrialResult>) -> Ve
         })
     };
     let mut all: Vec<Quietness> =
-        trials.into_iter().filter(|trial| trial.spec.probe == names::PROBE).filter_map(of).collect();
+        trials.into_iter().filter(|trial| trial.spec.probe == names::PROBE).filter_map(quietness).collect();
     all.sort_by(|a, b| a.lost.total_cmp(&b.lost).then(a.longest_ns.total_cmp(&b.longest_ns)));
     all
 }
@@ -105,9 +105,10 @@ fn are_alike(sorted: &[Quietness]) -> bool {
 }
 
 const DISTURBED: f64 = 0.02;
-/// Largest lost share of a quiet CPU. Chosen: guest CPUs that lost 1.4 to 1.8 % had gaps of 2.6 ms.
+/// Largest lost share of a quiet CPU. Chosen below guest CPUs that lost 1.4 to 1.8 % and had gaps of 2.6 ms.
 const QUIET: f64 = 0.005;
-/// Gaps longer than this (ns) are no interrupts, but another program, the host or firmware. Chosen, not measured.
+/// Gaps longer than this (ns) come from another program, the host or firmware, not from interrupts. Chosen, not
+/// measured.
 const LONG_NS: f64 = 50_000.0;
 /// Ratio of a CPU's longest gap to that of the median CPU above which it stands out. Chosen, not measured.
 const FAR_LONGER: f64 = 30.0;
@@ -115,9 +116,9 @@ const FAR_LONGER: f64 = 30.0;
 /// Conclusion from the gaps of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Noise {
-    /// Some lose significantly more than others: CPUs to use, and CPUs to avoid, the noisiest first.
+    /// Some lose significantly more than others: the CPUs to use, and the CPUs to avoid, noisiest first.
     Lossy([Vec<Quietness>; 2]),
-    /// Some had a far longer gap than all others: CPUs to use, and CPUs to avoid, the longest gap first.
+    /// Some had a far longer gap than all others: the CPUs to use, and the CPUs to avoid, longest gap first.
     Stalled([Vec<Quietness>; 2]),
     /// All lost much.
     Disturbed,
@@ -135,14 +136,14 @@ pub fn noise(sorted: &[Quietness]) -> Noise {
     let stalled = stalled(sorted);
     let is_stalled = |cpu: &Quietness| stalled.iter().any(|other| other.cpu == cpu.cpu);
     let [quiet, noisy] = extremes(sorted, sorted.len());
-    let use_those = |mut quiet: Vec<Quietness>| {
+    let without_stalled = |mut quiet: Vec<Quietness>| {
         quiet.retain(|cpu| !is_stalled(cpu));
         quiet
     };
-    match use_those(quiet) {
+    match without_stalled(quiet) {
         _ if first.lost > DISTURBED => Noise::Disturbed,
         quiet if !quiet.is_empty() => Noise::Lossy([quiet, noisy]),
-        _ if !stalled.is_empty() => Noise::Stalled([use_those(sorted.to_vec()), stalled.clone()]),
+        _ if !stalled.is_empty() => Noise::Stalled([without_stalled(sorted.to_vec()), stalled.clone()]),
         _ if !are_alike(sorted) => Noise::Unknown,
         _ if last.is_quiet() => Noise::Quiet,
         _ => Noise::Alike,
@@ -152,7 +153,7 @@ pub fn noise(sorted: &[Quietness]) -> Noise {
 fn stalled(sorted: &[Quietness]) -> Vec<Quietness> {
     let mut by_gap = sorted.to_vec();
     by_gap.sort_by(|a, b| b.longest_ns.total_cmp(&a.longest_ns));
-    // Of two CPUs, the one with the shorter gap.
+    // The median CPU; of two CPUs, the one with the shorter gap.
     let Some(usual) = by_gap.get(by_gap.len() / 2) else { return Vec::new() };
     let least_ns = LONG_NS.max(FAR_LONGER * usual.longest_ns);
     by_gap.into_iter().filter(|cpu| cpu.longest_ns > least_ns).collect()
@@ -164,7 +165,7 @@ fn extremes(sorted: &[Quietness], most: usize) -> [Vec<Quietness>; 2] {
     if are_alike(sorted) {
         return Default::default();
     }
-    // With many CPUs, chance alone separates the extremes: a noisy CPU is compared with the median.
+    // With many CPUs, chance alone separates the extremes, so a noisy CPU is compared with the median.
     let middle = &sorted[(sorted.len() - 1) / 2];
     let quiet = sorted.iter().filter(|cpu| cpu.lost <= first.lost * APART && cpu.lost * APART <= last.lost);
     let is_noisy = |cpu: &&Quietness| cpu.lost > first.lost * APART && cpu.surely_loses_more_than(middle);
@@ -176,8 +177,8 @@ fn extremes(sorted: &[Quietness], most: usize) -> [Vec<Quietness>; 2] {
 }
 
 /// A CPU that loses less than this disturbs at most one message in a thousand and is not worth avoiding.
-const MATTERS: f64 = 0.001;
-/// A CPU that loses less than this many times a quiet one's share is not worth avoiding, either.
+const MIN_LOST_BESIDES: f64 = 0.001;
+/// A CPU that loses less than this many times the share of a quiet one is not worth avoiding, either.
 const BEYOND_QUIET: f64 = 2.0;
 
 /// The CPUs worth avoiding, the noisiest first: in gaps other than the longest they lose at least 0.1 % of their time,
@@ -185,7 +186,7 @@ const BEYOND_QUIET: f64 = 2.0;
 pub fn worth_avoiding(sorted: &[Quietness]) -> Vec<Quietness> {
     let Some(quiet) = sorted.get(sorted.len() / 4) else { return Vec::new() };
     let is_noisy = |cpu: &&Quietness| {
-        cpu.lost_besides >= MATTERS
+        cpu.lost_besides >= MIN_LOST_BESIDES
             && cpu.lost_besides > BEYOND_QUIET * quiet.lost
             && cpu.surely_loses_more_than(quiet)
     };
@@ -197,7 +198,7 @@ mod tests {
     use super::*;
 
     fn cpus(lost: &[f64]) -> Vec<Quietness> {
-        let of = |(cpu, &lost): (usize, &f64)| Quietness {
+        let quietness = |(cpu, &lost): (usize, &f64)| Quietness {
             cpu: CpuId(cpu as u32),
             trial: TrialId(cpu as u64),
             lost,
@@ -205,13 +206,13 @@ mod tests {
             longest_ns: 9e3,
             lost_besides: lost,
         };
-        let mut all: Vec<Quietness> = lost.iter().enumerate().map(of).collect();
+        let mut all: Vec<Quietness> = lost.iter().enumerate().map(quietness).collect();
         all.sort_by(|a, b| a.lost.total_cmp(&b.lost));
         all
     }
 
     #[test]
-    fn the_noisiest_is_named_where_it_stands_out_and_nobody_where_all_are_alike() {
+    fn outstanding_cpus_are_noisy_and_equal_cpus_are_not() {
         let [quiet, noisy] = extremes(&cpus(&[0.0031, 0.0004, 0.0005, 0.0004]), 4);
         assert_eq!(noisy.iter().map(|cpu| cpu.cpu.0).collect::<Vec<_>>(), [0]);
         assert_eq!(quiet.len(), 3);
@@ -231,13 +232,13 @@ mod tests {
         };
         let sorted = by_quietness(&[trial(0, 0.01), trial(1, 0.0)]);
         assert_eq!(
-            sorted.iter().map(|of| (of.cpu.0, of.longest_ns)).collect::<Vec<_>>(),
+            sorted.iter().map(|cpu| (cpu.cpu.0, cpu.longest_ns)).collect::<Vec<_>>(),
             [(1, 0.0), (0, 0.0)]
         );
     }
 
     #[test]
-    fn nobody_is_noisy_whose_interval_holds_what_the_quietest_loses() {
+    fn cpus_whose_interval_includes_the_quietest_are_not_noisy() {
         let mut all = cpus(&[0.002, 0.006]);
         all[1].lost_reach = Some(0.003);
         assert_eq!(extremes(&all, 4)[1].len(), 1);
@@ -247,8 +248,8 @@ mod tests {
     }
 
     #[test]
-    fn a_cpu_with_a_far_longer_gap_is_named_although_all_lost_as_little() {
-        let said = |gaps_us: &[f64], lost: f64| {
+    fn a_far_longer_gap_is_reported_although_all_lost_little() {
+        let conclusion = |gaps_us: &[f64], lost: f64| {
             let mut all = cpus(&vec![lost; gaps_us.len()]);
             for (cpu, gap) in all.iter_mut().zip(gaps_us) {
                 cpu.longest_ns = gap * 1e3;
@@ -259,14 +260,14 @@ mod tests {
         for (gaps_us, quiet, noisy) in
             [(&[3.0, 483.0, 2.8, 3.1][..], &[0, 2, 3][..], &[1][..]), (&[3.0, 483.0], &[0], &[1])]
         {
-            let Noise::Stalled([found, avoided]) = said(gaps_us, 0.0004) else { panic!("{gaps_us:?}") };
+            let Noise::Stalled([found, avoided]) = conclusion(gaps_us, 0.0004) else { panic!("{gaps_us:?}") };
             assert_eq!((ids(&found), ids(&avoided)), (quiet.to_vec(), noisy.to_vec()));
         }
-        assert_eq!(said(&[3.0, 9.0, 2.8, 3.1], 0.0004), Noise::Quiet);
-        assert_eq!(said(&[300.0, 2_000.0, 800.0, 600.0], 0.004), Noise::Quiet, "alike, but for chance");
-        assert_eq!(said(&[1.0, 40.0], 0.0004), Noise::Quiet, "a long interrupt");
-        assert_eq!(said(&[3.0, 4.0], 0.015), Noise::Alike);
-        assert_eq!(said(&[900.0, 40_000.0], 0.5), Noise::Disturbed);
+        assert_eq!(conclusion(&[3.0, 9.0, 2.8, 3.1], 0.0004), Noise::Quiet);
+        assert_eq!(conclusion(&[300.0, 2_000.0, 800.0, 600.0], 0.004), Noise::Quiet, "alike, but for chance");
+        assert_eq!(conclusion(&[1.0, 40.0], 0.0004), Noise::Quiet, "a long interrupt");
+        assert_eq!(conclusion(&[3.0, 4.0], 0.015), Noise::Alike);
+        assert_eq!(conclusion(&[900.0, 40_000.0], 0.5), Noise::Disturbed);
         assert_eq!(noise(&cpus(&[0.094, 0.41])), Noise::Disturbed, "the better of two is not quiet");
         let Noise::Lossy([best, _]) = noise(&cpus(&[0.008, 0.41])) else { panic!() };
         assert!(!best[0].is_quiet() && cpus(&[QUIET])[0].is_quiet());

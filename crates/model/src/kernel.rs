@@ -7,7 +7,7 @@ named! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
     pub enum Protocol {
-        /// Both sides compare-exchange one line: the method of published tables, and the headline.
+        /// Both sides compare-exchange one line: the method of published tables, used for the headline.
         Cas = "cas",
         /// One line; each side polls it and stores.
         Store = "store",
@@ -15,13 +15,13 @@ named! {
         Msg = "msg",
         /// Dependent reads of lines that the partner modified, without spinning.
         Xfer = "xfer",
-        /// A time stamp in the line, read on arrival: only for variation relative to its own minimum.
+        /// A time stamp in the line, read on arrival; only its variation relative to the minimum is valid.
         OneWay = "one-way",
     }
 }
 
 impl Protocol {
-    /// Whether its values are durations, of which lower is better; those of `one-way` are only differences of times.
+    /// Whether its values are durations (lower is better); those of `one-way` are only differences of times.
     pub fn is_latency(self) -> bool {
         self != Protocol::OneWay
     }

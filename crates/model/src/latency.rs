@@ -29,8 +29,8 @@ pub use ladder::EmptyRung;
 pub use record::{CellPasses, Entry, Kinds, Record, cells, representatives};
 pub use reduce::{Reducer, Scale, reduce};
 pub use result::{
-    Cell, CellState, CellValue, GateOutcome, Imitated, ImitatedCell, LadderRow, LatencyMap, LatencyResult,
-    LeftOut, MissingReason, Regime, StateWatch, TailSeries, WatchedState,
+    CellState, CellValue, GateOutcome, Imitated, ImitatedCell, LadderRow, LatencyMap, LatencyResult, LeftOut,
+    MissingReason, PairOutcome, Regime, StateWatch, TailSeries, WatchedState,
 };
 pub use settings::{Counts, HintChoice, HomeSetting, LatencySettings, PairChoice, Parallel, Spacing, Tails};
 pub use visit::{Purpose, RecordedRound, RecordedTrial, SpanSummary, Visit};

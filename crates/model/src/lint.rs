@@ -14,7 +14,7 @@ use crate::infer::{Observation, Structure, Suspect, infer, infer_of_step};
 use crate::stats::median_of_sorted;
 use crate::{CpuId, CpuSet, Matrix};
 
-/// All problems of a matrix, gravest kinds first.
+/// All problems of a matrix, most severe kinds first.
 ///
 /// ```
 /// # use coretalk_model::{formats::read_matrices, lint::{Kind, lint}};
@@ -30,7 +30,7 @@ pub fn lint(imported: &ImportedMatrix) -> Vec<LintFinding> {
     }
     let observed = imported.matrix.map(|cell| cell.map(Observation::bare));
     let plain = infer(&observed).ok();
-    let step = step_beside(plain.as_ref(), &view, imported.printed);
+    let step = step_given(plain.as_ref(), &view, imported.printed);
     let structure = step.map_or(plain, |step| infer_of_step(&observed, step).ok());
     doubts.extend(step.map(|step| LintFinding::ClockComb { step, least: view.sorted[0] }));
     doubts.extend(checks::homes(&view));
@@ -45,13 +45,13 @@ pub fn lint(imported: &ImportedMatrix) -> Vec<LintFinding> {
     doubts
 }
 
-/// The step of the clock behind the values of a matrix, in its unit, if any, as reported by [`lint`].
+/// The clock step that [`lint`] reports for a matrix, in the unit of the matrix; `None` if its values show none.
 pub fn clock_step(imported: &ImportedMatrix) -> Option<f64> {
     let structure = infer(&imported.matrix.map(|cell| cell.map(Observation::bare))).ok();
-    step_beside(structure.as_ref(), &View::new(imported), imported.printed)
+    step_given(structure.as_ref(), &View::new(imported), imported.printed)
 }
 
-/// The step that the findings name, if any.
+/// The clock step that the findings state, if any.
 pub fn step_of(doubts: &[LintFinding]) -> Option<f64> {
     doubts.iter().find_map(|doubt| match doubt {
         LintFinding::ClockComb { step, .. } => Some(*step),
@@ -59,20 +59,20 @@ pub fn step_of(doubts: &[LintFinding]) -> Option<f64> {
     })
 }
 
-/// The step of values with this structure. Each level may be a multiple by nature; one or two CPUs that are slower to
-/// all others, or most of whose pairs do not fit, have latencies of their own on each level.
-fn step_beside(structure: Option<&Structure>, view: &View<'_>, printed: Printed) -> Option<f64> {
+/// The clock step of values with this structure. A step needs more multiples than there are levels, because levels may
+/// be multiples by coincidence. One or two CPUs with slow or unfit pairs have latencies of their own on each level.
+fn step_given(structure: Option<&Structure>, view: &View<'_>, printed: Printed) -> Option<f64> {
     let Some(structure) = structure else { return comb::step(&view.sorted, printed, 1) };
     let odd = match checks::odd_cpus(view, Some(structure)) {
         Some(LintFinding::OddCpu { cpus, .. }) => cpus,
         _ => CpuSet::new(),
     };
     let unfit = |cpu: CpuId| structure.unfit().filter(|cell| cell.pair.contains(&cpu)).count();
-    let is_own = |cpu: CpuId| odd.contains(cpu) || 2 * unfit(cpu) >= structure.cpus.len();
-    let own = structure.cpus.iter().filter(|&&cpu| is_own(cpu)).count();
-    // With many such CPUs, it is the clock that does not fit.
-    let own = if own > checks::MAX_ODD { 0 } else { own };
-    comb::step(&view.sorted, printed, (structure.levels.len() + 1) * (1 + own))
+    let is_unusual = |cpu: CpuId| odd.contains(cpu) || 2 * unfit(cpu) >= structure.cpus.len();
+    let unusual = structure.cpus.iter().filter(|&&cpu| is_unusual(cpu)).count();
+    // If more CPUs qualify, the cause is the clock, not the CPUs.
+    let unusual = if unusual > checks::MAX_ODD { 0 } else { unusual };
+    comb::step(&view.sorted, printed, (structure.levels.len() + 1) * (1 + unusual))
 }
 
 fn unfit(structure: &Structure) -> Option<LintFinding> {
@@ -94,8 +94,9 @@ impl<'a> View<'a> {
         let matrix = &imported.matrix;
         let n = matrix.len();
         let value = |row: usize, column: usize| {
-            let both = [matrix.get(row, column), matrix.get(column, row)];
-            let known: Vec<f64> = both.into_iter().filter_map(|cell| *cell?).filter(|ns| *ns > 0.0).collect();
+            let directions = [matrix.get(row, column), matrix.get(column, row)];
+            let known: Vec<f64> =
+                directions.into_iter().filter_map(|cell| *cell?).filter(|ns| *ns > 0.0).collect();
             if row == column || known.is_empty() {
                 f64::NAN
             } else {

@@ -1,25 +1,31 @@
-//! Comparison of placements: derives placements, compares the same work on each, and selects the best.
+//! Comparisons of arms by runs of work. Arms are placements of the same work, from which the best is selected, or
+//! commands, each of which is compared with a baseline.
 
 mod analyse;
 mod comparison;
+mod conditions;
 mod derive;
 mod placement;
 mod reason;
+mod rounds;
 mod settings;
 mod unanswered;
 mod workload;
 
 pub use analyse::{
-    ALPHA, analyse_places, has_intervals, least_repetitions, most_repetitions, repetitions_due,
+    ALPHA, analyse_places, has_intervals, least_repetitions, looks, most_repetitions, repetitions_due,
     verdict_repetitions,
 };
 pub use comparison::{
-    Arm, COMMAND_METRICS, Comparison, Difference, Failed, Metric, OTHERS, Open, Outcome, PlaceResult,
-    PlacementConditions, Role, WAITED, effect,
+    Arm, COMMAND_METRICS, Comparison, Difference, DropCause, DroppedRound, Failed, Metric, OTHERS, Open,
+    Outcome, PairVerdict, PlaceResult, PlacementConditions, Role, Rounds, WAITED, effect,
 };
 pub use derive::{PresetError, cores_first, derive};
 pub use placement::{Binding, Placement, PlacementName, Preset, Structure};
 pub use reason::{Reason, Why, why};
-pub use settings::{BUDGET, COMMAND, MIN_EFFECT, PRECISION, PROBE, PlaceSettings, REPEAT, WorkSettings};
+pub use settings::{
+    ArmCommand, BUDGET, COMMAND, CONTROL, MIN_EFFECT, PRECISION, PROBE, PlaceSettings, REPEAT, VERSUS,
+    VersusSettings, WorkSettings,
+};
 pub use unanswered::{ShownPair, Unanswered, unanswered};
 pub use workload::{Behaviour, Communication, Workload, WorkloadError, WorkloadKind};

@@ -9,7 +9,7 @@ pub struct LatencyPlan {
     pub cells: u64,
     /// Pairs of each relation.
     pub relations: Vec<(Relation, u64)>,
-    /// Minimum passes of every cell, and the maximum of a wide cell.
+    /// Minimum passes of every cell, and the maximum of a cell with a wide interval.
     pub passes: [u32; 2],
     /// Rounds per pass over all cells.
     pub rounds_per_pass: u64,

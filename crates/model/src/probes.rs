@@ -33,11 +33,11 @@ pub struct ProbeDeclaration {
     /// The quantities that it reports, in column order.
     pub quantities: &'static [Quantity],
     /// The roles of the two CPUs of a pair, for the legend of a map: rows are the first CPU, columns the second.
-    pub roles_of_a_pair: &'static str,
+    pub pair_roles: &'static str,
     /// The parameter that names the measured thing, if runtimes in other languages may perform it too.
     pub named_by: Option<&'static str>,
     /// Names of the quantities that no runtime reports.
-    pub unknown_of_runtimes: &'static [&'static str],
+    pub not_reported_by_runtimes: &'static [&'static str],
 }
 
 impl ProbeDeclaration {
@@ -50,9 +50,9 @@ impl ProbeDeclaration {
         quantity: "",
         parameters: &[],
         quantities: &[],
-        roles_of_a_pair: "rows: first CPU of the pair",
+        pair_roles: "rows: first CPU of the pair",
         named_by: None,
-        unknown_of_runtimes: &[],
+        not_reported_by_runtimes: &[],
     };
 }
 
@@ -104,11 +104,11 @@ pub struct StandIn {
     pub external: &'static str,
     /// The most similar thing that this program performs itself.
     pub native: &'static str,
-    /// Factor on all durations.
+    /// Factor for all durations.
     pub factor: f64,
 }
 
-/// Explanations of names that only the measuring code knows, carried by a report as functions.
+/// Functions by which a report explains names that only the measuring code knows.
 #[derive(Debug, Clone, Copy)]
 pub struct Glossary {
     /// Explains names in trials of one probe, measured in this environment.

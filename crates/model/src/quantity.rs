@@ -1,5 +1,5 @@
 //! [`Quantity`]: the declaration of one number of a probe. Analysis, comparison, charts and exports take unit,
-//! direction, range and aggregation from it, never from the name.
+//! direction, range and aggregation from the declaration, never from the name.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -75,12 +75,12 @@ pub enum Aggregate {
     MeanOverPasses,
     /// The mean over passes of a share of events, when the events of one pass depend on each other.
     ShareOverPasses,
-    /// The median over events, when each pass reports only their median and, under this name, their number. Passes are
-    /// weighted by events: with two kinds of passes, an unweighted median could be of the rarer kind of event.
+    /// The median over events, if each pass reports only their median and, under this name, their number. Passes are
+    /// weighted by events: with two kinds of passes, an unweighted median could be that of the rarer kind of event.
     MedianOverEvents(&'static str),
     /// The sum over passes.
     Sum,
-    /// The sum over all passes, in whatever state of the machine.
+    /// The sum over all passes, in all states of the machine.
     SumOverStates,
 }
 
@@ -103,17 +103,17 @@ pub struct Quantity {
     pub range: Option<[f64; 2]>,
     /// Direction of improvement; `None` if there is none.
     pub better: Option<Better>,
-    /// Rank among the headlines: a trial is judged by the lowest rank it has. `None` for other numbers.
+    /// Rank among the headlines: a trial is judged by its number with the lowest rank. `None` for other numbers.
     pub headline: Option<u8>,
-    /// Whether trials are displayed by it, whatever they are judged by.
+    /// Whether trials are displayed by this quantity, even if they are judged by another one.
     pub displayed: bool,
     /// Whether it is a column in the tables of the probe, in the order of declaration.
     pub in_table: bool,
     /// Whether its distribution is drawn in the chart of the headline.
     pub with_headline: bool,
-    /// The distribution whose median it derives from, and the factor.
+    /// The distribution from whose median it is derived, and the factor.
     pub of_median: Option<(&'static str, f64)>,
-    /// Whether it is a sum to compare with another, which documents list with the values.
+    /// Whether it is a sum to compare with another sum; documents list such sums with the values.
     pub compared: bool,
     /// Whether it counts lost CPU time: disturbances then cast no doubt on it, and states are not separated.
     pub lost_time: bool,
@@ -180,7 +180,7 @@ impl Quantity {
         Quantity { headline: Some(rank), ..self }
     }
 
-    /// Displays trials by it, whatever they are judged by.
+    /// Displays trials by this quantity, even if they are judged by another one.
     #[must_use]
     pub const fn displayed(self) -> Quantity {
         Quantity { displayed: true, ..self }
@@ -240,7 +240,7 @@ impl Quantity {
         Quantity { of_median: Some((events, factor)), ..self }
     }
 
-    /// Makes it a sum to compare with another.
+    /// Makes it a sum to compare with another sum.
     #[must_use]
     pub const fn compared(self) -> Quantity {
         Quantity { compared: true, ..self }
@@ -272,9 +272,9 @@ named! {
     /// Why a subject is not part of a [ranking](crate::series::ranking).
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     pub enum Unranked {
-        /// A bound: no implementation can beat it, and no correct one can use it.
+        /// A bound on the performance that no implementation can beat and no correct one can use.
         Bound = "bound",
-        /// It computes a wrong answer, at least between some pair here.
+        /// It computed a wrong answer between at least one pair of CPUs.
         WrongAnswer = "wrong-answer",
         /// Polling threads shared a CPU, which measures the scheduler quantum.
         TimeSlices = "time-slices",
@@ -294,7 +294,7 @@ named! {
 }
 
 impl Unranked {
-    /// Whether the subject has a number, but no stated interval around it: it may be the best or the worst.
+    /// Whether the subject has a number but no stated interval, so that it may be the best or the worst.
     pub fn is_unsure(self) -> bool {
         matches!(self, Unranked::TooFewPasses | Unranked::WideInterval)
     }
@@ -310,11 +310,11 @@ pub enum InRanking {
     },
     /// Subjects are ranked under one of its values.
     Condition(Preferred),
-    /// Only some subjects have it (the memory of a parent process); it does not prevent comparisons.
+    /// Only some subjects have it (the memory of a parent process), which does not prevent comparisons.
     OfSubject,
 }
 
-/// The preferred value of a condition: what users ask for first.
+/// The preferred value of a condition, which users request first.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Preferred {
     /// The first in the order of the plan.
@@ -323,14 +323,14 @@ pub enum Preferred {
     Least,
     /// The largest number.
     Most,
-    /// The number with the smallest ratio to this one.
+    /// The number closest to this one by ratio.
     Nearest(f64),
     /// This text if it was measured, else the first in the order of the plan.
     Named(&'static str),
 }
 
 impl Parameter {
-    /// A choice or a number without unit.
+    /// A parameter that is a choice or a number without unit.
     pub const fn new(id: &'static str, words: &'static str) -> Parameter {
         let in_ranking = InRanking::Condition(Preferred::First);
         Parameter { id, words, title: None, unit: Unit::Number, in_ranking }
@@ -384,7 +384,7 @@ impl Quantities {
     }
 
     /// Whether a probe measures lost CPU time.
-    pub fn seek_lost_time(&self, probe: &str) -> bool {
+    pub fn measures_lost_time(&self, probe: &str) -> bool {
         self.of_probe(probe).iter().any(|quantity| quantity.lost_time)
     }
 

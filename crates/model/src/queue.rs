@@ -15,7 +15,7 @@ use crate::series::{SeriesResult, TrialId, TrialResult};
 use crate::stats::Estimate;
 use crate::{CpuId, Flag};
 
-/// Representative pairs per relation where not all are measured.
+/// Number of representative pairs per relation if not all pairs are measured.
 pub const REPRESENTATIVES: usize = 12;
 
 /// One ordered pair of CPUs with one queue.
@@ -38,7 +38,8 @@ pub struct QueueMatrix<'a> {
     pub cells: Vec<QueueCell<'a>>,
 }
 
-/// The matrices of a run, in the order of the plan: trials without fixed rate, batches or several endpoints per side.
+/// The matrices of a run, in the order of the plan. Cells are the trials without fixed rate, batches or several
+/// endpoints per side.
 pub fn matrices(result: &SeriesResult) -> Vec<QueueMatrix<'_>> {
     let mut found: Vec<QueueMatrix<'_>> = Vec::new();
     for trial in result.trials.iter().filter(|trial| is_cell(trial)) {
@@ -124,7 +125,7 @@ impl<'a> QueueCell<'a> {
         self.per_message(names::FULL)
     }
 
-    /// Share of messages for which the consumer found it empty.
+    /// Share of messages for which the consumer found the queue empty.
     pub fn empty_ratio(&self) -> Option<f64> {
         self.per_message(names::EMPTY)
     }
@@ -176,8 +177,8 @@ pub struct SwitchRate<'a> {
     pub per_s: Estimate,
 }
 
-/// The highest switch rate of a queue on one CPU; `None` if no two sleeping threads shared one, or the system does not
-/// count switches. Method: messages per second × switches of both threads per message.
+/// The highest switch rate of a queue on one CPU; `None` if no two sleeping threads shared a CPU, or if the system does
+/// not count switches. Method: messages per second × switches of both threads per message.
 pub fn switch_rate<'a>(matrices: &[QueueMatrix<'a>]) -> Option<SwitchRate<'a>> {
     let of_matrix = |matrix: &QueueMatrix<'a>| -> Vec<SwitchRate<'a>> {
         let (queue, payload, capacity) = (matrix.queue, matrix.payload, matrix.capacity);
@@ -203,13 +204,13 @@ mod tests {
     use crate::tests::{between, spec};
 
     fn trial(pair: [u32; 2], per_s: f64, switches: [u64; 4], flags: Flags) -> TrialResult {
-        let [given, got, taken, lost] = switches;
+        let [producer_voluntary, consumer_voluntary, producer_involuntary, consumer_involuntary] = switches;
         let counts = [
             (names::MESSAGES, 100),
-            (names::VOLUNTARY[0], given),
-            (names::VOLUNTARY[1], got),
-            (names::INVOLUNTARY[0], taken),
-            (names::INVOLUNTARY[1], lost),
+            (names::VOLUNTARY[0], producer_voluntary),
+            (names::VOLUNTARY[1], consumer_voluntary),
+            (names::INVOLUNTARY[0], producer_involuntary),
+            (names::INVOLUNTARY[1], consumer_involuntary),
         ];
         TrialResult {
             passes: 8,
@@ -221,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn the_diagonal_of_a_queue_that_sleeps_tells_it() {
+    fn the_diagonal_of_a_sleeping_queue_gives_the_switch_rate() {
         let polls = Flags::NONE.with(Flag::SharedSpin);
         let trials = [
             trial([0, 1], 9e6, [100, 100, 0, 0], Flags::NONE),

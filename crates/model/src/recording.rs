@@ -145,7 +145,7 @@ pub enum TrialFailure {
     Command {
         /// What happened.
         reason: CommandReason,
-        /// How it ended; `None` if it did not end by itself, or ended with success but without the required effect.
+        /// How it ended; `None` if it did not end by itself, or if it succeeded without the required effect.
         end: Option<CommandEnd>,
         /// Standard output, shortened to its beginning and end.
         stdout: String,
@@ -205,7 +205,8 @@ impl TrialFailure {
         }
     }
 
-    /// Appends to a timeout, lost partner or late command that a quota stopped the process: its threads seem to hang.
+    /// Adds to a timeout, a lost partner or a late command the note that a CPU quota stopped the process: its threads
+    /// then seem to hang.
     #[must_use]
     pub fn under_quota(self) -> TrialFailure {
         match self {
@@ -239,13 +240,13 @@ impl TrialFailure {
     }
 
     /// A failure with the output of the measured program, which may be private.
-    pub fn with_words(reason: impl Into<String>, words: impl Into<String>) -> TrialFailure {
+    pub fn with_words(reason: impl Into<String>, stderr: impl Into<String>) -> TrialFailure {
         let stdout = String::new();
         TrialFailure::Command {
             reason: CommandReason::Other(reason.into()),
             end: None,
             stdout,
-            stderr: words.into(),
+            stderr: stderr.into(),
         }
     }
 }
@@ -331,7 +332,7 @@ pub enum CommandEnd {
 }
 
 named! {
-    /// Why no thread can be pinned to a CPU.
+    /// Why no thread can run pinned to a CPU.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
     pub enum LossReason {
@@ -359,7 +360,7 @@ named! {
 pub struct CpuLoss {
     /// The CPU.
     pub cpu: CpuId,
-    /// Time of detection since the start of this part of the run, at most half a second late.
+    /// Time of detection since the start of the segment, at most half a second late.
     pub after: Picos,
     /// The reason.
     pub why: LossReason,
@@ -369,11 +370,11 @@ pub struct CpuLoss {
 const EINVAL: i32 = 22;
 /// Error number for a CPU that another thread occupies.
 const EBUSY: i32 = 16;
-/// Prefix of the decision in run files, before the numbers of segment and CPU.
+/// Prefix of the key in the table `decisions` of run files; the numbers of segment and CPU follow.
 const KEY: &str = "departed";
 
 impl CpuLoss {
-    /// Whether it was missing before anything was measured.
+    /// Whether the CPU was missing before anything was measured.
     pub fn is_at_once(&self) -> bool {
         self.after < AT_ONCE
     }
@@ -383,7 +384,7 @@ impl CpuLoss {
         let cpu = self.cpu;
         match self.why {
             LossReason::PinRefused => TrialFailure::NotPinned { cpu, errno: EINVAL },
-            // The pin succeeded but was never confirmed: retried once the CPU runs threads.
+            // The pin succeeded but was never confirmed: trials are retried once the CPU runs threads.
             LossReason::NotRun => TrialFailure::NotPinned { cpu, errno: EBUSY },
             // The CPU was allowed when the machine was read, and was lost since.
             LossReason::Offline | LossReason::Cpuset => TrialFailure::CpuLost { cpu },
@@ -432,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_cpu_that_refused_a_pin_is_said_to_have() {
+    fn lost_cpus_and_refused_pins_have_different_failures() {
         for after in [Picos::ZERO, Picos::from_ms(2_000)] {
             let failure = |why| CpuLoss { cpu: CpuId(3), after, why }.failure().to_string();
             assert_eq!(failure(LossReason::Offline), "CPU 3 was taken away during the run");
@@ -446,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_is_reached_is_named_and_is_no_refused_pin() {
+    fn an_exhausted_limit_is_named_and_is_not_a_refused_pin() {
         for (errno, limits) in [
             (11, &["thread or process (errno 11)", "ulimit -u", "pids.max"][..]),
             (24, &["open file (errno 24)", "ulimit -n"]),

@@ -82,7 +82,7 @@ impl RunReport {
         self.latencies().map_or(&[], |result| &result.imitated)
     }
 
-    /// Returns the changes of values while they were watched, if any were seen.
+    /// Returns the changes of values that were observed, if any.
     pub fn watch(&self) -> Option<&StateWatch> {
         self.latencies()?.watch.as_ref()
     }
@@ -90,9 +90,9 @@ impl RunReport {
     /// Returns the requested CPUs, in matrix order.
     pub fn cpus(&self) -> Vec<CpuId> {
         let latency = self.latency.as_ref().map(|latency| &latency.settings.cpus);
-        let asked = latency.or(self.series.as_ref().map(|series| &series.settings.cpus)).cloned();
+        let requested = latency.or(self.series.as_ref().map(|series| &series.settings.cpus)).cloned();
         let placed = || self.place.as_ref().map(|place| place.settings.to_series().cpus);
-        asked.or_else(placed).unwrap_or_default()
+        requested.or_else(placed).unwrap_or_default()
     }
 
     /// Returns the requested budget, which a map and its accompanying trials share.
@@ -103,15 +103,15 @@ impl RunReport {
         RunSettings { latency, series, place }.budget()
     }
 
-    /// Returns what the budget left no time for.
+    /// Returns the parts for which the budget left no time.
     pub fn left_out(&self) -> Vec<LeftOut> {
         let of_latency = |latency: &LatencyReport| {
             latency.result.left_out(&latency.settings, &cells(&self.topology, &latency.settings))
         };
-        let mut left: Vec<LeftOut> = self.latency.as_ref().map(of_latency).unwrap_or_default();
+        let mut left_out: Vec<LeftOut> = self.latency.as_ref().map(of_latency).unwrap_or_default();
         let trials = self.series.as_ref().map_or(0, |series| series.result.left_out());
-        left.extend((trials > 0).then_some(LeftOut::Trials(trials)));
-        left
+        left_out.extend((trials > 0).then_some(LeftOut::Trials(trials)));
+        left_out
     }
 
     /// Returns why the run has several probes; `None` if it has one.
@@ -191,8 +191,8 @@ pub struct SeriesReport {
 }
 
 impl SeriesReport {
-    /// Returns the load of each CPU by the measured threads, for runs of `queue` only: elsewhere it does not affect the
-    /// answer.
+    /// Returns the load of each CPU by the measured threads, for runs of `queue` only, because elsewhere the load does
+    /// not affect the answer.
     pub fn load_of_queues(&self) -> Option<&LoadCurve> {
         let of_queues = self.settings.probes == [crate::queue::names::PROBE];
         self.result.load.as_ref().filter(|_| of_queues)

@@ -2,7 +2,7 @@
 
 use crate::{Flag, Flags};
 
-/// Names of the numbers of a runtime pass, whatever it measures.
+/// Names of the numbers of a runtime pass, the same for all measurements.
 pub mod names {
     /// Share of the CPU time of the process used by threads without a role, 0 to 1.
     pub const OUTSIDE: &str = "outside_share";
@@ -14,10 +14,10 @@ pub mod names {
     pub const TOTAL_NS: &str = "total_ns";
 }
 
-/// Share of threads without a role above which a flag is set.
-const HELPED: f64 = 0.10;
-/// Share above which they did most of the work, so that the number is not that of the pair.
-const ELSEWHERE: f64 = 0.50;
+/// CPU time share of threads without a role above which a flag is set.
+const HELPED_SHARE: f64 = 0.10;
+/// Share above which threads without a role did most of the work, so that the number is not that of the pair.
+const UNCLAIMED_SHARE: f64 = 0.50;
 
 /// The flags for this share of CPU time of threads without a role.
 ///
@@ -31,8 +31,8 @@ const ELSEWHERE: f64 = 0.50;
 /// ```
 pub fn helpers(outside_share: f64) -> Flags {
     match outside_share {
-        share if share > ELSEWHERE => Flags::NONE.with(Flag::Unclaimed),
-        share if share > HELPED => Flags::NONE.with(Flag::WorkedElsewhere),
+        share if share > UNCLAIMED_SHARE => Flags::NONE.with(Flag::Unclaimed),
+        share if share > HELPED_SHARE => Flags::NONE.with(Flag::WorkedElsewhere),
         _ => Flags::NONE,
     }
 }

@@ -1,4 +1,4 @@
-//! [`CpuSelection`]: CPUs as users write them, by number or by what they belong to.
+//! [`CpuSelection`]: CPUs as users write them, by number or by name.
 
 use crate::cpu::{CpuSetError, MAX_CPU};
 use crate::topology::Same;
@@ -10,7 +10,7 @@ use std::iter::Peekable;
 /// Share of its time, 0 to 1, that each CPU was not idle during a sample.
 pub type CpuUse = BTreeMap<CpuId, f64>;
 
-/// Share above which a CPU is not quiet: with the kernel's clock of 10 ms, one tick in 300 ms is none.
+/// Share above which a CPU is not quiet. One tick of the kernel's 10 ms clock in 300 ms is still quiet.
 pub const QUIET_SHARE: f64 = 0.05;
 
 /// A selection of CPUs: numbers, names and masks, joined by commas; `!` excludes from the whole selection.
@@ -28,11 +28,11 @@ pub struct CpuSelection {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Term {
     is_excluded: bool,
-    what: What,
+    selector: Selector,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum What {
+enum Selector {
     /// By number or mask.
     Listed(CpuSet),
     /// Groups of a level with these numbers.
@@ -43,15 +43,15 @@ enum What {
     Quiet(u32),
 }
 
-impl fmt::Display for What {
+impl fmt::Display for Selector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            What::Listed(cpus) => cpus.fmt(f),
-            What::Groups(level, numbers) => write!(f, "{level}:{numbers}"),
-            What::Fastest => f.write_str("p-cores"),
-            What::Slowest => f.write_str("e-cores"),
-            What::Isolated => f.write_str("isolated"),
-            What::Quiet(count) => write!(f, "quiet:{count}"),
+            Selector::Listed(cpus) => cpus.fmt(f),
+            Selector::Groups(level, numbers) => write!(f, "{level}:{numbers}"),
+            Selector::Fastest => f.write_str("p-cores"),
+            Selector::Slowest => f.write_str("e-cores"),
+            Selector::Isolated => f.write_str("isolated"),
+            Selector::Quiet(count) => write!(f, "quiet:{count}"),
         }
     }
 }
@@ -60,7 +60,7 @@ impl fmt::Display for What {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the fields are the operands that the sentence of each variant names")]
 pub enum SelectionError {
-    /// Follows "failed to".
+    /// The message follows "failed to".
     #[error(transparent)]
     List(#[from] CpuSetError),
     #[error("CPU {cpu} is listed twice; list each CPU once")]
@@ -118,9 +118,10 @@ fn groups_words(level: Level, known: &CpuSet) -> String {
 pub struct SelectionFacts<'a> {
     /// The machine.
     pub topology: &'a Topology,
-    /// CPUs to which names are limited; numbers are not.
+    /// CPUs that names can select; numbers can select any CPU.
     pub allowed: &'a CpuSet,
-    /// CPUs used without a selection: those among which quiet ones are chosen, and from which exclusions alone exclude.
+    /// CPUs used without a selection: quiet CPUs are chosen among them, and selections with only exclusions start from
+    /// them.
     pub usual: &'a CpuSet,
     /// CPUs isolated from the scheduler.
     pub isolated: &'a CpuSet,
@@ -143,13 +144,13 @@ impl CpuSelection {
 
     /// The quietest CPUs.
     pub fn quiet(count: u32) -> CpuSelection {
-        CpuSelection { terms: vec![Term { is_excluded: false, what: What::Quiet(count) }] }
+        CpuSelection { terms: vec![Term { is_excluded: false, selector: Selector::Quiet(count) }] }
     }
 
     /// Parses a selection.
     ///
     /// # Errors
-    /// [`SelectionError`]: a part that is none, or a CPU listed twice by number, where another was probably meant.
+    /// [`SelectionError`]: an invalid part, or a CPU listed twice by number, where another CPU was probably meant.
     pub fn parse(text: &str) -> Result<CpuSelection, SelectionError> {
         if text.trim().is_empty() {
             return Err(SelectionError::Empty);
@@ -159,12 +160,12 @@ impl CpuSelection {
         while let Some(part) = parts.next() {
             let (is_excluded, name) =
                 part.strip_prefix('!').map_or((false, part), |name| (true, name.trim()));
-            let what = if let Some(digits) = name.strip_prefix("0x") {
-                What::Listed(mask(name, digits, &mut parts)?)
+            let selector = if let Some(digits) = name.strip_prefix("0x") {
+                Selector::Listed(mask(name, digits, &mut parts)?)
             } else if name.starts_with(|first: char| first.is_ascii_alphabetic()) {
                 named(name).ok_or_else(|| SelectionError::Unknown { part: excerpt(name) })?
             } else if name.is_empty() {
-                // Alone it is the empty list.
+                // `from_list` would read it as the empty list.
                 return Err(CpuSetError::Syntax { part: String::new() }.into());
             } else {
                 let cpus = CpuSet::from_list(name)?;
@@ -172,85 +173,86 @@ impl CpuSelection {
                     twice = twice.or(cpus.intersection(&seen).first());
                     seen = seen.union(&cpus);
                 }
-                What::Listed(cpus)
+                Selector::Listed(cpus)
             };
-            terms.push(Term { is_excluded, what });
+            terms.push(Term { is_excluded, selector });
         }
         twice.map_or(Ok(CpuSelection { terms }), |cpu| Err(SelectionError::Twice { cpu }))
     }
 
     /// Whether resolving needs a sample of how busy the CPUs are.
     pub fn needs_use(&self) -> bool {
-        self.terms.iter().any(|term| matches!(term.what, What::Quiet(_)))
+        self.terms.iter().any(|term| matches!(term.selector, Selector::Quiet(_)))
     }
 
     /// The CPUs on a machine.
     ///
     /// # Errors
-    /// [`SelectionError`]: a name that means nothing there, or no CPU is left.
+    /// [`SelectionError`]: a name without meaning on this machine, or no CPU is left.
     pub fn resolve(&self, facts: &SelectionFacts<'_>) -> Result<SelectedCpus, SelectionError> {
-        let (out, within): (Vec<&Term>, Vec<&Term>) = self.terms.iter().partition(|term| term.is_excluded);
-        let mut taken = CpuSet::new();
-        for Term { what, .. } in &out {
-            if *what == What::Isolated && facts.isolated.is_empty() {
+        let (excluded, included): (Vec<&Term>, Vec<&Term>) =
+            self.terms.iter().partition(|term| term.is_excluded);
+        let mut excluded_or_selected = CpuSet::new();
+        for Term { selector, .. } in &excluded {
+            if *selector == Selector::Isolated && facts.isolated.is_empty() {
                 continue;
             }
-            let cpus = what.cpus(facts.usual, facts)?;
+            let cpus = selector.cpus(facts.usual, facts)?;
             let online = facts.topology.cpus();
-            if let (What::Listed(_), Some(cpu)) = (what, cpus.difference(online).first()) {
+            if let (Selector::Listed(_), Some(cpu)) = (selector, cpus.difference(online).first()) {
                 return Err(SelectionError::NotOnline { cpu, online: online.clone() });
             }
-            taken = taken.union(&cpus);
+            excluded_or_selected = excluded_or_selected.union(&cpus);
         }
-        let among = facts.usual.difference(&taken);
+        let candidates = facts.usual.difference(&excluded_or_selected);
         let mut selected = SelectedCpus::default();
-        selected.cpus.extend(among.iter().filter(|_| within.is_empty()));
-        for Term { what, .. } in within {
-            let mut cpus = what.cpus(&among, facts)?;
-            if !matches!(what, What::Listed(_)) {
+        selected.cpus.extend(candidates.iter().filter(|_| included.is_empty()));
+        for Term { selector, .. } in included {
+            let mut cpus = selector.cpus(&candidates, facts)?;
+            if !matches!(selector, Selector::Listed(_)) {
                 let usable = cpus.intersection(facts.allowed);
                 if usable.is_empty() {
-                    let (name, allowed) = (what.to_string(), facts.allowed.clone());
+                    let (name, allowed) = (selector.to_string(), facts.allowed.clone());
                     return Err(SelectionError::NotAllowed { name, cpus, allowed });
                 }
                 cpus = usable;
             }
-            if let (What::Quiet(_), Some(cpu_use)) = (what, facts.cpu_use) {
+            if let (Selector::Quiet(_), Some(cpu_use)) = (selector, facts.cpu_use) {
                 let shares = cpus.iter().map(|cpu| (cpu, busy_share(facts.topology, cpu_use, cpu)));
                 selected.busy.extend(shares.filter(|(_, share)| *share > QUIET_SHARE));
             }
-            selected.cpus.extend(cpus.iter().filter(|cpu| taken.insert(*cpu)));
+            selected.cpus.extend(cpus.iter().filter(|cpu| excluded_or_selected.insert(*cpu)));
         }
         if selected.cpus.is_empty() { Err(SelectionError::Nothing) } else { Ok(selected) }
     }
 }
 
-impl What {
-    /// The CPUs, allowed or not; quiet ones are chosen among `among`.
-    fn cpus(&self, among: &CpuSet, facts: &SelectionFacts<'_>) -> Result<CpuSet, SelectionError> {
+impl Selector {
+    /// The CPUs, allowed or not; quiet ones are chosen from `candidates`.
+    fn cpus(&self, candidates: &CpuSet, facts: &SelectionFacts<'_>) -> Result<CpuSet, SelectionError> {
         let topology = facts.topology;
         match self {
-            What::Listed(cpus) => Ok(cpus.clone()),
-            What::Groups(level, numbers) => groups(topology, *level, numbers),
-            What::Fastest | What::Slowest => {
+            Selector::Listed(cpus) => Ok(cpus.clone()),
+            Selector::Groups(level, numbers) => groups(topology, *level, numbers),
+            Selector::Fastest | Selector::Slowest => {
                 let classes = topology.classes();
                 let [slowest, .., fastest] = classes[..] else {
                     return Err(SelectionError::OneKind { name: self.to_string() });
                 };
-                let class = Some(if *self == What::Fastest { fastest } else { slowest });
+                let class = Some(if *self == Selector::Fastest { fastest } else { slowest });
                 Ok(topology.cpus().iter().filter(|&cpu| topology.class_of(cpu) == class).collect())
             }
-            What::Isolated if facts.isolated.is_empty() => Err(SelectionError::NoneIsolated),
-            What::Isolated => Ok(facts.isolated.clone()),
-            &What::Quiet(count) => {
+            Selector::Isolated if facts.isolated.is_empty() => Err(SelectionError::NoneIsolated),
+            Selector::Isolated => Ok(facts.isolated.clone()),
+            &Selector::Quiet(count) => {
                 let cpu_use = facts.cpu_use.ok_or(SelectionError::NoUse { count })?;
-                quietest(topology, cpu_use, among, count)
+                quietest(topology, cpu_use, candidates, count)
             }
         }
     }
 }
 
-/// The groups with these numbers: those of the system, or, where it numbers none of a level, by lowest CPU.
+/// The CPUs of the groups with these numbers. Groups are numbered by lowest CPU if the system numbers none of them.
 fn groups(topology: &Topology, level: Level, numbers: &CpuSet) -> Result<CpuSet, SelectionError> {
     let found = topology.level(level);
     let is_whole = topology.beside().is_some_and(|beside| beside.same.get(&level) == Some(&Same::Machine));
@@ -264,9 +266,10 @@ fn groups(topology: &Topology, level: Level, numbers: &CpuSet) -> Result<CpuSet,
         if known.is_empty() {
             return Err(SelectionError::NoLevel { level, number });
         }
-        // The cores of two packages can have the same numbers: all groups of the number, of which `!package:1` excludes some.
-        let those = known.iter().filter(|(known, _)| *known == number.0);
-        let group = those.fold(CpuSet::new(), |all, (_, group)| all.union(group));
+        // Cores of two packages can share a number, so all groups with the number are taken; `!package:1` can exclude
+        // some of them.
+        let matching = known.iter().filter(|(known, _)| *known == number.0);
+        let group = matching.fold(CpuSet::new(), |all, (_, group)| all.union(group));
         if group.is_empty() {
             let known = known.iter().map(|(known, _)| CpuId(*known)).collect();
             return Err(SelectionError::NoGroup { level, number, known });
@@ -276,25 +279,25 @@ fn groups(topology: &Topology, level: Level, numbers: &CpuSet) -> Result<CpuSet,
     Ok(cpus)
 }
 
-/// The quietest CPUs. A core is as busy as its busiest thread, and the second thread of a core is taken only when no
-/// other core is quiet, because a program on the first keeps it busy.
+/// The quietest CPUs. A core is as busy as its busiest thread. The second thread of a core is taken only if no other
+/// core is quiet, because a program on the first keeps it busy.
 fn quietest(
     topology: &Topology,
     cpu_use: &CpuUse,
-    among: &CpuSet,
+    candidates: &CpuSet,
     count: u32,
 ) -> Result<CpuSet, SelectionError> {
-    let mut known: Vec<CpuId> = among.iter().filter(|cpu| cpu_use.contains_key(cpu)).collect();
+    let mut known: Vec<CpuId> = candidates.iter().filter(|cpu| cpu_use.contains_key(cpu)).collect();
     if known.len() < count as usize {
         return Err(SelectionError::TooFew { count, known: known.len() });
     }
     known.sort_by_cached_key(|&cpu| {
         let share = busy_share(topology, cpu_use, cpu);
         let is_busy = share > QUIET_SHARE;
-        let before =
-            topology.siblings(cpu).intersection(among).iter().take_while(|&other| other < cpu).count();
-        // Shares in steps of 0.1 %, below what a sample can tell.
-        (is_busy, if is_busy { 0 } else { before }, (share * 1e3) as u32, cpu)
+        let earlier_siblings =
+            topology.siblings(cpu).intersection(candidates).iter().take_while(|&other| other < cpu).count();
+        // Shares in steps of 0.1 %, finer than the precision of a sample.
+        (is_busy, if is_busy { 0 } else { earlier_siblings }, (share * 1e3) as u32, cpu)
     });
     Ok(known.into_iter().take(count as usize).collect())
 }
@@ -303,19 +306,19 @@ fn busy_share(topology: &Topology, cpu_use: &CpuUse, cpu: CpuId) -> f64 {
     topology.siblings(cpu).iter().filter_map(|cpu| cpu_use.get(&cpu)).copied().fold(0.0, f64::max)
 }
 
-fn named(name: &str) -> Option<What> {
+fn named(name: &str) -> Option<Selector> {
     match name {
-        "p-cores" => return Some(What::Fastest),
-        "e-cores" => return Some(What::Slowest),
-        "isolated" => return Some(What::Isolated),
+        "p-cores" => return Some(Selector::Fastest),
+        "e-cores" => return Some(Selector::Slowest),
+        "isolated" => return Some(Selector::Isolated),
         _ => {}
     }
-    let (of, number) = name.split_once(':')?;
-    if of == "quiet" {
-        return number.parse().ok().filter(|&count| count > 0).map(What::Quiet);
+    let (kind, number) = name.split_once(':')?;
+    if kind == "quiet" {
+        return number.parse().ok().filter(|&count| count > 0).map(Selector::Quiet);
     }
     let numbers = CpuSet::from_list(number).ok().filter(|numbers| !numbers.is_empty())?;
-    Level::named(of).map(|level| What::Groups(level, numbers))
+    Level::named(kind).map(|level| Selector::Groups(level, numbers))
 }
 
 /// A mask as `taskset` takes it and hwloc prints it: one number of any length, or comma-separated groups of 32 bits, of
@@ -336,7 +339,7 @@ fn mask<'a>(
         last = part;
     }
     match parts.peek() {
-        // Two masks side by side could be groups as well as a union.
+        // Two adjacent masks could be groups as well as a union.
         Some(next) if next.starts_with("0x") => return wrong(next),
         _ if digits.is_empty() || !is_hex(digits) || last.is_empty() => return wrong(name),
         _ if all.len() > digits.len() && digits.len() > 8 => return wrong(name),
@@ -414,7 +417,7 @@ mod tests {
             ("!l3:0,!l3:1", "4 5 12 13"),
             ("0xff00,!0xc000", "8 9 10 11 12 13"),
             ("quiet:3", "0 1 2"),
-            // A second thread comes after the first of every core, and after what is excluded.
+            // The second threads come after the first thread of every core and after exclusions.
             ("quiet:7,!core:0", "1 2 3 4 5 9 10"),
             ("99,0x1", "99 0"),
         ] {
@@ -423,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_nothing_is_told() {
+    fn invalid_and_empty_selections_are_refused() {
         for (text, part) in [
             ("", "it lists no CPU"),
             ("l3:", "`l3:` names no CPUs (expected for example `0-3,8`"),
@@ -457,8 +460,8 @@ mod tests {
         let refused = |text: &str| resolved_on(&flat, None, text).unwrap_err().to_string();
         assert!(refused("p-cores").contains("only one kind of core"));
         assert!(refused("quiet:1").contains("not known how busy"));
-        let twice = |cpus: &str, os_id| Domain { level: Level::Core, cpus: cpus.parse().unwrap(), os_id };
-        let cores = vec![twice("0", Some(3)), twice("1", Some(3)), twice("15", Some(4))];
+        let core = |cpus: &str, os_id| Domain { level: Level::Core, cpus: cpus.parse().unwrap(), os_id };
+        let cores = vec![core("0", Some(3)), core("1", Some(3)), core("15", Some(4))];
         let cores = Topology::new("0-15".parse().unwrap(), cores, BTreeMap::new());
         let refused = |text: &str| resolved_on(&cores, None, text).unwrap_err().to_string();
         assert_eq!(
@@ -484,7 +487,7 @@ mod tests {
             let CpuSelection { terms } = CpuSelection::parse(text).unwrap();
             assert_eq!(
                 terms,
-                [Term { is_excluded: false, what: What::Listed(cpus.parse().unwrap()) }],
+                [Term { is_excluded: false, selector: Selector::Listed(cpus.parse().unwrap()) }],
                 "{text}"
             );
         }
@@ -498,7 +501,7 @@ mod tests {
         let cpu_use: CpuUse = (0..).map(CpuId).zip(shares).collect();
         let quiet =
             |count: u32| resolved_on(&topology, Some(&cpu_use), &format!("quiet:{count},!7")).unwrap();
-        // CPU 2 is idle, but the other thread of its core is not; no core is as busy as that one.
+        // CPU 2 is idle, but the other thread of its core is not: this core is the busiest.
         for (count, cpus, busy) in [(2, "0,1", &[][..]), (4, "0-1,4-5", &[]), (5, "0-1,3-5", &[(3, 0.3)])] {
             let selected = quiet(count);
             assert_eq!(selected.cpus.into_iter().collect::<CpuSet>(), cpus.parse().unwrap());
@@ -507,7 +510,7 @@ mod tests {
         }
     }
 
-    /// Lists of numbers as they were read before there were names.
+    /// Lists of numbers as read before names existed.
     fn numbers(text: &str) -> Result<Vec<CpuId>, String> {
         CpuSet::from_list(text).map_err(|error| error.to_string())?;
         let (mut cpus, mut seen) = (Vec::new(), CpuSet::new());
@@ -524,7 +527,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lists_of_numbers_mean_what_they_meant(text in "[-0-9]{0,3}[0-9,/ +-]{0,9}") {
+        fn lists_of_numbers_keep_their_meaning(text in "[-0-9]{0,3}[0-9,/ +-]{0,9}") {
             let all: CpuSet = "0-4095".parse().unwrap();
             let facts = SelectionFacts { topology: &server(), allowed: &all, usual: &all, isolated: &all, cpu_use: None };
             let read = CpuSelection::parse(&text).map(|list| list.resolve(&facts).unwrap().cpus);

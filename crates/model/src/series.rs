@@ -28,9 +28,11 @@ pub use load::{LoadCurve, load_curve};
 pub use name::{NamePart, SeriesName};
 pub use ranking::{Condition, Ranking, Subject, Verdict, ranking, rankings};
 pub(crate) use ranking::{place_order, shown};
-pub use record::{Numbers, Observed, PassOutcome, RoleEvidence, SeriesEntry, SeriesRecord};
+pub use record::{MAX_VALUE, Numbers, Observed, PassOutcome, RoleEvidence, SeriesEntry, SeriesRecord};
 pub use result::{ProcessResult, SeriesResult, TrialResult, TrialState};
 pub use rungs::{RUNGS, Rung, rungs};
-pub use settings::{ADAPTERS, Gathering, MASK, Parameters, SeriesSettings, TrialId, TrialSpec, Value};
+pub use settings::{
+    ADAPTERS, Gathering, MASK, ParameterValue, Parameters, SeriesSettings, TrialId, TrialSpec,
+};
 pub use states::SentinelWatch;
 pub use summary::{Alike, MapUnit, alike, side_by_side};

@@ -14,14 +14,14 @@ pub mod names {
     pub const SHARED_NS: &str = "shared_ns";
     /// Time of a write while the other thread does not write.
     pub const ALONE_NS: &str = "alone_ns";
-    /// Ratio of the two.
+    /// Ratio of the two times.
     pub const SLOWDOWN: &str = "slowdown";
 }
 
-/// Slowdown whose interval must be above this for sharing to be detected.
-const FELT: f64 = 1.1;
-/// Slowdown whose interval must be below this for no sharing, with the point at most [`FELT`].
-const NOT_FELT: f64 = 1.25;
+/// Sharing is detected if the interval of the slowdown is above this.
+const DETECTED_ABOVE: f64 = 1.1;
+/// Sharing is excluded if the interval of the slowdown is below this and the point is at most [`DETECTED_ABOVE`].
+const EXCLUDED_BELOW: f64 = 1.25;
 
 /// Padding derived from slowdowns at several distances in bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -41,18 +41,18 @@ pub enum Padding {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Effect {
-    Felt,
-    NotFelt,
+    Slowed,
+    Unaffected,
     Unknown,
 }
 
 impl Padding {
     /// Derives the padding from slowdowns at rising distances, ignoring those without an interval (a single pass).
     pub fn of(distances: &[(f64, Estimate)]) -> Padding {
-        let felt = distances.iter().rposition(|(_, slowdown)| effect(slowdown) == Effect::Felt);
-        let beyond = &distances[felt.map_or(0, |last| last + 1)..];
-        let is_free = !beyond.is_empty() && beyond.iter().all(|(_, it)| effect(it) == Effect::NotFelt);
-        match (felt.map(|last| distances[last].0), beyond.first().filter(|_| is_free)) {
+        let last_slowed = distances.iter().rposition(|(_, slowdown)| effect(slowdown) == Effect::Slowed);
+        let beyond = &distances[last_slowed.map_or(0, |last| last + 1)..];
+        let is_free = !beyond.is_empty() && beyond.iter().all(|(_, it)| effect(it) == Effect::Unaffected);
+        match (last_slowed.map(|last| distances[last].0), beyond.first().filter(|_| is_free)) {
             (Some(_), Some((first, _))) => Padding::To(*first),
             (Some(last), None) => Padding::MoreThan(last),
             (None, Some((first, _))) => Padding::Needless { from: *first },
@@ -87,11 +87,11 @@ pub struct PaddedRelation<'a> {
     pub relation: Relation,
     /// The pairs.
     pub pairs: Vec<&'a [CpuId]>,
-    /// The smallest and largest slowdown with an interval over all distances that are too short.
+    /// The smallest and largest slowdown with an interval, over all distances that are too short.
     pub slowdowns: Option<[Slowdown<'a>; 2]>,
 }
 
-/// Ratio of the time of a write to that without the other thread.
+/// Ratio of the time of a write with the other thread writing to that without.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Slowdown<'a> {
     /// Its trial: one distance between one pair.
@@ -102,17 +102,17 @@ pub struct Slowdown<'a> {
 
 /// The padding of each pair, grouped by padding, the largest distance first.
 pub fn padding<'a>(trials: &[&'a TrialResult], topology: &Topology) -> Vec<PaddingGroup<'a>> {
-    let of_kind: Vec<&TrialResult> =
+    let sharing_trials: Vec<&TrialResult> =
         trials.iter().copied().filter(|trial| trial.values.contains_key(names::SLOWDOWN)).collect();
     type Distances<'a> = Vec<(f64, Slowdown<'a>)>;
     let mut pairs: Vec<(&[CpuId], Distances<'_>)> = Vec::new();
-    for (trial, in_state) in of_kind.iter().zip(side_by_side(&of_kind)) {
+    for (trial, in_state) in sharing_trials.iter().zip(side_by_side(&sharing_trials)) {
         let slowdown = in_state.as_deref().and_then(|trial| trial.values.get(names::SLOWDOWN).copied());
         let bytes = trial.spec.parameters.number(names::DISTANCE);
         let (pair @ [_, _], Some(bytes), Some(value)) = (&trial.spec.placement[..], bytes, slowdown) else {
             continue;
         };
-        // The interval does not cover the CPU time of other programs.
+        // Under load, the interval does not cover the CPU time of other programs.
         let confidence = if trial.flags.contains(Flag::Load) { 0.0 } else { value.confidence };
         let slowdown = (bytes, Slowdown { trial, value: Estimate { confidence, ..value } });
         match pairs.iter_mut().find(|(known, _)| *known == pair) {
@@ -144,24 +144,24 @@ pub fn padding<'a>(trials: &[&'a TrialResult], topology: &Topology) -> Vec<Paddi
 
 impl<'a> PaddingGroup<'a> {
     fn add(&mut self, relation: Relation, pair: &'a [CpuId], slow: Vec<Slowdown<'a>>) {
-        let index = self.relations.iter().position(|of| of.relation == relation).unwrap_or_else(|| {
+        let index = self.relations.iter().position(|row| row.relation == relation).unwrap_or_else(|| {
             self.relations.push(PaddedRelation { relation, pairs: Vec::new(), slowdowns: None });
             self.relations.len() - 1
         });
-        let of = &mut self.relations[index];
-        of.pairs.push(pair);
-        let every = || of.slowdowns.iter().flatten().chain(&slow).copied();
-        let least = every().min_by(|a, b| a.value.point.total_cmp(&b.value.point));
-        let most = every().max_by(|a, b| a.value.point.total_cmp(&b.value.point));
-        of.slowdowns = least.zip(most).map(<[Slowdown<'_>; 2]>::from);
+        let row = &mut self.relations[index];
+        row.pairs.push(pair);
+        let all = || row.slowdowns.iter().flatten().chain(&slow).copied();
+        let least = all().min_by(|a, b| a.value.point.total_cmp(&b.value.point));
+        let most = all().max_by(|a, b| a.value.point.total_cmp(&b.value.point));
+        row.slowdowns = least.zip(most).map(<[Slowdown<'_>; 2]>::from);
     }
 }
 
 fn effect(slowdown: &Estimate) -> Effect {
     match slowdown {
         it if !it.is_sure() => Effect::Unknown,
-        it if it.low > FELT => Effect::Felt,
-        it if it.point <= FELT && it.high < NOT_FELT => Effect::NotFelt,
+        it if it.low > DETECTED_ABOVE => Effect::Slowed,
+        it if it.point <= DETECTED_ABOVE && it.high < EXCLUDED_BELOW => Effect::Unaffected,
         _ => Effect::Unknown,
     }
 }
@@ -172,28 +172,32 @@ mod tests {
     use crate::series::Parameters;
     use crate::tests::{between, spec};
 
-    fn of(slowdowns: &[(f64, f64, f64)]) -> Padding {
-        let of = |&(bytes, point, reach): &(f64, f64, f64)| {
+    fn padding_of(slowdowns: &[(f64, f64, f64)]) -> Padding {
+        let distance = |&(bytes, point, reach): &(f64, f64, f64)| {
             let ends = [point * (1.0 - reach), point * (1.0 + reach)];
             (bytes, Estimate { point, low: ends[0], high: ends[1], confidence: 0.95, effective_n: 8.0 })
         };
-        Padding::of(&slowdowns.iter().map(of).collect::<Vec<_>>())
+        Padding::of(&slowdowns.iter().map(distance).collect::<Vec<_>>())
     }
 
     #[test]
-    fn padding_pays_to_where_nothing_is_felt_any_more() {
+    fn padding_ends_at_the_first_distance_without_slowdown() {
         let usual = [(8.0, 4.5, 0.03), (32.0, 4.1, 0.03), (64.0, 1.02, 0.03), (128.0, 1.0, 0.03)];
-        assert_eq!(of(&usual), Padding::To(64.0));
+        assert_eq!(padding_of(&usual), Padding::To(64.0));
         let in_twos = [(8.0, 4.5, 0.03), (64.0, 1.3, 0.03), (128.0, 1.0, 0.03)];
-        assert_eq!(of(&in_twos), Padding::To(128.0), "lines fetched in twos");
-        assert_eq!(of(&[(8.0, 1.0, 0.03), (64.0, 1.0, 0.03)]), Padding::Needless { from: 8.0 });
-        assert_eq!(of(&[(8.0, 4.0, 0.03)]), Padding::MoreThan(8.0));
-        assert_eq!(of(&[(8.0, 4.0, 0.03), (64.0, 1.05, 0.5)]), Padding::MoreThan(8.0), "64 is not known");
-        assert_eq!(of(&[(8.0, 1.2, 0.3)]), Padding::Unknown);
+        assert_eq!(padding_of(&in_twos), Padding::To(128.0), "lines fetched in twos");
+        assert_eq!(padding_of(&[(8.0, 1.0, 0.03), (64.0, 1.0, 0.03)]), Padding::Needless { from: 8.0 });
+        assert_eq!(padding_of(&[(8.0, 4.0, 0.03)]), Padding::MoreThan(8.0));
+        assert_eq!(
+            padding_of(&[(8.0, 4.0, 0.03), (64.0, 1.05, 0.5)]),
+            Padding::MoreThan(8.0),
+            "64 is not known"
+        );
+        assert_eq!(padding_of(&[(8.0, 1.2, 0.3)]), Padding::Unknown);
     }
 
     #[test]
-    fn pairs_that_need_the_same_are_one_group_and_the_largest_distance_comes_first() {
+    fn pairs_with_equal_padding_form_one_group_largest_first() {
         let topology = Topology::flat("0-3".parse().unwrap());
         let trial = |pair: [u32; 2], bytes: f64, point: f64| TrialResult {
             values: [(names::SLOWDOWN.to_owned(), between(point, 0.97 * point, 1.03 * point))].into(),
@@ -212,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_pass_says_nothing() {
+    fn a_single_pass_is_ignored() {
         let one_pass = |point| Estimate { point, low: point, high: point, confidence: 0.0, effective_n: 1.0 };
         let all = [8.0, 64.0, 256.0].map(|bytes| (bytes, one_pass(3.0)));
         assert_eq!(Padding::of(&all), Padding::Unknown);

@@ -1,4 +1,4 @@
-//! Statistics: one idea per file, no formatting of numbers.
+//! Statistics: one topic per file, no formatting of numbers.
 
 pub mod autocorrelation;
 pub mod compare;

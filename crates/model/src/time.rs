@@ -15,7 +15,7 @@ pub fn is_measurable(latency: f64) -> bool {
     latency == 0.0 || (0.01..=1e11).contains(&latency)
 }
 
-/// Time in whole picoseconds, up to 213 days. Nanoseconds would round one tick at 3 GHz (333 ps) to nothing.
+/// Time in whole picoseconds, up to 213 days. Nanoseconds would round one tick at 3 GHz (333 ps) to 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
 pub struct Picos(pub u64);
@@ -42,10 +42,10 @@ pub enum QuantityError {
 }
 
 impl Picos {
-    /// No time.
+    /// Zero duration.
     pub const ZERO: Picos = Picos(0);
 
-    /// From nanoseconds; negative values and NaN give zero, too large ones the maximum.
+    /// From nanoseconds; negative values and NaN give zero, too large values the maximum.
     pub fn from_ns(ns: f64) -> Picos {
         Picos((ns * 1e3).round() as u64)
     }
@@ -81,7 +81,7 @@ impl Picos {
     /// Parses a duration with its unit: `200ms`, `1us`, `5s`, `1.5s`, `250ns`, `2min`.
     ///
     /// # Errors
-    /// [`QuantityError`] for a missing or unknown unit, a negative or endless number, or more than 200 days.
+    /// [`QuantityError`] for a missing or unknown unit, a negative or infinite number, or more than 200 days.
     ///
     /// ```
     /// # use coretalk_model::Picos;
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_read_with_their_units_only() {
+    fn durations_require_units() {
         for (text, picos) in [
             ("1us", 1_000_000),
             ("1.5s", 1_500_000_000_000),
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_read_with_and_without_their_unit() {
+    fn the_unit_of_rates_is_optional() {
         assert_eq!([parse_rate("250k/s"), parse_rate(" 250k ")], [Ok(250_000.0), Ok(250_000.0)]);
         for text in ["", "5/m", "5s", "/s", "s", "0/s", "-1/s", "1e400/s", "NaN/s", "2T/s"] {
             assert!(parse_rate(text).is_err(), "{text:?} was accepted");

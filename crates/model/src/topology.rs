@@ -1,4 +1,4 @@
-//! [`Topology`]: which CPUs share what, as reported by the system or a scenario.
+//! [`Topology`]: which CPUs share which resources, as reported by the system or a scenario.
 
 mod beside;
 mod scope;
@@ -46,7 +46,7 @@ named! {
         Smt = "smt",
         /// One L2, different cores.
         L2 = "l2",
-        /// One cluster or module, different cores, and different L2 where these are a level of their own.
+        /// One cluster or module, different cores, and different L2 if these are a separate level.
         Cluster = "cluster",
         /// One last-level cache, and nothing smaller.
         L3 = "l3",
@@ -132,7 +132,7 @@ pub struct CoreClass {
     pub name: String,
 }
 
-/// Which CPUs share what. Levels may be missing, never invented.
+/// Which CPUs share which resources. Levels may be missing, never invented.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(
     feature = "serde",
@@ -141,7 +141,8 @@ pub struct CoreClass {
 )]
 pub struct Topology {
     parts: Parts,
-    /// For each level the group of each CPU id, or `NONE`; [`Topology::relation`] is called for half a million pairs.
+    /// The group of each CPU id for each level, or `NONE`; tabulated because [`Topology::relation`] is called for half
+    /// a million pairs.
     groups: [Vec<u32>; Level::ALL.len()],
     sizes: Vec<u32>,
     levels: [Level; Level::ALL.len()],
@@ -200,8 +201,8 @@ impl Topology {
 
     /// Sets the facts other than groups; `None` if unknown, as in old run files.
     #[must_use]
-    pub fn with(mut self, beside: Option<Beside>) -> Topology {
-        self.parts.beside = beside;
+    pub fn with(mut self, other_facts: Option<Beside>) -> Topology {
+        self.parts.beside = other_facts;
         self
     }
 
@@ -233,13 +234,13 @@ impl Topology {
     /// The levels that the source does not report, innermost first; `None` if unknown. Excludes redundant levels
     /// ([`Beside::same`]), [`Level::L2`], which nearly every core has to itself, and the rare books and drawers.
     pub fn unreported(&self) -> Option<Vec<Level>> {
-        let beside = self.beside()?;
-        let is_silent = |level: &Level| {
+        let other_facts = self.beside()?;
+        let is_unreported = |level: &Level| {
             !matches!(level, Level::L2 | Level::Book | Level::Drawer)
                 && self.level(*level).is_empty()
-                && !beside.same.contains_key(level)
+                && !other_facts.same.contains_key(level)
         };
-        Some(self.levels.into_iter().filter(is_silent).collect())
+        Some(self.levels.into_iter().filter(is_unreported).collect())
     }
 
     /// The domains of one level, ordered by lowest CPU.
@@ -260,7 +261,7 @@ impl Topology {
         self.domain_of(cpu, Level::Core).map_or_else(|| CpuSet::from_iter([cpu]), |core| core.cpus.clone())
     }
 
-    /// Whether two CPUs are different threads of one core, whatever smaller group they may share.
+    /// Whether two CPUs are different threads of one core, even if they share a smaller group.
     pub fn are_siblings(&self, a: CpuId, b: CpuId) -> bool {
         a != b && self.domain_of(a, Level::Core).is_some_and(|core| core.cpus.contains(b))
     }
@@ -285,8 +286,8 @@ impl Topology {
 
     /// CPUs without a class on a machine with classes: the source does not report their kind.
     pub fn unclassified(&self) -> CpuSet {
-        let is_open = |cpu: &CpuId| !self.parts.classes.is_empty() && self.class_of(*cpu).is_none();
-        self.cpus().iter().filter(is_open).collect()
+        let is_unclassified = |cpu: &CpuId| !self.parts.classes.is_empty() && self.class_of(*cpu).is_none();
+        self.cpus().iter().filter(is_unclassified).collect()
     }
 
     /// Groups that partially overlap. Each pair once, the inner level first.
@@ -324,8 +325,8 @@ impl Topology {
         Some(format!("{inner} and {outer} share CPUs and neither contains the other{more}"))
     }
 
-    /// The nearest domain that two CPUs share: the smallest group that contains both; the inner level for groups of one
-    /// size.
+    /// The nearest domain that two CPUs share: the smallest group that contains both, or the inner level of groups of
+    /// equal size.
     ///
     /// ```
     /// # use coretalk_model::*;
@@ -421,14 +422,14 @@ mod tests {
     }
 
     #[test]
-    fn levels_stand_as_their_groups_nest() {
+    fn levels_are_ordered_by_nesting() {
         use Level::{Cluster, L2, L3};
         let (twos, fours): (&[&str], &[&str]) = (&["0-1", "2-3", "4-5", "6-7"], &["0-3", "4-7"]);
         for (inner, outer) in [(L2, Cluster), (Cluster, L2), (Cluster, L3), (L3, Cluster), (L2, L3)] {
             let topology = topology("0-7", &[(outer, fours), (inner, twos), (Level::Package, &["0-7"])]);
-            let told: Vec<Level> =
+            let present: Vec<Level> =
                 topology.levels().into_iter().filter(|&level| !topology.level(level).is_empty()).collect();
-            assert_eq!(told, [inner, outer, Level::Package]);
+            assert_eq!(present, [inner, outer, Level::Package]);
             let relations = [1, 2, 4].map(|other| topology.relation(CpuId(0), CpuId(other)));
             assert_eq!(relations, [Relation::of(inner), Relation::of(outer), Relation::Package]);
             assert!(relations.is_sorted_by_key(|&relation| topology.nearness(relation)), "{relations:?}");
@@ -441,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_group_is_what_two_cpus_share_on_machines_of_any_nesting() {
+    fn the_relation_is_the_smallest_shared_group_with_any_nesting() {
         use Level::{Cluster, Core, Die, L3, Node, Package};
         let (pairs, fours, all): (&[&str], &[&str], &[&str]) =
             (&["0,1", "2,3", "4,5", "6,7"], &["0-3", "4-7"], &["0-7"]);
@@ -468,7 +469,7 @@ mod tests {
                 [Relation::L3, Relation::Smt, Relation::Package],
                 &[L3, Core, Package],
             ),
-            // One cluster is inside an L3, another contains an L3: no order of the levels fits both.
+            // One cluster is inside an L3, and another contains an L3: no order of the levels fits both.
             (
                 &[(Cluster, &["0,1", "4-7"]), (L3, &["0-3", "4,5"])],
                 [Relation::Cluster, Relation::L3, Relation::Machine],
@@ -515,13 +516,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_reported_is_named_and_only_that() {
+    fn only_unreported_levels_are_named() {
         let desktop = desktop();
         assert_eq!(desktop.unreported(), Some(vec![Level::Cluster, Level::Die, Level::Node]));
         let same = [(Level::Die, Same::Level(Level::Package)), (Level::Node, Same::Machine)];
-        let told = desktop.with(Some(Beside { same: same.into(), ..Beside::default() }));
-        assert_eq!(told.restricted(&"0-1".parse().unwrap()).unreported(), Some(vec![Level::Cluster]));
-        assert_eq!(told.with(None).unreported(), None);
+        let detailed = desktop.with(Some(Beside { same: same.into(), ..Beside::default() }));
+        assert_eq!(detailed.restricted(&"0-1".parse().unwrap()).unreported(), Some(vec![Level::Cluster]));
+        assert_eq!(detailed.with(None).unreported(), None);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::stats::Estimate;
 /// Sleeping compared with the best way of polling, on one pair of CPUs.
 ///
 /// Polling costs CPU time for the whole wait. Sleeping costs a fixed CPU time on both sides, for going to sleep and
-/// waking up, and adds latency. A wait shorter than the CPU time of a sleep is therefore cheaper spent polling, and
+/// waking up, and adds latency. Polling is therefore cheaper for waits shorter than the CPU time of a sleep, and
 /// polling for just that long before sleeping never costs more than twice the best choice (Karlin, Manasse, McGeoch,
 /// Owicki 1994, "Competitive randomized algorithms for nonuniform problems", the deterministic case).
 #[derive(Debug, Clone, PartialEq)]
@@ -24,53 +24,55 @@ pub struct Crossover {
     pub later_ns: [f64; 3],
 }
 
-/// Minimum sleeps per round trip: with fewer, most waits ended before the sleep, whose cost then is unknown.
+/// Minimum sleeps per round trip: with fewer, most waits ended before the sleep, whose cost is then unknown.
 const MIN_SLEEPS: f64 = 1.0;
-const GIVE_AWAY: [&str; 4] = ["yield", "spin-futex", "backoff", "futex"];
+const YIELD_CPU: [&str; 4] = ["yield", "spin-futex", "backoff", "futex"];
 
-/// The crossover of each pair of CPUs on which `futex` slept and some way of polling was measured.
+/// The crossover of each pair of CPUs on which `futex` slept and a polling strategy was measured.
 pub fn crossovers(result: &SeriesResult) -> Vec<Crossover> {
-    result.trials.iter().filter_map(|sleeping| of(sleeping, result)).collect()
+    result.trials.iter().filter_map(|sleeping| crossover(sleeping, result)).collect()
 }
 
-fn of(sleeping: &TrialResult, result: &SeriesResult) -> Option<Crossover> {
-    let pair = |trial: &TrialResult| {
-        let known = trial.spec.probe == names::PROBE && trial.spec.parameters.text("partner").is_none();
-        let mode = trial.spec.parameters.text("mode").is_none_or(|mode| mode == names::NO_CLOCK);
-        // A runtime sleeps and wakes in its own way, which this program's measurements do not describe.
-        let ours = trial.processes.is_empty();
-        known
-            && mode
-            && ours
+fn crossover(sleeping: &TrialResult, result: &SeriesResult) -> Option<Crossover> {
+    let is_native_pair = |trial: &TrialResult| {
+        let is_wait_trial =
+            trial.spec.probe == names::PROBE && trial.spec.parameters.text("partner").is_none();
+        let is_round_trip_mode =
+            trial.spec.parameters.text("mode").is_none_or(|mode| mode == names::NO_CLOCK);
+        // A runtime has its own way of sleeping and waking, which this program's measurements do not describe.
+        let is_native = trial.processes.is_empty();
+        is_wait_trial
+            && is_round_trip_mode
+            && is_native
             && trial.spec.placement.len() == 2
             && trial.spec.placement[0] != trial.spec.placement[1]
     };
     let strategy = |trial: &TrialResult| trial.spec.parameters.text("strategy").map(str::to_owned);
-    if !pair(sleeping) || strategy(sleeping).as_deref() != Some("futex") {
+    if !is_native_pair(sleeping) || strategy(sleeping).as_deref() != Some("futex") {
         return None;
     }
-    let alike = result.trials.iter().filter(|trial| {
-        pair(trial)
+    let comparable = result.trials.iter().filter(|trial| {
+        is_native_pair(trial)
             && trial.spec.placement == sleeping.spec.placement
             && trial.spec.parameters.text("mode") == sleeping.spec.parameters.text("mode")
     });
-    // Only trials in one state of the machine are comparable.
-    let alike: Vec<&TrialResult> = alike.collect();
-    let beside = side_by_side(&alike);
-    let sleeping = alike.iter().position(|trial| std::ptr::eq(*trial, sleeping))?;
-    let sleeping = beside[sleeping].as_deref()?;
-    let alike = beside.iter().filter_map(Option::as_deref);
+    // Latencies of different states of the machine are not compared.
+    let comparable: Vec<&TrialResult> = comparable.collect();
+    let in_state = side_by_side(&comparable);
+    let sleeping = comparable.iter().position(|trial| std::ptr::eq(*trial, sleeping))?;
+    let sleeping = in_state[sleeping].as_deref()?;
+    let comparable = in_state.iter().filter_map(Option::as_deref);
     // A loop of many trips is timed as a whole; the clock's cost is subtracted from single trips.
     let trip = |trial: &TrialResult| {
         trial.values.get(names::NET_NS).or_else(|| trial.values.get(names::LOOP_NS)).copied()
     };
-    let polls = |trial: &&TrialResult| {
+    let is_polling = |trial: &&TrialResult| {
         let sleeps = trial.values.get(names::SLEEPS).is_none_or(|sleeps| sleeps.point > 0.01);
-        let gives_away = |name: &str| GIVE_AWAY.iter().any(|of| name.starts_with(of));
-        strategy(trial).is_some_and(|name| !gives_away(&name)) && !sleeps
+        let yields_cpu = |name: &str| YIELD_CPU.iter().any(|prefix| name.starts_with(prefix));
+        strategy(trial).is_some_and(|name| !yields_cpu(&name)) && !sleeps
     };
-    let (best, spinning) = alike
-        .filter(polls)
+    let (best, spinning) = comparable
+        .filter(is_polling)
         .filter_map(|trial| Some((trip(trial)?, strategy(trial)?)))
         .min_by(|a, b| a.0.point.total_cmp(&b.0.point))?;
     let [cpu, sleeps] = [names::CPU_NS, names::SLEEPS].map(|name| sleeping.values.get(name));
@@ -101,11 +103,11 @@ mod tests {
 
     fn trial(strategy: &str, net: f64, cpu: f64, sleeps: f64) -> TrialResult {
         let values = [(names::NET_NS, net), (names::CPU_NS, cpu), (names::SLEEPS, sleeps)];
-        let of = spec(names::PROBE, Parameters::default().with("strategy", strategy), &[0, 1]);
+        let trial_spec = spec(names::PROBE, Parameters::default().with("strategy", strategy), &[0, 1]);
         TrialResult {
             passes: 8,
             values: values.map(|(name, point)| (name.to_owned(), around(point, 0.1))).into(),
-            ..TrialResult::of(of)
+            ..TrialResult::of(trial_spec)
         }
     }
 
@@ -127,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_futex_that_never_slept_says_nothing() {
+    fn a_futex_that_never_slept_has_no_crossover() {
         let trials = vec![trial("pause", 60.0, 120.0, 0.0), trial("futex", 500.0, 900.0, 0.2)];
         assert_eq!(crossovers(&SeriesResult { trials, ..SeriesResult::default() }), []);
     }

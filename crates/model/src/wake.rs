@@ -8,11 +8,11 @@ use crate::topology::{Level, Relation, Topology};
 pub enum RanOn {
     /// On the CPU of the waker.
     SameCpu,
-    /// On another hardware thread of its core.
+    /// On another hardware thread of the waker's core.
     Sibling,
     /// On another core with the same last-level cache.
     SameL3,
-    /// Outside that cache.
+    /// Outside the waker's last-level cache.
     Elsewhere,
 }
 
@@ -42,7 +42,7 @@ impl RanOn {
     }
 
     /// Which places are possible among these CPUs, in the order of [`RanOn::ALL`]. Without a reported L3, other cores
-    /// cannot be classified, so both of their places are excluded.
+    /// cannot be classified, so `SameL3` and `Elsewhere` are excluded.
     pub fn possible(topology: &Topology, cpus: &CpuSet) -> [bool; 4] {
         let mut possible = [false; 4];
         let reports_l3 = !topology.level(Level::L3).is_empty();

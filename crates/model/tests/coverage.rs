@@ -19,7 +19,7 @@ fn is_acceptance() -> bool {
 }
 
 #[test]
-fn intervals_hold_the_truth_in_every_scenario() {
+fn intervals_cover_the_true_value_in_every_scenario() {
     let cells = if is_acceptance() { 10_000 } else { FEW_CELLS };
     let rows: Vec<Row> = thread::scope(|scope| {
         let start =
@@ -28,14 +28,14 @@ fn intervals_hold_the_truth_in_every_scenario() {
         started.into_iter().map(|row| row.join().unwrap()).collect()
     });
     println!("{}", table(&rows));
-    // Few cells: three standard errors beyond the acceptance bounds. The adaptive interval has more reserve, except
-    // under the strongest drift.
+    // With few cells, the bounds are three standard errors wider; the adaptive interval has more reserve, except under
+    // the strongest drift.
     let few = Bounds { fixed: 0.90..=0.99, adaptive: 0.91 };
     check(&rows, if is_acceptance() { Bounds { fixed: 0.93..=0.97, adaptive: 0.93 } } else { few });
 }
 
 #[test]
-fn ignoring_drift_covers_too_little_and_the_test_sees_it() {
+fn ignoring_drift_reduces_coverage_and_the_test_detects_it() {
     let [_, short] = LAYOUTS;
     let drift = SCENARIOS.iter().find(|scenario| scenario.drift_sd > 0.03).unwrap();
     let row = tally(drift, &short, FEW_CELLS);
@@ -46,7 +46,7 @@ fn ignoring_drift_covers_too_little_and_the_test_sees_it() {
 
 /// Compares one program with itself: its processes must hardly ever differ significantly.
 #[test]
-fn one_program_under_two_names_is_hardly_ever_told_apart() {
+fn one_program_under_two_names_rarely_differs_significantly() {
     const PROCESSES: u64 = 5;
     let pairs = if is_acceptance() { 200_000 } else { 20_000 };
     for (analysis, passes) in [(Analysis::FIRST, 8), (Analysis::SECOND, 24)] {
@@ -58,14 +58,14 @@ fn one_program_under_two_names_is_hardly_ever_told_apart() {
             let passes: Vec<_> = (0..passes).map(|pass| ((pass % PROCESSES) as u32, value(pass))).collect();
             processes_interval(&passes, analysis, 0.0).unwrap()
         };
-        let is_apart = |pair: &u64| !interval(Key::of(&[*pair, 0])).overlaps(&interval(Key::of(&[*pair, 1])));
-        let apart = (0..pairs).filter(is_apart).count() as f64 / pairs as f64;
-        println!("{passes} passes of {PROCESSES} processes: {:.2} % told apart", 100.0 * apart);
-        assert!(apart > 0.0 && apart <= 0.005, "{apart}");
+        let differs = |pair: &u64| !interval(Key::of(&[*pair, 0])).overlaps(&interval(Key::of(&[*pair, 1])));
+        let differing = (0..pairs).filter(differs).count() as f64 / pairs as f64;
+        println!("{passes} passes of {PROCESSES} processes: {:.2} % differ", 100.0 * differing);
+        assert!(differing > 0.0 && differing <= 0.005, "{differing}");
     }
 }
 
-/// Disturbances of batches, over lines of 8 % standard deviation.
+/// Disturbances of batches, in addition to line factors with a standard deviation of 8 %.
 struct Scenario {
     name: &'static str,
     /// Relative standard deviation of a batch.
@@ -110,28 +110,28 @@ struct Score {
 
 struct Row {
     name: String,
-    /// By number of passes: the interval from lines and times.
+    /// By number of passes: the interval from the errors of the lines and the times of the passes.
     fixed: Vec<(usize, Score)>,
-    /// The same, treating passes as independent.
+    /// The same intervals, treating passes as independent.
     independent: Vec<(usize, Score)>,
     /// Stopping at 8 or 24 passes with a floor of ± 2 %.
     adaptive: Score,
     unfloored: Score,
     passes: f64,
-    /// Stopping at 8, 24, 48 or 96 passes with a quarter of that half width, requested and as the floor.
+    /// Stopping at 8, 24, 48 or 96 passes with a quarter of that half width, both as the request and as the floor.
     finer: Score,
 }
 
-/// Requested half width, and the floor below which no half width is trusted.
+/// Requested half width, and the floor: no smaller half width is trusted.
 const PRECISION: f64 = 0.02;
 const TRUTH: f64 = 1.0;
 const BATCH_TICKS: f64 = 100_000.0;
 const FIXED: [usize; 3] = [8, 16, 24];
 /// Number of analyses at the finer precision.
-const FURTHER: u32 = 4;
+const FINER_ANALYSES: u32 = 4;
 
 fn tally(scenario: &Scenario, layout: &Layout, cells: u64) -> Row {
-    let factor = cholesky(Analysis::at(usize::MAX, FURTHER).passes(), scenario.gap_s);
+    let factor = cholesky(Analysis::at(usize::MAX, FINER_ANALYSES).passes(), scenario.gap_s);
     let mut scratch = LineScratch::default();
     let mut fixed: Vec<Tally> = FIXED.iter().map(|_| Tally::default()).collect();
     let mut independent: Vec<Tally> = FIXED.iter().map(|_| Tally::default()).collect();
@@ -149,7 +149,7 @@ fn tally(scenario: &Scenario, layout: &Layout, cells: u64) -> Row {
         adaptive.add(interval);
         taken.push(passes as f64);
         unfloored.add(adapt(&values, PRECISION, 0.0, usual).0);
-        finer.add(adapt(&values, PRECISION / 4.0, PRECISION / 4.0, FURTHER).0);
+        finer.add(adapt(&values, PRECISION / 4.0, PRECISION / 4.0, FINER_ANALYSES).0);
     }
     let by_n =
         |tallies: Vec<Tally>| FIXED.iter().copied().zip(tallies.into_iter().map(Tally::score)).collect();
@@ -164,15 +164,15 @@ fn tally(scenario: &Scenario, layout: &Layout, cells: u64) -> Row {
     }
 }
 
-fn adapt(values: &[f64], precision: f64, floor: f64, most: u32) -> (Option<Estimate>, usize) {
+fn adapt(values: &[f64], precision: f64, floor: f64, max_analyses: u32) -> (Option<Estimate>, usize) {
     let mut n = ANALYSES[0];
     loop {
-        let interval = passes_interval(&values[..n], Analysis::at(n, most), 1.0, floor);
+        let interval = passes_interval(&values[..n], Analysis::at(n, max_analyses), 1.0, floor);
         let width = interval.map_or(f64::NAN, |interval| interval.half_width() / interval.point);
-        if decide(n, width, precision, most) != Decision::More {
+        if decide(n, width, precision, max_analyses) != Decision::More {
             return (interval, n);
         }
-        n = Analysis::at(n + 1, most).passes();
+        n = Analysis::at(n + 1, max_analyses).passes();
     }
 }
 
@@ -214,7 +214,7 @@ fn simulate(
         Pass {
             at_s: pass as f64 * scenario.gap_s,
             value: summary.location / BATCH_TICKS,
-            line_error: summary.line_error / BATCH_TICKS,
+            line_error: summary.line_error.unwrap_or_default() / BATCH_TICKS,
         }
     };
     factor.iter().enumerate().map(one_pass).collect()
@@ -237,19 +237,19 @@ fn cholesky(n: usize, gap_s: f64) -> Vec<Vec<f64>> {
 
 #[derive(Default)]
 struct Tally {
-    held: u64,
+    covered: u64,
     half_widths: Vec<f64>,
 }
 
 impl Tally {
     fn add(&mut self, interval: Option<Estimate>) {
         let interval = interval.expect("a cell has passes");
-        self.held += u64::from(interval.contains(TRUTH));
+        self.covered += u64::from(interval.contains(TRUTH));
         self.half_widths.push(interval.half_width() / interval.point);
     }
 
     fn score(self) -> Score {
-        let coverage = self.held as f64 / self.half_widths.len() as f64;
+        let coverage = self.covered as f64 / self.half_widths.len() as f64;
         Score { coverage, half_width: median(&self.half_widths).expect("a scenario has cells") }
     }
 }
@@ -265,11 +265,11 @@ fn check(rows: &[Row], bounds: Bounds) {
             assert!(bounds.fixed.contains(coverage), "{name}: {passes} passes cover {coverage}");
         }
         assert!(adaptive.coverage >= bounds.adaptive, "{name}: adaptive covers {}", adaptive.coverage);
-        // Each further analysis has its share of the error.
+        // Each further analysis spends a share of the error probability.
         assert!(finer.coverage >= bounds.adaptive, "{name}: {} at the finer precision", finer.coverage);
         if name.starts_with(QUIET.name) {
             assert!(adaptive.half_width <= 1.5 * PRECISION, "{name}: half-width {}", adaptive.half_width);
-            // A quiet interval must cover without the floor.
+            // In the quiet scenario the interval must cover without the floor.
             assert!(unfloored.coverage >= bounds.adaptive, "{name}: {} without a floor", unfloored.coverage);
         }
     }

@@ -18,7 +18,7 @@ pub enum Origin {
     File(String, String),
 }
 
-/// An advice with its conditions.
+/// A recommended placement with its conditions.
 #[derive(Debug, Clone)]
 pub struct AdviceView {
     /// Source of the latencies.
@@ -39,7 +39,7 @@ pub struct AdviceView {
     pub known: usize,
     /// The placement, or why there is none.
     pub outcome: Result<Advice, Sentence>,
-    /// CPUs lost during the measurement, which are no candidates.
+    /// CPUs lost during the measurement; they are not candidates.
     pub departed: Vec<CpuLoss>,
     /// Doubts and conditions as whole sentences.
     pub remarks: Vec<Sentence>,

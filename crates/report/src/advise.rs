@@ -15,19 +15,19 @@ use coretalk_model::{CpuId, CpuLoss, CpuSet};
 /// Maximum number of threads for which CPUs are listed one by one and snippets are shown.
 const MAX_LISTED: usize = 64;
 const MAX_IN_XML: usize = 16;
-const MAX_CANDIDATES: usize = 60;
+const MAX_CANDIDATES_WIDTH: usize = 60;
 
 /// The screen.
 pub fn blocks(view: &AdviceView) -> Vec<Block<'static>> {
     let simulated = view.simulated.iter().map(|name| {
-        let said = Sentence::new("SIMULATED {name}: this says nothing about hardware");
-        Block::Headline(said.with_name("name", name))
+        let sentence = Sentence::new("SIMULATED {name}: this says nothing about hardware");
+        Block::Headline(sentence.with_name("name", name))
     });
     let mut blocks: Vec<Block<'_>> = simulated.collect();
     let no_advice = |reason| Sentence::new("No advice: {reason}.").with("reason", reason);
-    let says = view.recommended().map(recommendation).into_iter().chain(view.reason().map(no_advice));
+    let statements = view.recommended().map(recommendation).into_iter().chain(view.reason().map(no_advice));
     blocks.extend([Block::Headline(title(view)), Block::Prose(origin(view)), Block::Gap]);
-    blocks.extend(says.map(Block::Prose));
+    blocks.extend(statements.map(Block::Prose));
     if let Ok(advice) = &view.outcome
         && advice.mean.is_some()
     {
@@ -37,7 +37,7 @@ pub fn blocks(view: &AdviceView) -> Vec<Block<'static>> {
         blocks.push(Block::Gap);
         blocks.extend(proof::blocks(proof, view.threads));
     }
-    // CPUs lost during the proof, after the advice was made.
+    // CPUs lost during the proof may be among those of the advice, which was made before.
     let is_used = |it: &CpuLoss| view.recommended().is_some_and(|advice| advice.cpus.contains(&it.cpu));
     let departed = view.departed.iter().enumerate();
     let (used, avoided): (Vec<_>, Vec<_>) = departed.partition(|(_, it)| is_used(it));
@@ -79,11 +79,12 @@ fn origin(view: &AdviceView) -> Sentence {
         }
     };
     let number = counted("candidates", view.candidates.len());
-    let said = Sentence::pluralized("{from}; candidates: {number} CPU{s}, {cpus}", number).with("from", from);
+    let sentence =
+        Sentence::pluralized("{from}; candidates: {number} CPU{s}, {cpus}", number).with("from", from);
     let cpus = view.candidates.to_string();
-    match columns(&cpus) <= MAX_CANDIDATES {
-        true => said.with("cpus", view.candidates.clone()),
-        false => said.with_name("cpus", &cut(&cpus, MAX_CANDIDATES)),
+    match columns(&cpus) <= MAX_CANDIDATES_WIDTH {
+        true => sentence.with("cpus", view.candidates.clone()),
+        false => sentence.with_name("cpus", &cut(&cpus, MAX_CANDIDATES_WIDTH)),
     }
 }
 
@@ -130,8 +131,8 @@ fn counted(key: &str, count: usize) -> DisplayValue {
     DisplayValue::bare(Number::Count(count as u64), field(key))
 }
 
-fn bounds(key: &str, of: &Bracket, value: impl Fn(&str, f64) -> DisplayValue) -> [DisplayValue; 2] {
-    [("0", of.low), ("1", of.high)].map(|(end, number)| value(&format!("{key}/{end}"), number))
+fn bounds(key: &str, bracket: &Bracket, value: impl Fn(&str, f64) -> DisplayValue) -> [DisplayValue; 2] {
+    [("0", bracket.low), ("1", bracket.high)].map(|(end, number)| value(&format!("{key}/{end}"), number))
 }
 
 fn prices(view: &AdviceView, advice: &Advice) -> Table {
@@ -149,19 +150,19 @@ fn prices(view: &AdviceView, advice: &Advice) -> Table {
     };
     let name = if view.recommended().is_some() { "advised" } else { "best found" };
     let worst = advice.worst.map_or("".into(), |worst| {
-        let said = Sentence::new("slowest pair {worst} {unit}").with("worst", value("worst", worst));
-        said.with("unit", view.unit)
+        let sentence = Sentence::new("slowest pair {worst} {unit}").with("worst", value("worst", worst));
+        sentence.with("unit", view.unit)
     });
     let best = advice.mean.iter().map(|mean| row(name, "", mean, worst.clone()));
     let others = advice.baselines.iter().enumerate().filter_map(|(index, baseline)| {
         let path = format!("baselines/{index}/");
-        let against = against(baseline, advice, &path);
-        Some(row(words(baseline.name), &path, baseline.mean.as_ref()?, against))
+        let against = excess_words(baseline, advice, &path);
+        Some(row(baseline_words(baseline.name), &path, baseline.mean.as_ref()?, against))
     });
     Table::new(columns).with(best.chain(others))
 }
 
-fn words(name: &str) -> &'static str {
+fn baseline_words(name: &str) -> &'static str {
     match name {
         "system-order" => "first CPUs by number",
         "compact" => "compact",
@@ -170,7 +171,7 @@ fn words(name: &str) -> &'static str {
     }
 }
 
-fn against(baseline: &Baseline, advice: &Advice, path: &str) -> Sentence {
+fn excess_words(baseline: &Baseline, advice: &Advice, path: &str) -> Sentence {
     let Some(excess) = &baseline.excess else { return "".into() };
     if !baseline.cpus.is_empty() && baseline.cpus == advice.cpus {
         return "the same CPUs".into();
@@ -223,16 +224,16 @@ fn what_to_type(advice: &Advice, snippets: Vec<Snippet>) -> Vec<Block<'static>> 
         return blocks;
     }
     if advice.cpus.len() > MAX_LISTED {
-        let where_they_are = "to pin each thread to its own CPU: --format json has the lines for OpenMP, Slurm and \
+        let hint = "to pin each thread to its own CPU: --format json has the lines for OpenMP, Slurm and \
             libvirt";
-        blocks.push(Block::Prose(where_they_are.into()));
+        blocks.push(Block::Prose(hint.into()));
         return blocks;
     }
-    let brief = advice.cpus.len() <= MAX_IN_XML;
-    let last = if brief { "libvirt" } else { "libvirt with --format json" };
+    let is_short = advice.cpus.len() <= MAX_IN_XML;
+    let last = if is_short { "libvirt" } else { "libvirt with --format json" };
     let heading =
         Sentence::new("to pin each thread to its own CPU (OpenMP, GNU OpenMP, Slurm tasks, {last}):");
-    let shown = each.into_iter().filter(|snippet| brief || !snippet.text.contains('\n')).collect();
+    let shown = each.into_iter().filter(|snippet| is_short || !snippet.text.contains('\n')).collect();
     blocks.extend([Block::Prose(heading.with("last", last)), to_copy(shown)]);
     blocks
 }
@@ -283,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_matters_comes_with_its_gain_and_what_to_type() {
+    fn the_screen_shows_placement_gain_and_commands() {
         for width in [60, 80, 160] {
             let text = screen(&view(4, Pattern::AllToAll, 85.0), width);
             assert!(text.contains("on CPUs 0,2,4,6, in this order"), "{text}");
@@ -297,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_margin_that_says_nothing_is_not_printed() {
+    fn an_unknown_margin_is_not_printed() {
         let mut view = view(4, Pattern::AllToAll, 85.0);
         if let Ok(advice) = &mut view.outcome {
             advice.slack = None;
@@ -310,19 +311,19 @@ mod tests {
     }
 
     #[test]
-    fn without_a_ground_there_is_nothing_to_type() {
-        for (view, said) in [
+    fn without_a_recommendation_no_commands_are_shown() {
+        for (view, expected) in [
             (view(4, Pattern::AllToAll, 20.0), "shown to be better than another"),
             (view(4, Pattern::Independent, 20.0), "no threads talk"),
             (AdviceView { outcome: Err("it moved".into()), ..view(2, Pattern::Pairs, 85.0) }, "it moved"),
         ] {
             let text = screen(&view, 100);
-            assert!(text.contains(said) && !text.contains("taskset"), "{text}");
+            assert!(text.contains(expected) && !text.contains("taskset"), "{text}");
         }
         let all = screen(&view(8, Pattern::Ring, 85.0), 100);
         assert!(
             all.contains("GOMP_CPU_AFFINITY") && !all.contains("taskset"),
-            "all CPUs are no choice: {all}"
+            "no command selects all CPUs: {all}"
         );
         let spread = screen(&view(2, Pattern::Independent, 85.0), 100);
         assert!(spread.contains("on CPUs 0,1") && spread.contains("taskset -c 0,1"), "{spread}");

@@ -1,4 +1,4 @@
-//! How the levels that the system reports agree with those that the latencies show.
+//! Compares the levels that the system reports with those that the latencies show.
 
 use super::lists::cpus;
 use super::scope::level_words;
@@ -12,19 +12,20 @@ fn field(at: usize, key: &str, number: Number) -> DisplayValue {
 
 /// Reported levels that the latencies contradict, one line each.
 pub fn doubts(findings: &Findings, unit: &'static str) -> Vec<Block<'static>> {
-    let against = findings.agreement.iter().enumerate().filter_map(|(at, held)| match held.standing {
-        AgreementVerdict::Conflict => Some(conflict(at, held, unit)),
-        AgreementVerdict::Coarser => Some(
-            Sentence::new("the reported {level} contain groups that the system does not report")
-                .with("level", level_words(held.level, 2)),
-        ),
-        _ => None,
-    });
-    against.map(Block::Doubt).collect()
+    let contradicted =
+        findings.agreement.iter().enumerate().filter_map(|(at, agreement)| match agreement.standing {
+            AgreementVerdict::Conflict => Some(conflict(at, agreement, unit)),
+            AgreementVerdict::Coarser => Some(
+                Sentence::new("the reported {level} contain groups that the system does not report")
+                    .with("level", level_words(agreement.level, 2)),
+            ),
+            _ => None,
+        });
+    contradicted.map(Block::Doubt).collect()
 }
 
-fn conflict(at: usize, held: &Agreement, unit: &'static str) -> Sentence {
-    let evidence = held.evidence.iter().enumerate().take(2).map(|(index, cell)| {
+fn conflict(at: usize, agreement: &Agreement, unit: &'static str) -> Sentence {
+    let evidence = agreement.evidence.iter().enumerate().take(2).map(|(index, cell)| {
         let field = |key, number| field(at, &format!("evidence/{index}/{key}"), Number::Point(number));
         let [a, b] = cell.pair;
         Sentence::new("CPUs {a} and {b} take {value} {unit} where {expected} would be usual")
@@ -35,11 +36,11 @@ fn conflict(at: usize, held: &Agreement, unit: &'static str) -> Sentence {
             .with("expected", field("expected", cell.expected))
     });
     Sentence::new("CONFLICT: the latencies contradict the reported {level}: {evidence}")
-        .with("level", level_words(held.level, 2))
+        .with("level", level_words(agreement.level, 2))
         .with("evidence", Sentence::joined(evidence, "; "))
 }
 
-/// A table of the reported levels and what the latencies show of each.
+/// A table of the reported levels and what the latencies show about each.
 pub fn table(structure: &Structure, agreement: &[Agreement], unit: &'static str) -> Table {
     let columns = [
         Column::words("reported"),
@@ -49,46 +50,47 @@ pub fn table(structure: &Structure, agreement: &[Agreement], unit: &'static str)
         Column::numbers("Rand index"),
         Column::words("the latencies"),
     ];
-    let rows = agreement.iter().enumerate().rev().map(|(at, held)| {
+    let rows = agreement.iter().enumerate().rev().map(|(at, row)| {
         let point = |key, value: Option<f64>| {
             value.map_or(Cell::Blank, |value| field(at, key, Number::Point(value)).into())
         };
         [
-            Sentence::from(held.level.name()).into(),
-            count_of_groups(held).into(),
-            point("inside", held.inside),
-            point("across", held.across),
-            point("rand_index", held.rand_index),
-            standing_words(at, held, structure).into(),
+            Sentence::from(row.level.name()).into(),
+            count_of_groups(row).into(),
+            point("inside", row.inside),
+            point("across", row.across),
+            point("rand_index", row.rand_index),
+            standing_words(at, row, structure).into(),
         ]
     });
     Table::new(columns).with(rows)
 }
 
-fn count_of_groups(held: &Agreement) -> DisplayValue {
-    DisplayValue::bare(Number::Count(held.groups.len() as u64), Source::Groups(held.level, 2))
+fn count_of_groups(agreement: &Agreement) -> DisplayValue {
+    DisplayValue::bare(Number::Count(agreement.groups.len() as u64), Source::Groups(agreement.level, 2))
 }
 
-fn standing_words(at: usize, held: &Agreement, structure: &Structure) -> Sentence {
-    let against = held.against.and_then(|index| structure.levels.get(index)).map_or("", |level| &level.name);
-    match held.standing {
-        AgreementVerdict::Agree if held.against.is_none() => "agree, as far as one CPU can show".into(),
+fn standing_words(at: usize, agreement: &Agreement, structure: &Structure) -> Sentence {
+    let against =
+        agreement.against.and_then(|index| structure.levels.get(index)).map_or("", |level| &level.name);
+    match agreement.standing {
+        AgreementVerdict::Agree if agreement.against.is_none() => "agree, as far as one CPU can show".into(),
         AgreementVerdict::Agree => Sentence::new("agree: {level}").with_name("level", against),
         AgreementVerdict::Coarser => {
             Sentence::new("show unreported groups inside these: {level}").with_name("level", against)
         }
-        AgreementVerdict::Finer | AgreementVerdict::NotVisible if is_slower_inside(held) => {
+        AgreementVerdict::Finer | AgreementVerdict::NotVisible if is_slower_inside(agreement) => {
             "are higher inside these than outside".into()
         }
-        AgreementVerdict::Finer if held.matched > 0 => Sentence::new("show {shown} of the {all}")
-            .with("shown", field(at, "shown", Number::Count(held.matched as u64)))
-            .with("all", count_of_groups(held)),
+        AgreementVerdict::Finer if agreement.matched > 0 => Sentence::new("show {shown} of the {all}")
+            .with("shown", field(at, "shown", Number::Count(agreement.matched as u64)))
+            .with("all", count_of_groups(agreement)),
         AgreementVerdict::Finer => "show no such division".into(),
         AgreementVerdict::NotVisible => "neither confirm nor contradict this".into(),
         AgreementVerdict::Conflict => {
-            let moved = match held.moved.is_empty() {
-                true => Sentence::new("the {level}").with("level", level_words(held.level, 2)),
-                false => cpus(&held.moved),
+            let moved = match agreement.moved.is_empty() {
+                true => Sentence::new("the {level}").with("level", level_words(agreement.level, 2)),
+                false => cpus(&agreement.moved),
             };
             Sentence::new("CONFLICT with {level}: {moved} would have to move")
                 .with_name("level", against)
@@ -97,8 +99,8 @@ fn standing_words(at: usize, held: &Agreement, structure: &Structure) -> Sentenc
     }
 }
 
-/// Whether pairs are slower within a group than across, by more than the scatter of a level, as modules of small cores
-/// are.
-fn is_slower_inside(held: &Agreement) -> bool {
-    matches!((held.inside, held.across), (Some(inside), Some(across)) if inside > 1.05 * across)
+/// Whether pairs inside a group are slower than pairs across groups by more than the scatter of a level, as in modules
+/// of small cores.
+fn is_slower_inside(agreement: &Agreement) -> bool {
+    matches!((agreement.inside, agreement.across), (Some(inside), Some(across)) if inside > 1.05 * across)
 }

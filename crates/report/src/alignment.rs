@@ -9,21 +9,21 @@ use coretalk_model::compare::{
 };
 use std::collections::BTreeMap;
 
-/// What the shape of the levels cannot show.
+/// Limitation of a comparison by levels.
 const UNKNOWN: &str =
     "Latencies alone do not show whether groups are threads of a core or cores of a cluster.";
 const MAX_SIZES: usize = 3;
 const MAX_GROUPS: usize = 8;
 
-/// Why not every pair is compared with itself; `None` if every pair is. Sides have the names that the user gave.
+/// Why the comparison is not pair by pair; `None` if it is. Sides have the names that the user gave.
 pub fn pairing_words(
     alignment: &Alignment,
     comparison: &Comparison,
-    called: &[String; 2],
+    names: &[String; 2],
 ) -> Option<Sentence> {
-    let of_levels = matches!(alignment.pairing(), Pairing::Nothing(_)).then_some(&[][..]);
-    let doubts = doubts_words(of_levels.unwrap_or(alignment.doubts()), alignment, comparison, called);
-    let words: Vec<Sentence> = not_by_pair(alignment, comparison, called).into_iter().chain(doubts).collect();
+    let no_doubts = matches!(alignment.pairing(), Pairing::Nothing(_)).then_some(&[][..]);
+    let doubts = doubts_words(no_doubts.unwrap_or(alignment.doubts()), alignment, comparison, names);
+    let words: Vec<Sentence> = not_by_pair(alignment, comparison, names).into_iter().chain(doubts).collect();
     (!words.is_empty()).then(|| Sentence::joined(words, " "))
 }
 
@@ -31,19 +31,19 @@ fn doubts_words(
     doubts: &[LevelMismatch],
     alignment: &Alignment,
     comparison: &Comparison,
-    called: &[String; 2],
+    names: &[String; 2],
 ) -> Option<Sentence> {
     let what = match alignment.is_forced() {
         true => "Nothing shows that they correspond; they are compared because of --force.",
         false => "Nothing shows that they correspond, so they are not compared.",
     };
-    let all = doubts.iter().map(|doubt| doubt_words(doubt, comparison, called));
-    let said = Sentence::new(
+    let all = doubts.iter().map(|doubt| doubt_words(doubt, comparison, names));
+    let sentence = Sentence::new(
         "Levels of {a} and {b} look alike but may be different things (threads of a core, cores of a cluster, \
          packages): {all}. {what}",
     );
     (!doubts.is_empty())
-        .then(|| with_sides(said, called).with("all", Sentence::joined(all, "; ")).with("what", what))
+        .then(|| with_sides(sentence, names).with("all", Sentence::joined(all, "; ")).with("what", what))
 }
 
 fn doubt_words(doubt: &LevelMismatch, comparison: &Comparison, [a, b]: &[String; 2]) -> Sentence {
@@ -73,16 +73,15 @@ fn doubt_words(doubt: &LevelMismatch, comparison: &Comparison, [a, b]: &[String;
         .with("fast", fast)
 }
 
-fn with_sides(said: Sentence, [a, b]: &[String; 2]) -> Sentence {
-    said.with_name("a", a).with_name("b", b)
+fn with_sides(sentence: Sentence, [a, b]: &[String; 2]) -> Sentence {
+    sentence.with_name("a", a).with_name("b", b)
 }
 
-/// Why pairs are not compared with themselves; `None` if they are.
-fn not_by_pair(alignment: &Alignment, comparison: &Comparison, called: &[String; 2]) -> Option<Sentence> {
+/// Why the pairing is not pair by pair; `None` if it is.
+fn not_by_pair(alignment: &Alignment, comparison: &Comparison, names: &[String; 2]) -> Option<Sentence> {
     let [a, b] = alignment.levels();
-    let both = |template| {
-        with_sides(Sentence::new(template), called).with("of_a", makeup(a)).with("of_b", makeup(b))
-    };
+    let with_makeups =
+        |template| with_sides(Sentence::new(template), names).with("of_a", makeup(a)).with("of_b", makeup(b));
     Some(match alignment.pairing() {
         Pairing::Pairs => return None,
         Pairing::Levels(Likeness::Reported) => "The systems report different groups: levels of the same name are \
@@ -94,22 +93,22 @@ fn not_by_pair(alignment: &Alignment, comparison: &Comparison, called: &[String;
         )
         .with("groups", makeup(a))
         .with("unknown", UNKNOWN),
-        Pairing::Levels(Likeness::Kind) => both(
+        Pairing::Levels(Likeness::Kind) => with_makeups(
             "{a} shows {of_a}, {b} {of_b}: levels are compared in this order, not individual pairs of CPUs. {unknown}",
         )
         .with("unknown", UNKNOWN),
-        Pairing::Levels(Likeness::Threads) => both(
+        Pairing::Levels(Likeness::Threads) => with_makeups(
             "{a} shows {of_a}, {b} {of_b}: only threads of a core are known to correspond, from load tests of both.",
         ),
         Pairing::Levels(Likeness::Flat) => with_sides(
             Sentence::new("All pairs of {a} are alike, and so are all of {b}: they are compared as a whole, not pair by pair."),
-            called,
+            names,
         ),
-        Pairing::Nothing(Obstacle::Groups) => both(
+        Pairing::Nothing(Obstacle::Groups) => with_makeups(
             "{a} shows {of_a}, {b} {of_b}: it is unknown which of them correspond, so nothing is compared.",
         ),
         Pairing::Nothing(Obstacle::Meanings(doubt)) => {
-            return doubts_words(std::slice::from_ref(doubt), alignment, comparison, called);
+            return doubts_words(std::slice::from_ref(doubt), alignment, comparison, names);
         }
         Pairing::Nothing(Obstacle::Patterns) => {
             "Neither shows groups, the pairs of at least one differ by more than noise, and pairs with the same \
@@ -118,9 +117,9 @@ fn not_by_pair(alignment: &Alignment, comparison: &Comparison, called: &[String;
                 .into()
         }
         Pairing::Nothing(Obstacle::Unseen(errors)) => {
-            let why = called.iter().zip(errors).filter_map(|(side, error)| {
-                let said = Sentence::new(" (no groups can be inferred for {side}: {error})");
-                Some(said.with_name("side", side).with("error", error.as_ref()?.sentence(&unrecorded)))
+            let why = names.iter().zip(errors).filter_map(|(side, error)| {
+                let sentence = Sentence::new(" (no groups can be inferred for {side}: {error})");
+                Some(sentence.with_name("side", side).with("error", error.as_ref()?.sentence(&unrecorded)))
             });
             Sentence::new(
                 "It is unknown whether CPUs with the same number are the same{why}, so nothing is compared.",
@@ -130,7 +129,7 @@ fn not_by_pair(alignment: &Alignment, comparison: &Comparison, called: &[String;
     })
 }
 
-/// The groups of CPUs where no system reports them, one line for each level.
+/// The groups of CPUs inferred from latencies where no system reports groups, one line per level.
 pub(super) fn groups(alignment: &Alignment, [first, second]: &[String; 2]) -> Vec<Sentence> {
     let [a, b] = alignment.levels();
     match alignment.pairing() {
@@ -141,17 +140,17 @@ pub(super) fn groups(alignment: &Alignment, [first, second]: &[String; 2]) -> Ve
     }
 }
 
-fn listed(levels: &Levels, of: Option<&String>, from: &'static str) -> Vec<Sentence> {
+fn listed(levels: &Levels, side_name: Option<&String>, evidence: &'static str) -> Vec<Sentence> {
     let shown = levels.observed().unwrap_or_default().iter().enumerate().map(|(index, level)| {
         let groups = level.groups.iter().take(MAX_GROUPS);
         let groups = groups.map(|group| Sentence::new("{cpus}").with("cpus", group.clone()));
-        let side = of.map(|side| Sentence::new("{side} ").with_name("side", side));
+        let side = side_name.map(|side| Sentence::new("{side} ").with_name("side", side));
         Sentence::new("{side}{level}: {groups}{more}{from}")
             .with("side", Sentence::joined(side, ""))
             .with_name("level", &level.name)
             .with("groups", Sentence::joined(groups, "  "))
             .with("more", if level.groups.len() > MAX_GROUPS { " …" } else { "" })
-            .with("from", if index == 0 { from } else { "" })
+            .with("from", if index == 0 { evidence } else { "" })
     });
     shown.collect()
 }

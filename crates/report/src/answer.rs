@@ -39,11 +39,11 @@ pub(super) struct KeyNumber {
 pub(super) fn answer(report: &RunReport, map: &LatencyMap) -> Option<Answer> {
     let finding = MapFinding::of(map, report.watch(), &report.topology)?;
     let words = Words { kernel: map.kernel.to_string(), finding: &finding, topology: &report.topology };
-    let (said, numbers) = words.groups();
+    let (groups, numbers) = words.groups();
     if let Some(levels) = &finding.levels {
         // Each cell holds the most frequent level of its pair.
         let usual = match numbers[..] {
-            [_] if finding.is_uniform => Sentence::new("Usually {groups}").with("groups", said),
+            [_] if finding.is_uniform => Sentence::new("Usually {groups}").with("groups", groups),
             _ => Sentence::new("No single number"),
         };
         let pair = levels.pair.map_or_else(
@@ -59,8 +59,8 @@ pub(super) fn answer(report: &RunReport, map: &LatencyMap) -> Option<Answer> {
     }
     let doubt = finding.is_doubtful.then_some("most pairs are doubtful");
     let sentence = match doubt {
-        Some(doubt) => Sentence::new("{groups} · ! {doubt}").with("groups", said).with("doubt", doubt),
-        None => said,
+        Some(doubt) => Sentence::new("{groups} · ! {doubt}").with("groups", groups).with("doubt", doubt),
+        None => groups,
     };
     Some(Answer { sentence, numbers, doubt })
 }
@@ -109,14 +109,14 @@ impl Words<'_> {
         let MapFinding { shape, groups, siblings, .. } = self.finding;
         let mut numbers = Vec::new();
         let mut parts = Vec::new();
-        let mut tell = |group: &PairGroup, words: Sentence| {
+        let mut add = |group: &PairGroup, words: Sentence| {
             let value = self.value(group, Statistic::Percentile(0.5), group.median_ns);
             numbers.push(KeyNumber { ns: group.median_ns, words: fmt::sentence(&words) });
-            let said = match parts.is_empty() {
+            let part = match parts.is_empty() {
                 true => Sentence::new("{value} ns {words}"),
                 false => Sentence::new("{value} {words}"),
             };
-            parts.push(said.with("value", value).with("words", words));
+            parts.push(part.with("value", value).with("words", words));
         };
         match (shape, &groups[..]) {
             (MapShape::Spread, [one]) => return (self.spread(one), self.spread_numbers(one)),
@@ -124,14 +124,14 @@ impl Words<'_> {
                 for (index, group) in groups.iter().enumerate() {
                     let mut words = self.words(group);
                     if index + 1 == groups.len() {
-                        words = self.compared(words);
+                        words = self.with_comparison(words);
                     }
-                    tell(group, words);
+                    add(group, words);
                 }
             }
         }
         if let Some(siblings) = siblings {
-            tell(siblings, Sentence::new("between the threads of a core"));
+            add(siblings, Sentence::new("between the threads of a core"));
         }
         (Sentence::new("{parts}").with("parts", Arg::Parts(parts, ", ")), numbers)
     }
@@ -140,10 +140,10 @@ impl Words<'_> {
         let MapFinding { shape, groups, .. } = self.finding;
         match (shape, &group.classes) {
             (_, Some(classes)) => {
-                let alike = || groups.iter().filter(|other| other.classes.as_ref() == Some(classes));
-                let clustered = alike().any(|of| of.relation == Relation::Cluster);
+                let same_kinds = || groups.iter().filter(|other| other.classes.as_ref() == Some(classes));
+                let clustered = same_kinds().any(|other| other.relation == Relation::Cluster);
                 let kinds = PlainText::untrusted(&kind_words(classes));
-                match alike().count() {
+                match same_kinds().count() {
                     1 => Sentence::new("{kinds}").with("kinds", kinds),
                     // If these kinds of cores have clusters, pairs that share only an L3 are in different clusters.
                     _ if clustered && group.relation == Relation::L3 => {
@@ -191,15 +191,16 @@ impl Words<'_> {
         }
     }
 
-    fn compared(&self, words: Sentence) -> Sentence {
+    fn with_comparison(&self, words: Sentence) -> Sentence {
         let MapFinding { shape, groups, .. } = self.finding;
         match (shape, self.finding.ratio()) {
             (MapShape::Kinds { slower_inside: true }, _) => {
                 Sentence::new("{words}: slower inside a cluster than out of it").with("words", words)
             }
             (MapShape::Levels { slower_inside }, Some(ratio)) => {
-                let of = |group| self.source(group, Statistic::Percentile(0.5));
-                let source = Operation::Ratio.of([of(&groups[groups.len() - 1]), of(&groups[0])]);
+                let median_source = |group| self.source(group, Statistic::Percentile(0.5));
+                let source = Operation::Ratio
+                    .of([median_source(&groups[groups.len() - 1]), median_source(&groups[0])]);
                 let unit = DisplayUnit::Own(Unit::Ratio);
                 let ratio = DisplayValue { number: Number::Short(ratio), unit, source };
                 let compared = match slower_inside {
@@ -267,22 +268,21 @@ pub(super) fn what_to_do(report: &RunReport, saved: Saved<'_>) -> Option<Block<'
     });
     let near = contrasts(map, topology).into_iter().find_map(|contrast| {
         let group = contrast.groups.iter().find(has_cores)?;
-        // A group of an outer level need not be near: some of its CPUs may be far from each other. It is near if it is
-        // one domain.
+        // CPUs in a group of an outer level may be far apart unless the group is one domain.
         let is_near = Some(contrast.level) == innermost
             || topology.level(contrast.level).iter().any(|domain| domain.cpus == *group);
         (is_near && contrast.across_ns / contrast.inside_ns >= VISIBLE_CONTRAST).then(|| group.clone())
     });
     let classes = class_pairs(map, topology);
     let where_to = if moved {
-        elsewhere(report)
+        advice_for_moving_guest(report)
     } else if MapFinding::of(map, None, topology).is_some_and(|found| found.is_doubtful) {
         None
     } else if !classes.is_empty() {
         nearest_kind(&classes, map, topology)
     } else {
         near.map(|near| Sentence::new("taskset -c {near} COMMAND").with("near", near))
-            .or_else(|| anywhere(map, topology))
+            .or_else(|| any_cores(map, topology))
     };
     let bound =
         where_to.map(|where_to| Sentence::new("threads that talk to each other: {to}").with("to", where_to));
@@ -298,36 +298,36 @@ pub(super) fn what_to_do(report: &RunReport, saved: Saved<'_>) -> Option<Block<'
 }
 
 /// Advice for a guest whose host migrates its CPUs: no CPUs stay near each other.
-fn elsewhere(report: &RunReport) -> Option<Sentence> {
+fn advice_for_moving_guest(report: &RunReport) -> Option<Sentence> {
     report.environment.hypervisor.as_ref()?;
     let worst = MovingLevels::of(report.watch()?)?.planned.point;
     let worst = DisplayValue::bare(
         Number::Point(worst),
         Operation::Most.of([Source::Field(states::LEVELS.to_owned())]),
     );
-    let said = Sentence::new("if {worst} ns is too slow, ask for dedicated cores or another host");
-    Some(said.with("worst", worst))
+    let advice = Sentence::new("if {worst} ns is too slow, ask for dedicated cores or another host");
+    Some(advice.with("worst", worst))
 }
 
 /// The core kind of a hybrid machine whose cores are clearly nearer to each other than any other pair of cores.
 fn nearest_kind(classes: &[ClassPair], map: &LatencyMap, topology: &Topology) -> Option<Sentence> {
-    let cores = || classes.iter().filter(|of| of.relation != Relation::Smt);
+    let cores = || classes.iter().filter(|pair| pair.relation != Relation::Smt);
     let nearest = cores().min_by(|a, b| a.median_ns.total_cmp(&b.median_ns))?;
     let [kind, other] = &nearest.classes;
-    let slowest_inside = cores().filter(|of| of.classes == nearest.classes).map(|of| of.median_ns);
-    let fastest_outside = cores().filter(|of| of.classes != nearest.classes).map(|of| of.median_ns);
+    let slowest_inside = cores().filter(|pair| pair.classes == nearest.classes).map(|pair| pair.median_ns);
+    let fastest_outside = cores().filter(|pair| pair.classes != nearest.classes).map(|pair| pair.median_ns);
     let inside = slowest_inside.fold(0.0, f64::max);
     if kind != other || fastest_outside.fold(f64::INFINITY, f64::min) < VISIBLE_CONTRAST * inside {
         return None;
     }
     let is_of_kind = |cpu: &CpuId| topology.class_of(*cpu).is_some_and(|class| class.name == *kind);
     let cpus: CpuSet = map.cells.cpus().iter().copied().filter(is_of_kind).collect();
-    let said = Sentence::new("the {kind} cores, taskset -c {cpus} COMMAND");
-    Some(said.with_name("kind", kind).with("cpus", cpus))
+    let advice = Sentence::new("the {kind} cores, taskset -c {cpus} COMMAND");
+    Some(advice.with_name("kind", kind).with("cpus", cpus))
 }
 
 /// If all cores of the machine are about equally near, any core will do.
-fn anywhere(map: &LatencyMap, topology: &Topology) -> Option<Sentence> {
+fn any_cores(map: &LatencyMap, topology: &Topology) -> Option<Sentence> {
     let is_whole = MapFinding::of(map, None, topology)?.is_whole;
     (is_whole && map.cells.cpus().len() > 2 && is_flat(map, topology))
         .then(|| Sentence::new("any cores (all are about equally close)"))

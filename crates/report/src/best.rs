@@ -7,7 +7,7 @@ use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Sou
 use coretalk_model::probes;
 use coretalk_model::quantity::{Aggregate, Better, Quantity, Unit, Unranked};
 use coretalk_model::run::{RunReport, SeriesReport};
-use coretalk_model::series::{Ranking, Subject, Value, Verdict, ranking, rankings};
+use coretalk_model::series::{ParameterValue, Ranking, Subject, Verdict, ranking, rankings};
 
 const MAX_ALIKE: usize = 3;
 
@@ -26,12 +26,12 @@ pub(super) fn under_every_condition<'a>(
 
 /// Equally good subjects: `(alike: ttas, mcs)`; `None` for an empty list.
 pub(super) fn alike(ranking: &Ranking<'_>, like: &[usize]) -> Option<Sentence> {
-    let names = names(like.iter().map(|&index| called(ranking, index)));
+    let names = names(like.iter().map(|&index| subject_name(ranking, index)));
     (!like.is_empty()).then(|| Sentence::new("(alike: {names})").with("names", names))
 }
 
 /// The name of a subject, or the title of the quantity if the subject has no name, such as coretalk's own clock.
-fn called(ranking: &Ranking<'_>, subject: usize) -> Sentence {
+fn subject_name(ranking: &Ranking<'_>, subject: usize) -> Sentence {
     match &ranking.subjects[subject].name {
         none if none.is_empty() => bare_title(ranking.quantity),
         name => Sentence::name(name),
@@ -43,7 +43,7 @@ pub(super) fn condition(report: &RunReport, ranking: &Ranking<'_>) -> Vec<Senten
     let parameters = &ranking.condition.parameters;
     let mut words: Vec<Sentence> =
         parameters.iter().map(|(name, value)| parameter_sentence(name, value)).collect();
-    let has_number = parameters.iter().any(|(_, value)| matches!(value, Value::Number(_)));
+    let has_number = parameters.iter().any(|(_, value)| matches!(value, ParameterValue::Number(_)));
     let place = match ranking.condition.placement {
         Some(placement) if placement.len() <= 2 || !has_number => {
             Some(place_sentence(&report.topology, placement))
@@ -55,12 +55,12 @@ pub(super) fn condition(report: &RunReport, ranking: &Ranking<'_>) -> Vec<Senten
 }
 
 /// A parameter in a condition: text alone, `std-mutex`; a number with its name, `capacity 10`.
-fn parameter_sentence(name: &str, value: &Value) -> Sentence {
+fn parameter_sentence(name: &str, value: &ParameterValue) -> Sentence {
     match value {
-        Value::Number(_) => {
+        ParameterValue::Number(_) => {
             parameters::sentence(name, value, Source::Parameter { trial: None, name: name.to_owned() })
         }
-        Value::Text(text) => Sentence::name(text),
+        ParameterValue::Text(text) => Sentence::name(text),
     }
 }
 
@@ -90,17 +90,17 @@ fn number(quantity: &Quantity, subject: &Subject<'_>) -> Sentence {
 pub(super) fn sentence(report: &RunReport, ranking: &Ranking<'_>) -> Sentence {
     let Ranking { quantity, subjects, verdict, .. } = ranking;
     let number = |index: usize| number(quantity, &subjects[index]);
-    let name = |index: usize| called(ranking, index);
-    let placed = |index: usize, end: &'static str, like: &[usize]| {
+    let name = |index: usize| subject_name(ranking, index);
+    let ranked = |index: usize, end: &'static str, like: &[usize]| {
         let place = Sentence::new("{name} is {end}").with("name", name(index)).with("end", end);
         joined(" ", [place].into_iter().chain(alike(ranking, like)))
     };
     let valued = |index: usize, end: &'static str, like: &[usize]| {
         Sentence::new("{placed}, {value}")
-            .with("placed", placed(index, end, like))
+            .with("placed", ranked(index, end, like))
             .with("value", number(index))
     };
-    let [best, last] = ends(quantity);
+    let [best, last] = extremes(quantity);
     let mut found: Vec<Sentence> = match verdict {
         Verdict::CannotTell(_) if subjects.is_empty() => vec![Sentence::new("cannot tell")],
         Verdict::CannotTell(rivals) => {
@@ -161,7 +161,7 @@ pub(super) fn not_ranked(ranking: &Ranking<'_>) -> Option<Sentence> {
             None => reasons.push((*reason, vec![name])),
         }
     }
-    let reason = |(reason, of): (Unranked, Vec<&str>)| {
+    let reason = |(reason, subjects): (Unranked, Vec<&str>)| {
         let why = match reason {
             Unranked::Bound => "a bound",
             Unranked::WrongAnswer => "a wrong answer",
@@ -173,11 +173,11 @@ pub(super) fn not_ranked(ranking: &Ranking<'_>) -> Option<Sentence> {
             Unranked::OtherQuantity => "another quantity",
             Unranked::NoResult => "no result",
         };
-        match of[..] {
+        match subjects[..] {
             // The probe has only one subject, which has no name.
             [""] => Sentence::new("{why}"),
             _ => {
-                let names = names(of.into_iter().map(Sentence::name));
+                let names = names(subjects.into_iter().map(Sentence::name));
                 Sentence::new("{names} ({why})").with("names", names)
             }
         }
@@ -189,8 +189,8 @@ pub(super) fn not_ranked(ranking: &Ranking<'_>) -> Option<Sentence> {
 }
 
 /// A list of names, cut if long: `ttas, mcs, tas, 2 others`.
-fn names(of: impl Iterator<Item = Sentence>) -> Arg {
-    let mut names: Vec<Sentence> = of.collect();
+fn names(all: impl Iterator<Item = Sentence>) -> Arg {
+    let mut names: Vec<Sentence> = all.collect();
     let more = names.len().saturating_sub(MAX_ALIKE);
     names.truncate(MAX_ALIKE);
     names.extend(match more {
@@ -205,7 +205,7 @@ fn joined(between: &'static str, parts: impl Iterator<Item = Sentence>) -> Sente
     Sentence::new("{parts}").with("parts", Arg::Parts(parts.collect(), between))
 }
 
-fn ends(quantity: &Quantity) -> [&'static str; 2] {
+fn extremes(quantity: &Quantity) -> [&'static str; 2] {
     match (quantity.unit, quantity.better) {
         (Unit::Ns | Unit::PerSecond(_), _) => ["fastest", "slowest"],
         (_, Some(Better::Higher)) => ["highest", "lowest"],

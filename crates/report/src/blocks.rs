@@ -30,7 +30,7 @@ pub struct Drawing {
 pub struct DrawnNumber {
     /// The number.
     pub value: DisplayValue,
-    /// Whether a mark after it says that it may be wrong.
+    /// Whether it is marked as possibly wrong.
     pub doubtful: bool,
 }
 
@@ -97,20 +97,20 @@ impl<'a> Block<'a> {
     pub fn sentences(&self) -> Vec<&Sentence> {
         match self {
             Block::Title(all) | Block::Parts(all) => all.iter().collect(),
-            Block::Question(said)
-            | Block::Headline(said)
-            | Block::Answer(said)
-            | Block::Heading(said)
-            | Block::Prose(said)
-            | Block::Remark(said)
-            | Block::Item(said)
-            | Block::Doubt(said)
-            | Block::Conclusion(said)
-            | Block::Fact(_, said) => vec![said],
+            Block::Question(sentence)
+            | Block::Headline(sentence)
+            | Block::Answer(sentence)
+            | Block::Heading(sentence)
+            | Block::Prose(sentence)
+            | Block::Remark(sentence)
+            | Block::Item(sentence)
+            | Block::Doubt(sentence)
+            | Block::Conclusion(sentence)
+            | Block::Fact(_, sentence) => vec![sentence],
             Block::Table(table) | Block::Wide(table, _) => {
                 let words = table.columns.iter().map(|column| &column.title).chain(&table.about);
                 let cells = table.rows.iter().flatten().filter_map(|cell| match cell {
-                    Cell::Sentence(said) => Some(said),
+                    Cell::Sentence(sentence) => Some(sentence),
                     _ => None,
                 });
                 words.chain(cells).collect()
@@ -152,7 +152,7 @@ pub struct Column {
     pub is_marked: bool,
     /// Whether cells are truncated: at half of the terminal width, those of the last column at its edge.
     pub is_cut: bool,
-    /// Whether the column identifies the row, together with the columns before it; a table that is split repeats it.
+    /// Whether the column and those before it identify the row; each part of a split table repeats them.
     pub is_name: bool,
     /// Meaning for the legend; empty if the title says it.
     pub meaning: &'static str,
@@ -220,7 +220,7 @@ pub enum Cell {
     Value(DisplayValue, Option<char>),
     /// A sentence with typed numbers.
     Sentence(Sentence),
-    /// A value that is unknown.
+    /// An unknown value.
     Unknown,
     /// Empty: repeats the cell above, or has no content.
     Blank,
@@ -231,7 +231,7 @@ impl Cell {
     pub fn values(&self) -> Vec<&DisplayValue> {
         match self {
             Cell::Value(value, _) => vec![value],
-            Cell::Sentence(said) => said.values(),
+            Cell::Sentence(sentence) => sentence.values(),
             _ => Vec::new(),
         }
     }
@@ -267,8 +267,8 @@ impl From<DisplayValue> for Cell {
 }
 
 impl From<Sentence> for Cell {
-    fn from(said: Sentence) -> Cell {
-        Cell::Sentence(said)
+    fn from(sentence: Sentence) -> Cell {
+        Cell::Sentence(sentence)
     }
 }
 
@@ -351,7 +351,7 @@ mod tests {
             Column::numbers("run").meaning("additions in a row"),
         ])
         .about("With 4 threads");
-        assert_eq!(fmt::legend(&table), None, "nothing is said of a table without rows");
+        assert_eq!(fmt::legend(&table), None, "a table without rows has no legend");
         table.row(["mcs", "2 %", "3 %", "1.0"].map(Cell::from));
         let legend =
             "With 4 threads: the share of the slowest thread and of the fastest; additions in a row.";

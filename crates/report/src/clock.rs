@@ -7,7 +7,7 @@ use coretalk_model::{ClockFacts, CpuLoss, Matrix};
 pub struct ClockView {
     /// Facts that every run records.
     pub facts: ClockFacts,
-    /// Cost of a pair of start and stop reads: nanoseconds and how often, by increasing cost.
+    /// Costs of a pair of start and stop reads in nanoseconds, ascending, with their counts.
     pub cost: Vec<(f64, u64)>,
     /// Bounds of the offset of the row CPU's counter relative to the column CPU's in nanoseconds, low and high; `None`
     /// for pairs that were not compared.

@@ -28,9 +28,9 @@ pub struct SideView {
     pub started: Option<String>,
     /// Number of CPUs.
     pub cpus: usize,
-    /// Whether the name may be public: the name of a run is a part of its id, the name of a file was given.
+    /// Whether the name may be published: part of a run's id, or a name that the user gave to a file.
     pub is_public: bool,
-    /// The user's name for it: the name before `=`, the name of the file, or the tag of a run.
+    /// The user's name for the side: the name before `=`, the file name, or the tag of a run.
     pub given: Option<String>,
 }
 
@@ -71,13 +71,13 @@ pub fn called(sides: &[SideView; 2]) -> [String; 2] {
     let mut named = letters.clone();
     for (called, side) in named.iter_mut().zip(sides) {
         if let Some(given) = &side.given {
-            *called = cut(&plain(given), MAX_OF_A_NAME);
+            *called = cut(&plain(given), MAX_NAME_WIDTH);
         }
     }
     if named[0] == named[1] { letters } else { named }
 }
 
-const MAX_OF_A_NAME: usize = 20;
+const MAX_NAME_WIDTH: usize = 20;
 
 /// The screen.
 pub fn blocks(view: &CompareView<'_>) -> Vec<Block<'static>> {
@@ -107,7 +107,7 @@ pub fn blocks(view: &CompareView<'_>) -> Vec<Block<'static>> {
 /// The screen as Markdown, for pull requests and forums.
 pub fn markdown(view: &CompareView<'_>) -> String {
     let called = view.called();
-    let escaped = |said: &Sentence| markdown::escaped(&fmt::sentence(said));
+    let escaped = |sentence: &Sentence| markdown::escaped(&fmt::sentence(sentence));
     let bold = called.iter().map(|called| markdown::escaped(called)).zip(sides_words(view, "{side}"));
     let mut text: String =
         bold.map(|(called, side)| format!("- **{called}**: {}\n", escaped(&side))).collect();

@@ -52,7 +52,7 @@ fn title(table: &MethodTable<'_>) -> Sentence {
 fn sections_sentence([inside, outside]: [f64; 2]) -> Sentence {
     let span = |name: &str, ns: f64| match ns {
         0.0 => Sentence::new("nothing"),
-        _ => Sentence::new("{span}").with("span", chosen(name, Number::Setting(ns), Unit::Ns)),
+        _ => Sentence::new("{span}").with("span", parameter_value(name, Number::Setting(ns), Unit::Ns)),
     };
     Sentence::new("{inside} inside, {outside} outside")
         .with("inside", span("critical_ns", inside))
@@ -60,22 +60,22 @@ fn sections_sentence([inside, outside]: [f64; 2]) -> Sentence {
 }
 
 fn threads_sentence(template: &'static str, threads: usize) -> Sentence {
-    Sentence::pluralized(template, chosen("threads", Number::Count(threads as u64), Unit::Number))
+    Sentence::pluralized(template, parameter_value("threads", Number::Count(threads as u64), Unit::Number))
 }
 
-fn chosen(name: &str, number: Number, unit: Unit) -> DisplayValue {
+fn parameter_value(name: &str, number: Number, unit: Unit) -> DisplayValue {
     let source = Source::Parameter { trial: None, name: name.to_owned() };
     DisplayValue { number, unit: DisplayUnit::Own(unit), source }
 }
 
-fn by_threads(of: &MethodTable<'_>) -> Table {
-    let titles = of.threads.iter().enumerate().map(|(index, &threads)| match index {
+fn by_threads(table: &MethodTable<'_>) -> Table {
+    let titles = table.threads.iter().enumerate().map(|(index, &threads)| match index {
         0 => threads_sentence("{number} thread{s}", threads),
         _ => threads_sentence("{number}", threads),
     });
     let columns = [Column::words("method")].into_iter().chain(titles.map(|it| Column::numbers(it).marked()));
-    let rows = of.methods.iter().map(|&method| {
-        let cells = of.threads.iter().map(|&threads| cell(of.at(method, threads)));
+    let rows = table.methods.iter().map(|&method| {
+        let cells = table.threads.iter().map(|&threads| cell(table.at(method, threads)));
         [Cell::name(method)].into_iter().chain(cells).collect::<Vec<_>>()
     });
     Table::new(columns.collect::<Vec<_>>()).with(rows)
@@ -92,8 +92,8 @@ fn cell(trial: Option<&TrialResult>) -> Cell {
 }
 
 /// Details of the column with the most threads that have a CPU each.
-fn detail(of: &MethodTable<'_>) -> Option<Table> {
-    let threads = of.full()?;
+fn detail(table: &MethodTable<'_>) -> Option<Table> {
+    let threads = table.full()?;
     let columns = [
         Column::words(""),
         Column::numbers("M ops/s").meaning("operations of all threads"),
@@ -111,7 +111,7 @@ fn detail(of: &MethodTable<'_>) -> Option<Table> {
         Column::numbers("sleeps").from_width(ROOMY),
     ];
     let measured =
-        of.methods.iter().filter_map(|&method| of.at(method, threads).map(|trial| (method, trial)));
+        table.methods.iter().filter_map(|&method| table.at(method, threads).map(|trial| (method, trial)));
     let rows = measured.filter(|(_, trial)| trial.passes > 0).map(|(method, trial)| {
         [
             Cell::name(method),
@@ -132,7 +132,7 @@ fn detail(of: &MethodTable<'_>) -> Option<Table> {
     Some(Table::new(columns).about(threads_sentence("With {number} thread{s}", threads)).with(rows))
 }
 
-/// Whether the memory holds the sum that the threads added.
+/// Whether each counter shows the sum that the threads added.
 fn counts(trials: &[&TrialResult]) -> Vec<Sentence> {
     let exactness = exactness(trials.iter().copied());
     let mut sentences = Vec::new();
@@ -144,7 +144,7 @@ fn counts(trials: &[&TrialResult]) -> Vec<Sentence> {
         let number = |number, unit, source| DisplayValue { number, unit, source };
         let additions = |count, source| number(Number::Count(count), PLAIN, source);
         let lost_source = Operation::Less.of([made.clone(), shown.clone()]);
-        let said = match (trial.flags.contains(Flag::Invalid), lost(trial)) {
+        let sentence = match (trial.flags.contains(Flag::Invalid), lost(trial)) {
             (false, Some([lost, all])) => {
                 let share = Number::Point(lost as f64 / all.max(1) as f64);
                 let of_all = Operation::Ratio.of([lost_source.clone(), made.clone()]);
@@ -165,7 +165,8 @@ fn counts(trials: &[&TrialResult]) -> Vec<Sentence> {
             ),
         };
         sentences.push(
-            said.with_name("method", parameters.text("method").unwrap_or_default())
+            sentence
+                .with_name("method", parameters.text("method").unwrap_or_default())
                 .with("threads", threads_sentence("{number} thread{s}", trial.spec.placement.len()))
                 .with("sections", sections_sentence(["critical_ns", "parallel_ns"].map(section))),
         );

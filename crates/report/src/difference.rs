@@ -51,9 +51,9 @@ impl<'a> Differing<'a> {
             return None;
         }
         let mismatches = mismatches(&left, &right);
-        let alike = mismatches.iter().all(|mismatch| mismatch.weight == Weight::Warns);
+        let is_same_experiment = mismatches.iter().all(|mismatch| mismatch.weight == Weight::Warns);
         let alignment = Alignment::between(&left, &right);
-        let comparison = alike.then(|| compare(&left, &right, &alignment, LeastEffect::DEFAULT));
+        let comparison = is_same_experiment.then(|| compare(&left, &right, &alignment, LeastEffect::DEFAULT));
         Some(Differing { a, b, mismatches, alignment, comparison })
     }
 
@@ -78,13 +78,13 @@ impl<'a> Differing<'a> {
             return None;
         }
         let grave = self.mismatches.iter().filter(|mismatch| mismatch.weight != Weight::Warns);
-        let said =
+        let shown =
             |text: &Option<String>| text.as_deref().map_or("unknown".into(), |text| cut(&plain(text), 60));
         let parts = grave.map(|mismatch| {
             Sentence::new("{what} ({a} and {b})")
                 .with_name("what", &mismatch.what)
-                .with_name("a", &said(&mismatch.a))
-                .with_name("b", &said(&mismatch.b))
+                .with_name("a", &shown(&mismatch.a))
+                .with_name("b", &shown(&mismatch.b))
         });
         let template =
             "{a} and {b} are different experiments: they differ in {parts}. No difference is shown.";
@@ -115,8 +115,8 @@ impl<'a> Differing<'a> {
             return Vec::new();
         };
         let called = called(&self.sides());
-        let known = self.a.side().datasets.into_iter().zip(&self.a.maps);
-        known
+        let datasets = self.a.side().datasets.into_iter().zip(&self.a.maps);
+        datasets
             .filter_map(|(side, drawn)| {
                 let dataset = comparison.datasets.iter().find(|dataset| dataset.name == side.name)?;
                 Some(difference_map(drawn, dataset, &called))
@@ -125,7 +125,7 @@ impl<'a> Differing<'a> {
     }
 }
 
-fn difference_map<'a>(of: &'a Map, dataset: &DatasetComparison, [a, b]: &[String; 2]) -> DifferenceMap<'a> {
+fn difference_map<'a>(map: &'a Map, dataset: &DatasetComparison, [a, b]: &[String; 2]) -> DifferenceMap<'a> {
     let by_pair: BTreeMap<[CpuId; 2], &CellDifference> = dataset
         .cells
         .iter()
@@ -134,13 +134,13 @@ fn difference_map<'a>(of: &'a Map, dataset: &DatasetComparison, [a, b]: &[String
             compare::ReadingKey::Series(_) => None,
         })
         .collect();
-    let own = &of.columns;
-    let found: Vec<Option<&CellDifference>> = own
+    let columns_a = &map.columns;
+    let found: Vec<Option<&CellDifference>> = columns_a
         .positions
         .iter()
         .map(|&[row, column]| {
-            let [row, column] = [row, column].map(|position| CpuId(own.cpus[position as usize]));
-            let pair = if own.symmetric { [row.min(column), row.max(column)] } else { [row, column] };
+            let [row, column] = [row, column].map(|position| CpuId(columns_a.cpus[position as usize]));
+            let pair = if columns_a.symmetric { [row.min(column), row.max(column)] } else { [row, column] };
             // A file holds both directions of a pair, but the comparison has one value for the pair.
             let unordered = [pair[0].min(pair[1]), pair[0].max(pair[1])];
             by_pair.get(&pair).or_else(|| by_pair.get(&unordered)).copied()
@@ -150,9 +150,9 @@ fn difference_map<'a>(of: &'a Map, dataset: &DatasetComparison, [a, b]: &[String
     let finite =
         |low: f64, high: f64| (low.is_finite() && high.is_finite()).then_some([100.0 * low, 100.0 * high]);
     let columns = Columns {
-        cpus: own.cpus.clone(),
-        symmetric: own.symmetric,
-        positions: own.positions.clone(),
+        cpus: columns_a.cpus.clone(),
+        symmetric: columns_a.symmetric,
+        positions: columns_a.positions.clone(),
         median: found.iter().map(|cell| cell.map(|cell| 100.0 * cell.difference.shift.point)).collect(),
         interval: found
             .iter()
@@ -173,7 +173,7 @@ fn difference_map<'a>(of: &'a Map, dataset: &DatasetComparison, [a, b]: &[String
         compare::Basis::AsRead => "as measured",
     };
     DifferenceMap {
-        of,
+        of: map,
         columns,
         shown: found
             .iter()

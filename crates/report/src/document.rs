@@ -20,7 +20,9 @@ mod topology;
 mod trials;
 
 pub use advice::{AdviceDoc, AgainstDoc, BaselineDoc, ProofDoc, SnippetDoc};
-pub use comparison::{ArmDoc, ComparisonDoc, FailedDoc, PairDoc};
+pub use comparison::{
+    ArmDoc, CommandDoc, ComparisonDoc, DroppedDoc, FailedDoc, PairDoc, RoundsDoc, VersusDoc,
+};
 pub use difference::{Compared, ComparedSideDoc, DifferenceDoc, GroupDoc, MismatchDoc, OverviewDoc};
 pub use environment::{ClockDoc, EnvironmentDoc, FindingDoc};
 pub use facts::{AsmDoc, PlanDoc, PlannedPairsDoc, ProbeDoc};
@@ -46,7 +48,7 @@ use coretalk_model::run::{RunReport, SeriesReport};
 use coretalk_model::stats::Estimate;
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::io::Write;
+use std::io::{BufWriter, IntoInnerError, Write};
 
 /// Name and version of the document.
 pub const SCHEMA: &str = "coretalk.run/1";
@@ -90,8 +92,11 @@ pub struct Document<'a> {
     watch: Option<WatchDoc<'a>>,
     /// Load that the measured threads put on each CPU over time; filled by `queue`.
     load: Option<LoadDoc>,
-    /// Comparisons of placements; filled by `place` and by `advise --prove`.
+    /// Comparisons of placements and commands; filled by `place`, `versus` and `advise --prove`.
     comparisons: Vec<ComparisonDoc>,
+    /// Arms and rounds of a comparison of commands; absent in other documents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    versus: Option<VersusDoc>,
     /// The two sides of `differences`; null in other documents.
     compared: Option<Compared>,
     /// Differences between two runs, levels before cells; filled by `compare`.
@@ -176,8 +181,8 @@ pub struct DepartedDoc {
 
 impl DepartedDoc {
     fn all(departed: &[CpuLoss]) -> Vec<DepartedDoc> {
-        let of = |it: &CpuLoss| DepartedDoc { cpu: it.cpu.0, at_s: it.after.secs(), why: it.why.name() };
-        departed.iter().map(of).collect()
+        let doc = |it: &CpuLoss| DepartedDoc { cpu: it.cpu.0, at_s: it.after.secs(), why: it.why.name() };
+        departed.iter().map(doc).collect()
     }
 }
 
@@ -205,6 +210,7 @@ impl<'a> Document<'a> {
             knees: knees(report),
             batches: batches(report),
             comparisons: report.place.iter().flat_map(ComparisonDoc::of_all).collect(),
+            versus: report.place.as_ref().and_then(VersusDoc::of),
             advice: trials::spins(report).into_iter().map(AdviceEntry::Spin).collect(),
             watch: report.watch().map(WatchDoc::of),
             load: load(report),
@@ -234,7 +240,7 @@ impl<'a> Document<'a> {
         Document { compared: Some(compared), differences, ..Document::empty() }
     }
 
-    /// Creates the document of a table of several runs or files. `side` describes the one at an index.
+    /// Creates the document of a table of runs or files. `side` describes the run or file at an index.
     pub fn of_overview(table: &Overview, side: impl Fn(usize) -> ComparedSideDoc) -> Document<'a> {
         Document { overview: OverviewDoc::of_all(table, side), ..Document::empty() }
     }
@@ -253,10 +259,11 @@ impl<'a> Document<'a> {
 /// # Errors
 /// If the writer fails.
 pub(crate) fn write_json(value: &impl Serialize, out: impl Write) -> std::io::Result<()> {
-    let mut out = Harmless::new(out, Replacement::JsonEscape);
+    // The serializer writes a few bytes at a time; buffered, they are escaped in large pieces.
+    let mut out = BufWriter::new(Harmless::new(out, Replacement::JsonEscape));
     serde_json::to_writer(&mut out, value).map_err(std::io::Error::from)?;
     out.write_all(b"\n")?;
-    out.finish()
+    out.into_inner().map_err(IntoInnerError::into_error)?.finish()
 }
 
 fn knees(report: &RunReport) -> Vec<KneeDoc> {
@@ -324,7 +331,7 @@ impl RunDoc {
     }
 }
 
-/// Whether the value of this option, given without `=VALUE`, is a path.
+/// Whether the value of an option (given without `=VALUE`) is a path.
 fn names_a_path(option: &str) -> bool {
     ["-o", "--output", "--store"].contains(&option)
         || option.starts_with("--export-") && !option.contains('=')
@@ -332,35 +339,44 @@ fn names_a_path(option: &str) -> bool {
 
 const ADAPTER: &str = "--adapter";
 
-/// Replaces paths, commands of adapters, and all arguments after `--` by placeholders.
+/// Puts placeholders in place of paths, commands of adapters, all arguments after `--`, and all words of `versus`
+/// except the names of its options.
 pub fn without_private_parts(command: &[String]) -> Vec<String> {
     let is_path = |text: &str| {
         let machine = text.strip_prefix("sim:");
         let text = machine.unwrap_or(text);
-        let of_a_machine = machine.is_some() && [".toml", ".csv"].iter().any(|end| text.ends_with(end));
-        let looks_so =
+        let is_machine_file = machine.is_some() && [".toml", ".csv"].iter().any(|end| text.ends_with(end));
+        let looks_like_path =
             ["/", "./", "../", "~"].iter().any(|start| text.starts_with(start)) || text.contains(":\\");
-        of_a_machine || looks_so || text.ends_with(".coretalk")
+        is_machine_file || looks_like_path || text.ends_with(".coretalk")
     };
+    // `versus` takes its commands and most option values as single words.
+    let is_versus = command.iter().any(|word| word == "versus");
     let mut shown: Vec<String> = Vec::new();
-    let mut before = "";
+    let mut previous = "";
     for argument in command {
+        if is_versus && argument != "versus" {
+            // Only names of options are shown.
+            let name = argument.split('=').next().filter(|name| name.starts_with('-'));
+            shown.push(name.unwrap_or("…").to_owned());
+            continue;
+        }
         if argument == "--" {
             shown.push("--".to_owned());
             shown.push("…".to_owned());
             break;
         }
         shown.push(match argument.split_once('=') {
-            Some((name, _)) if before == ADAPTER => format!("{name}=COMMAND"),
+            Some((name, _)) if previous == ADAPTER => format!("{name}=COMMAND"),
             Some((ADAPTER, rest)) => {
                 format!("{ADAPTER}={}=COMMAND", rest.split('=').next().unwrap_or_default())
             }
-            _ if names_a_path(before) || is_path(argument) => "PATH".to_owned(),
+            _ if names_a_path(previous) || is_path(argument) => "PATH".to_owned(),
             Some((name, value)) if names_a_path(name) || is_path(value) => format!("{name}=PATH"),
             _ if argument.len() > 2 && argument.starts_with("-o") => "-oPATH".to_owned(),
             _ => argument.clone(),
         });
-        before = argument;
+        previous = argument;
     }
     shown
 }
@@ -373,7 +389,7 @@ pub fn schema() -> serde_json::Value {
 
 pub(crate) type Ci = [f64; 2];
 
-/// Rounds to 0.0001: finer than any interval, and a fifth of the bytes remains. Infinity and NaN become null in JSON.
+/// Rounds to 0.0001: finer than any interval, in a fifth of the bytes. Infinity and NaN become null in JSON.
 pub(crate) fn rounded(value: f64) -> f64 {
     (value * 1e4).round() / 1e4
 }

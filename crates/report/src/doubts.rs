@@ -18,19 +18,19 @@ pub(super) fn of_trials(series: &SeriesReport) -> Vec<Block<'static>> {
     let trials = &series.result.trials;
     let precision = Number::Point(series.settings.precision);
     let precision = DisplayValue::bare(precision, Source::Option("precision")).in_unit(Unit::Share);
-    let mut reasons: Vec<(Alike, Vec<&TrialResult>)> = Vec::new();
+    let mut reasons: Vec<(ReasonGroup, Vec<&TrialResult>)> = Vec::new();
     for trial in trials.iter().filter(|trial| trial.flags.has_doubt() || trial.grade.is_none()) {
-        let alike = Alike::of(trial);
-        match reasons.iter_mut().find(|(known, _)| *known == alike) {
+        let group = ReasonGroup::of(trial);
+        match reasons.iter_mut().find(|(known, _)| *known == group) {
             Some((_, doubted)) => doubted.push(trial),
-            None => reasons.push((alike, vec![trial])),
+            None => reasons.push((group, vec![trial])),
         }
     }
     // Reasons with the most trials come first; ties keep the order of the trials.
     reasons.sort_by_key(|(_, doubted)| std::cmp::Reverse(doubted.len()));
-    let told = reasons.iter().take(MAX_REASONS).map(|(alike, doubted)| {
+    let shown = reasons.iter().take(MAX_REASONS).map(|(group, doubted)| {
         let first = doubted.first().map_or(Sentence::new(""), |trial| named(trial));
-        let of = |template| {
+        let several = |template| {
             Sentence::new(template)
                 .with("many", DisplayValue::listed(doubted.len()))
                 .with(
@@ -43,44 +43,44 @@ pub(super) fn of_trials(series: &SeriesReport) -> Vec<Block<'static>> {
                 )
                 .with("first", first.clone())
         };
-        match (alike, doubted.len()) {
+        match (group, doubted.len()) {
             (_, 1) => {
                 Sentence::new("{first}: {reason}").with("first", first).with("reason", reason(doubted[0]))
             }
-            (Alike::Words(_), _) => {
-                of("{many} of {all}: {reason}; first: {first}").with("reason", reason(doubted[0]))
+            (ReasonGroup::Words(_), _) => {
+                several("{many} of {all}: {reason}; first: {first}").with("reason", reason(doubted[0]))
             }
-            _ => of("{many} of {all} missed ±{precision}{steps} (worst {worst}); first: {first}")
+            _ => several("{many} of {all} missed ±{precision}{steps} (worst {worst}); first: {first}")
                 .with("precision", precision.clone())
                 .with(
                     "steps",
-                    if *alike == Alike::Coarse { ", for which the clock is too coarse" } else { "" },
+                    if *group == ReasonGroup::Coarse { ", for which the clock is too coarse" } else { "" },
                 )
                 .with("worst", worst(doubted)),
         }
     });
     let more: usize = reasons.iter().skip(MAX_REASONS).map(|(_, doubted)| doubted.len()).sum();
     let more = (more > 0).then(|| {
-        let said = "{number} more doubtful result{s}; see `flags` and `reason` in the data";
-        Sentence::pluralized(said, DisplayValue::listed(more))
+        let template = "{number} more doubtful result{s}; see `flags` and `reason` in the data";
+        Sentence::pluralized(template, DisplayValue::listed(more))
     });
-    told.chain(more).map(Block::Doubt).collect()
+    shown.chain(more).map(Block::Doubt).collect()
 }
 
 /// A reason without its numbers, so that trials with the same problem are grouped.
 #[derive(Debug, PartialEq)]
-enum Alike {
+enum ReasonGroup {
     Wide,
     Coarse,
     Words(String),
 }
 
-impl Alike {
-    fn of(trial: &TrialResult) -> Alike {
+impl ReasonGroup {
+    fn of(trial: &TrialResult) -> ReasonGroup {
         match trial.reason {
-            Some(Reason::Wide(_)) => Alike::Wide,
-            Some(Reason::Steps(_)) => Alike::Coarse,
-            _ => Alike::Words(fmt::sentence(&reason(trial))),
+            Some(Reason::Wide(_)) => ReasonGroup::Wide,
+            Some(Reason::Steps(_)) => ReasonGroup::Coarse,
+            _ => ReasonGroup::Words(fmt::sentence(&reason(trial))),
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::reasons::Worded;
 use coretalk_model::latency::execution::{Execution, ExecutionTest, Reason, Unclear, Unit, verdicts};
 use coretalk_model::{Level, Topology, quantity};
 
-/// The results of the tests, and where the system reports something else; `reported` is `None` if it reports nothing.
+/// The results of the tests, and where the reported cores contradict them; `reported` is `None` without a report.
 pub fn sentences(tests: &[ExecutionTest], reported: Option<&Topology>) -> Vec<Block<'static>> {
     // Without reported cores there is nothing to confirm or contradict.
     let reported = reported.filter(|topology| !topology.level(Level::Core).is_empty());
@@ -16,27 +16,27 @@ pub fn sentences(tests: &[ExecutionTest], reported: Option<&Topology>) -> Vec<Bl
         .map(|((at, test), verdict)| (at, test, verdict))
         .filter(|(_, test, _)| test.reason != Reason::Control)
         .collect();
-    let with = |wanted: Execution| -> Vec<(usize, &ExecutionTest)> {
-        let of = tested.iter().filter(|(.., verdict)| *verdict == wanted);
-        of.map(|(at, test, _)| (*at, *test)).collect()
+    let with_verdict = |wanted: Execution| -> Vec<(usize, &ExecutionTest)> {
+        let matching = tested.iter().filter(|(.., verdict)| *verdict == wanted);
+        matching.map(|(at, test, _)| (*at, *test)).collect()
     };
     let mut blocks = Vec::new();
     for verdict in [Execution::Shared, Execution::Apart] {
-        let pairs = with(verdict);
+        let pairs = with_verdict(verdict);
         if !pairs.is_empty() {
             blocks.push(Block::Fact("load test", verdict_words(&pairs, verdict, reported)));
         }
         blocks.extend(contradicted(&pairs, verdict, reported).map(Block::Doubt));
     }
-    let mut told: Vec<Unclear> = Vec::new();
+    let mut reasons: Vec<Unclear> = Vec::new();
     for (at, _, verdict) in &tested {
         let &Execution::Unclear(why) = verdict else { continue };
-        if !told.contains(&why) {
-            told.push(why);
-            let said = Sentence::new("cannot tell whether CPUs {pairs} are threads of one core: {why}")
-                .with("pairs", pair_list(&with(*verdict)))
+        if !reasons.contains(&why) {
+            reasons.push(why);
+            let sentence = Sentence::new("cannot tell whether CPUs {pairs} are threads of one core: {why}")
+                .with("pairs", pair_list(&with_verdict(*verdict)))
                 .with("why", why.sentence(&|key| Source::Field(pointer!("/topology/execution/{at}/{key}"))));
-            blocks.push(Block::Fact("load test", said));
+            blocks.push(Block::Fact("load test", sentence));
         }
     }
     blocks
@@ -50,13 +50,13 @@ fn verdict_words(
     let is_confirmed = reported.is_some_and(|topology| {
         pairs.iter().all(|(_, test)| are_siblings(topology, test) == (verdict == Execution::Shared))
     });
-    // Shared units: the strongest effect, by the CPU that keeps more. Separate cores: by the CPU that keeps less.
+    // The strongest effect of each pair, on the CPU that keeps more (shared units) or less (separate cores).
     let side = usize::from(verdict != Execution::Shared);
-    let least = |(at, test): &(usize, &ExecutionTest)| {
+    let strongest_effect = |(at, test): &(usize, &ExecutionTest)| {
         let units = Unit::ALL.iter().filter_map(|&unit| Some((test.kept(unit)?[side], *at, unit)));
         units.min_by(|a, b| a.0.total_cmp(&b.0))
     };
-    let all = pairs.iter().filter_map(least);
+    let all = pairs.iter().filter_map(strongest_effect);
     let kept = match verdict {
         Execution::Shared => all.max_by(|a, b| a.0.total_cmp(&b.0)),
         _ => all.min_by(|a, b| a.0.total_cmp(&b.0)),
@@ -64,16 +64,17 @@ fn verdict_words(
     let kept = kept.map(|(kept, at, unit)| {
         let unit = if unit == Unit::Multiplier { "multiplier" } else { "divider" };
         let path = format!("/topology/execution/{at}/{unit}_kept/{side}");
-        let most = if side == 0 { kept } else { kept.min(1.0) };
-        DisplayValue::field(path, Number::Point(most)).in_unit(quantity::Unit::Share)
+        let shown = if side == 0 { kept } else { kept.min(1.0) };
+        DisplayValue::field(path, Number::Point(shown)).in_unit(quantity::Unit::Share)
     });
-    let said = Sentence::new(match verdict {
+    let sentence = Sentence::new(match verdict {
         Execution::Shared => "{verb} SMT siblings: CPUs {pairs} (each drops to {kept} when both are busy)",
         _ => "{verb} separate cores: CPUs {pairs} (each keeps {kept} when both are busy)",
     });
-    let said =
-        said.with("verb", if is_confirmed { "confirms" } else { "shows" }).with("pairs", pair_list(pairs));
-    kept.into_iter().fold(said, |said, kept| said.with("kept", kept))
+    let sentence = sentence
+        .with("verb", if is_confirmed { "confirms" } else { "shows" })
+        .with("pairs", pair_list(pairs));
+    kept.into_iter().fold(sentence, |sentence, kept| sentence.with("kept", kept))
 }
 
 fn contradicted(
@@ -82,9 +83,9 @@ fn contradicted(
     reported: Option<&Topology>,
 ) -> Option<Sentence> {
     let topology = reported?;
-    let is_other =
+    let differs_from_report =
         |(_, test): &&(usize, &ExecutionTest)| are_siblings(topology, test) != (verdict == Execution::Shared);
-    let others: Vec<_> = pairs.iter().filter(is_other).copied().collect();
+    let others: Vec<_> = pairs.iter().filter(differs_from_report).copied().collect();
     let template = match verdict {
         Execution::Shared => {
             "CONFLICT: the system reports CPUs {cpus} as different cores, but they share one: guests are often not \
@@ -128,7 +129,7 @@ mod tests {
         Topology::new("0-3".parse().unwrap(), cores.iter().map(core).collect(), Default::default())
     }
 
-    fn said(tests: &[ExecutionTest], reported: Option<&Topology>) -> Vec<String> {
+    fn lines(tests: &[ExecutionTest], reported: Option<&Topology>) -> Vec<String> {
         terminal::lines(&sentences(tests, reported), &Style::of_width(400))
     }
 
@@ -137,28 +138,28 @@ mod tests {
     }
 
     #[test]
-    fn what_the_system_reports_is_confirmed_or_contradicted() {
+    fn reported_cores_are_confirmed_or_contradicted() {
         let tests = [test([0, 2], 0.52), test([1, 3], 0.5)];
         assert_eq!(
-            said(&tests, Some(&siblings())),
+            lines(&tests, Some(&siblings())),
             [" load test confirms SMT siblings: CPUs 0+2, 1+3 (each drops to 52 % when both are busy)"]
         );
-        let hidden = said(&tests, Some(&cores(&["0", "1", "2", "3"])));
+        let hidden = lines(&tests, Some(&cores(&["0", "1", "2", "3"])));
         assert!(hidden[0].starts_with(" load test shows SMT siblings: CPUs 0+2"), "{hidden:?}");
         assert!(hidden[1].starts_with(" ! CONFLICT: the system reports CPUs 0+2, 1+3 as different cores"));
         let flat = Topology::flat("0-3".parse().unwrap());
-        let untold = said(&tests, Some(&flat));
+        let unreported = lines(&tests, Some(&flat));
         assert_eq!(
-            untold,
+            unreported,
             [" load test shows SMT siblings: CPUs 0+2, 1+3 (each drops to 52 % when both are busy)"]
         );
-        let made_up = said(&[test([0, 2], 0.99)], Some(&siblings()));
+        let made_up = lines(&[test([0, 2], 0.99)], Some(&siblings()));
         assert!(
             made_up[0].starts_with(" load test shows separate cores: CPUs 0+2 (each keeps 99 %"),
             "{made_up:?}"
         );
         assert!(made_up[1].contains("as threads of one core, but they share no execution units"));
-        let fits = said(&[test([0, 1], 1.02)], Some(&siblings()));
+        let fits = lines(&[test([0, 1], 1.02)], Some(&siblings()));
         assert_eq!(
             fits,
             [" load test confirms separate cores: CPUs 0+1 (each keeps 100 % when both are busy)"]
@@ -166,15 +167,15 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_told_is_said_once_for_each_reason() {
+    fn unclear_verdicts_appear_once_per_reason() {
         let tests = [test([0, 2], 0.75), test([1, 3], 0.75)];
-        let told = said(&tests, None);
-        assert_eq!(told.len(), 1);
+        let unclear = lines(&tests, None);
+        assert_eq!(unclear.len(), 1);
         assert!(
-            told[0].starts_with(
+            unclear[0].starts_with(
                 " load test cannot tell whether CPUs 0+2, 1+3 are threads of one core: they slow"
             )
         );
-        assert!(said(&[], None).is_empty());
+        assert!(lines(&[], None).is_empty());
     }
 }

@@ -103,7 +103,9 @@ pub enum ExportError {
         format: Format,
     },
     /// The format cannot hold comparisons.
-    #[error("write `{format}`: the run compares placements; use `json`, `jsonl` or `markdown`")]
+    #[error(
+        "write `{format}`: the run compares placements or commands; use `json`, `jsonl`, `csv` or `markdown`"
+    )]
     OfComparisons {
         /// The format.
         format: Format,
@@ -126,7 +128,7 @@ pub enum ExportError {
 /// # Errors
 /// [`ExportError`] if the format cannot hold the run, or the writer fails.
 pub fn export(format: Format, what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
-    let series = match (&what.report.series, what.probe) {
+    let is_series = match (&what.report.series, what.probe) {
         (Some(series), Some(probe)) if series.settings.probes.iter().any(|known| known == probe) => true,
         (series, Some(probe)) => {
             let has = series.as_ref().map(|series| series.settings.probes.join(", "));
@@ -135,22 +137,24 @@ pub fn export(format: Format, what: &Export<'_>, out: &mut dyn Write) -> Result<
         }
         (series, None) => series.is_some() && what.report.latency.is_none(),
     };
-    // Tables of a suite hold both its map and its trials, unless one was chosen. A quick look is a map only: readers of
-    // its matrix expect nothing after it.
-    let beside = !series && what.protocol.is_none() && what.report.gathering() == Some(Gathering::Suite);
+    // Tables of a suite hold its map and its trials unless one of them was chosen. A quick look exports only its map,
+    // because readers of a matrix expect nothing after it.
+    let includes_trials =
+        !is_series && what.protocol.is_none() && what.report.gathering() == Some(Gathering::Suite);
     match (format, &what.report.place) {
-        (Format::C2cCsv | Format::Csv | Format::Hgrm, Some(_)) => {
+        (Format::C2cCsv | Format::Hgrm, Some(_)) => {
             return Err(ExportError::OfComparisons { format });
         }
+        (Format::Csv, Some(place)) => return place::write_csv(place, out),
         (Format::Markdown, Some(place)) => return place::write_markdown(place, out),
         _ => {}
     }
     match format {
-        Format::C2cCsv if series => Err(ExportError::NoMatrix { format }),
-        Format::Csv if series && queue::holds_squares(what) => queue::write_csv(what, out),
-        Format::Markdown if series && queue::holds_squares(what) => queue::write_markdown(what, out),
-        Format::Csv if series => series::write_csv(what, out),
-        Format::Markdown if series => series::write_markdown(what, out),
+        Format::C2cCsv if is_series => Err(ExportError::NoMatrix { format }),
+        Format::Csv if is_series && queue::holds_squares(what) => queue::write_csv(what, out),
+        Format::Markdown if is_series && queue::holds_squares(what) => queue::write_markdown(what, out),
+        Format::Csv if is_series => series::write_csv(what, out),
+        Format::Markdown if is_series => series::write_markdown(what, out),
         Format::Hgrm => hgrm::write(what, out),
         Format::Text => {
             let saved = Saved::As(what.name);
@@ -165,12 +169,12 @@ pub fn export(format: Format, what: &Export<'_>, out: &mut dyn Write) -> Result<
         },
         Format::Csv => {
             map::write_csv(what, out)?;
-            if beside { series::write_csv(what, after_a_blank_line(out)?) } else { Ok(()) }
+            if includes_trials { series::write_csv(what, after_a_blank_line(out)?) } else { Ok(()) }
         }
         Format::C2cCsv => map::write_c2c_csv(what, out),
         Format::Markdown => {
             map::write_markdown(what, out)?;
-            if beside { series::write_markdown(what, after_a_blank_line(out)?) } else { Ok(()) }
+            if includes_trials { series::write_markdown(what, after_a_blank_line(out)?) } else { Ok(()) }
         }
     }
 }
@@ -197,4 +201,13 @@ fn facts(report: &RunReport) -> Vec<(&'static str, String)> {
     ];
     facts.extend(known.into_iter().filter_map(|(key, value)| Some((key, value.clone()?))));
     facts
+}
+
+/// A field of comma-separated values (RFC 4180).
+fn quoted(field: &str) -> String {
+    if field.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.to_owned()
+    }
 }

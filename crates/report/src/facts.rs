@@ -22,7 +22,7 @@ pub struct ProbeRow {
     pub unit: String,
     /// The stable names of its kernels.
     pub kernels: Vec<String>,
-    /// For a probe of trials: the names of what it measures, each with a description.
+    /// For a probe of trials: the names of the measured variants, each with a description.
     pub variants: Vec<(String, String)>,
 }
 
@@ -50,7 +50,7 @@ pub fn probes(rows: &[ProbeRow]) -> Vec<Block<'static>> {
     blocks
 }
 
-/// A kernel that only the ladder has: maps have no such protocol.
+/// A kernel of the ladder; no map uses this protocol.
 const RING: &str = "ring";
 
 fn timed(kernel: &str) -> Sentence {
@@ -94,9 +94,9 @@ pub fn doctor(findings: &[DoctorFinding]) -> Vec<Block<'static>> {
         };
         table.row([verdict_word(finding.verdict).into(), Cell::name(&finding.id), text.into()]);
     }
-    let of = |verdict| sorted.iter().filter(|finding| finding.verdict == verdict).count();
-    // If there are failures, the warnings do not claim that numbers are valid.
-    let [failed, warned] = match of(Verdict::Fail) {
+    let count_of = |verdict| sorted.iter().filter(|finding| finding.verdict == verdict).count();
+    // After a failure, warnings must not claim that numbers are valid.
+    let [failed, warned] = match count_of(Verdict::Fail) {
         0 => ["", " (numbers are valid, but may be worse than the hardware allows)"],
         _ => [" (numbers cannot be trusted, or none can be had)", ""],
     };
@@ -107,7 +107,7 @@ pub fn doctor(findings: &[DoctorFinding]) -> Vec<Block<'static>> {
         (Verdict::Ok, ["OK"; 2], ""),
     ];
     let part = |(verdict, words, why)| {
-        let number = of(verdict) as u64;
+        let number = count_of(verdict) as u64;
         let counted = Sentence::counted(number, Source::Listed, words);
         (number > 0).then(|| Sentence::new("{counted}{why}").with("counted", counted).with("why", why))
     };
@@ -171,8 +171,8 @@ pub fn selftest(findings: &[DoctorFinding], seconds: f64) -> Vec<Block<'static>>
             Sentence::new("{text}").with("text", recorded("/checks", findings, finding, &finding.text));
         table.row([word.into(), Cell::name(&finding.id), text.into()]);
     }
-    let of = |verdict| findings.iter().filter(|finding| finding.verdict == verdict).count();
-    let conclusion = match (of(Verdict::Fail), of(Verdict::CannotTell)) {
+    let count_of = |verdict| findings.iter().filter(|finding| finding.verdict == verdict).count();
+    let conclusion = match (count_of(Verdict::Fail), count_of(Verdict::CannotTell)) {
         (0, 0) => "Every check passed: measurements on this machine can be trusted.".into(),
         (0, open) => Sentence::pluralized(
             "Nothing failed, but {number} check{s} could not decide.",
@@ -228,7 +228,7 @@ pub fn build(facts: &BuildFacts, compiler: Option<&str>, libc: Option<&str>) -> 
     vec![Block::Prose(concat!("coretalk ", env!("CARGO_PKG_VERSION")).into()), Block::Table(table)]
 }
 
-/// Whether the clocks of CPUs agree, then the facts, the histogram of costs and the offsets.
+/// States whether the clocks of CPUs agree; then facts, histogram of costs, and offsets.
 pub fn clock(view: &ClockView) -> Vec<Block<'_>> {
     let facts = &view.facts;
     let field = |name: &str, number| DisplayValue::field(pointer!("/environment/clock/{name}"), number);
@@ -314,7 +314,7 @@ fn agreement(agreement: ClockAgreement) -> Sentence {
     }
 }
 
-/// One bar for each cost; rare high costs share the last line.
+/// One bar for each cost; the highest costs share the last line.
 fn histogram(cost: &[(f64, u64)], width: usize) -> Vec<String> {
     const MAX_BARS: usize = 12;
     let most = cost.iter().map(|(_, count)| *count).max().unwrap_or(0).max(1);
@@ -346,23 +346,23 @@ fn histogram(cost: &[(f64, u64)], width: usize) -> Vec<String> {
 fn offsets<'a>(offsets: &'a Matrix<Option<[f64; 2]>>, departed: &[CpuLoss]) -> Vec<Block<'a>> {
     let cpus = offsets.cpus();
     // Lost CPUs are not counted as missing: more time would not have measured them.
-    let stayed = |cpu: &&CpuId| departed.iter().all(|departure| departure.cpu != **cpu);
-    let (told, stayed) = (
+    let has_stayed = |cpu: &&CpuId| departed.iter().all(|departure| departure.cpu != **cpu);
+    let (compared, stayed) = (
         offsets
             .iter()
             .filter(|(row, column, bounds)| {
-                bounds.is_some() && [*row, *column].iter().all(|at| stayed(&&cpus[*at]))
+                bounds.is_some() && [*row, *column].iter().all(|at| has_stayed(&&cpus[*at]))
             })
             .count()
             / 2,
-        cpus.iter().filter(stayed).count(),
+        cpus.iter().filter(has_stayed).count(),
     );
     let all = stayed * stayed.saturating_sub(1) / 2;
-    let incomplete = (told < all).then(|| {
+    let incomplete = (compared < all).then(|| {
         let template =
-            "{told} of {number} pair{s} were compared before the time ran out; try a longer --budget.";
-        let said = Sentence::pluralized(template, DisplayValue::listed(all));
-        Block::Prose(said.with("told", DisplayValue::listed(told)))
+            "{compared} of {number} pair{s} were compared before the time ran out; try a longer --budget.";
+        let sentence = Sentence::pluralized(template, DisplayValue::listed(all));
+        Block::Prose(sentence.with("compared", DisplayValue::listed(compared)))
     });
     let square = Block::drawing(|style| square(offsets, style.width));
     let departed = saved::departures(departed.iter().enumerate(), "");
@@ -399,28 +399,28 @@ mod tests {
     use crate::fmt;
 
     #[test]
-    fn numbers_are_not_called_valid_beside_a_failure() {
+    fn numbers_are_not_called_valid_after_a_failure() {
         let finding = |verdict| DoctorFinding { id: "load".into(), verdict, text: "x".into(), fix: None };
-        let said = |verdicts: &[Verdict]| {
+        let text = |verdicts: &[Verdict]| {
             let findings: Vec<DoctorFinding> = verdicts.iter().copied().map(finding).collect();
             crate::render::terminal::lines(&doctor(&findings), &crate::Style::of_width(400)).join(" ")
         };
-        assert!(said(&[Verdict::Warn]).contains("numbers are valid"));
-        let both = said(&[Verdict::Warn, Verdict::Fail]);
+        assert!(text(&[Verdict::Warn]).contains("numbers are valid"));
+        let both = text(&[Verdict::Warn, Verdict::Fail]);
         assert!(both.contains("cannot be trusted") && !both.contains("are valid"), "{both}");
     }
 
     #[test]
-    fn every_protocol_and_tool_is_told_in_words_of_its_own() {
+    fn every_protocol_and_tool_has_its_own_description() {
         let names = Protocol::ALL.map(|protocol| protocol.name().to_owned());
         let tools = coretalk_model::Tool::ALL.map(|tool| KernelId::imitating(tool).to_string());
         let timed = |kernel: &str| fmt::sentence(&timed(kernel));
-        let mut told: Vec<String> = names.iter().chain(&tools).map(|kernel| timed(kernel)).collect();
-        told.extend(["cas+pause", "ring+pause"].map(timed));
-        let count = told.len();
-        told.sort();
-        told.dedup();
-        assert!(told.len() == count && !told[0].is_empty(), "{told:?}");
+        let mut texts: Vec<String> = names.iter().chain(&tools).map(|kernel| timed(kernel)).collect();
+        texts.extend(["cas+pause", "ring+pause"].map(timed));
+        let count = texts.len();
+        texts.sort();
+        texts.dedup();
+        assert!(texts.len() == count && !texts[0].is_empty(), "{texts:?}");
         assert_eq!(timed("unheard-of"), "");
     }
 }

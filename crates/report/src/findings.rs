@@ -14,8 +14,8 @@ pub(super) fn of_probe<'a>(
     findings::of_probe(&series.settings, &series.result, probe, probes::parameters(probe), &report.topology)
 }
 
-pub(super) fn sentence(report: &RunReport, of: &ProbeFinding<'_>) -> Option<Sentence> {
-    let found = match &of.finding {
+pub(super) fn sentence(report: &RunReport, found: &ProbeFinding<'_>) -> Option<Sentence> {
+    let sentence = match &found.finding {
         Finding::Ranked(ranking) => best::sentence(report, ranking),
         Finding::Padding(groups) => padding::sentence(&report.topology, groups),
         Finding::IdleGaps(gaps) => idle_gaps::sentence(&report.topology, gaps),
@@ -23,8 +23,8 @@ pub(super) fn sentence(report: &RunReport, of: &ProbeFinding<'_>) -> Option<Sent
         Finding::Batches(curves) => queue::batches::answer(report, curves)?,
         Finding::Noise(cpus, noise) => jitter::sentence(cpus, noise)?,
     };
-    Some(match of.has_levels {
-        true => Sentence::new("{found}; at the most frequent of several levels").with("found", found),
-        false => found,
+    Some(match found.has_levels {
+        true => Sentence::new("{found}; at the most frequent of several levels").with("found", sentence),
+        false => sentence,
     })
 }

@@ -31,9 +31,9 @@ pub fn point(value: &DisplayValue) -> [String; 2] {
         (Number::Count(count), DisplayUnit::Own(Unit::Bytes)) => (bytes(*count), ""),
         (Number::Count(count), DisplayUnit::BinaryBytes) => (binary_bytes(*count), ""),
         (Number::Count(count), _) => (grouped(*count), ""),
-        (Number::Reach(of), _) if !of.is_sure() => ("?".to_owned(), ""),
-        (Number::Reach(of), DisplayUnit::OfColumn(divisor)) => (ns(of.reach() / divisor), ""),
-        (Number::Reach(of), _) => (percent(of.reach()), ""),
+        (Number::Reach(estimate), _) if !estimate.is_sure() => ("?".to_owned(), ""),
+        (Number::Reach(estimate), DisplayUnit::OfColumn(divisor)) => (ns(estimate.reach() / divisor), ""),
+        (Number::Reach(estimate), _) => (percent(estimate.reach()), ""),
         (Number::HalfWidth { of, stated }, _) => {
             (of.stated_reach(*stated).map_or("?".to_owned(), percent), "")
         }
@@ -44,15 +44,15 @@ pub fn point(value: &DisplayValue) -> [String; 2] {
         (Number::Short(number), _) => (short_ns(*number), ""),
         (Number::Duration(ns), DisplayUnit::Own(Unit::Ns)) => (duration(ns * 1e-9), ""),
         (Number::Duration(seconds), _) => (duration(*seconds), ""),
-        (Number::PlusMinus(of), _) => (plus_minus(of.point, of.reach()), ""),
+        (Number::PlusMinus(estimate), _) => (plus_minus(estimate.point, estimate.reach()), ""),
         (Number::Difference(share), _) => (signed_percent(100.0 * share), ""),
         (Number::Shift(shift), _) => (signed_percent(100.0 * shift.point), ""),
         (Number::WithEnds(share), _) => (percent(share.point), ""),
         (Number::Size(size), _) => (percent(size.point.abs()), ""),
-        // In a column, a p-value has no relation.
+        // In a column, a p-value is shown without `=`.
         (Number::Probability(p), DisplayUnit::OfColumn(_)) if *p >= 0.0001 => (format!("{p:.4}"), ""),
         (Number::Probability(p), _) => (p_value(*p), ""),
-        (Number::Ends(of), _) => (digits::interval(of.low, of.high), ""),
+        (Number::Ends(estimate), _) => (digits::interval(estimate.low, estimate.high), ""),
         (Number::Relative(share), _) => (relative(*share), ""),
         (Number::Part { number: 0, .. }, _) => ("none".to_owned(), ""),
         (Number::Part { number, of }, _) if number == of => ("all".to_owned(), ""),
@@ -98,11 +98,11 @@ fn relative(share: f64) -> String {
 pub fn interval(value: &DisplayValue) -> String {
     let estimate = match value.number {
         Number::Estimate(estimate) => estimate,
-        Number::Shift(of) | Number::Size(of) if of.reach().is_finite() => {
-            return format!(" ±{}", percent(of.reach()));
+        Number::Shift(share) | Number::Size(share) if share.reach().is_finite() => {
+            return format!(" ±{}", percent(share.reach()));
         }
-        Number::WithEnds(of) if of.is_sure() => {
-            return format!(" [{} .. {}]", percent(of.low), percent(of.high));
+        Number::WithEnds(share) if share.is_sure() => {
+            return format!(" [{} .. {}]", percent(share.low), percent(share.high));
         }
         Number::WithEnds(_) => return " ?".to_owned(),
         _ => return String::new(),
@@ -173,12 +173,12 @@ fn filled(sentence: &Sentence, name: fn(&str) -> String) -> String {
 }
 
 /// A number and half its interval; an estimate from a few passes has no interval.
-pub fn with_reach(source: Source, of: Estimate) -> Sentence {
-    let point = DisplayValue::bare(Number::Point(of.point), source.clone());
-    match of.is_sure() {
+pub fn with_reach(source: Source, estimate: Estimate) -> Sentence {
+    let point = DisplayValue::bare(Number::Point(estimate.point), source.clone());
+    match estimate.is_sure() {
         true => Sentence::new("{point} {reach}")
             .with("point", point)
-            .with("reach", DisplayValue::bare(Number::PlusMinus(of), source)),
+            .with("reach", DisplayValue::bare(Number::PlusMinus(estimate), source)),
         false => Sentence::new("{point}").with("point", point),
     }
 }
@@ -186,8 +186,8 @@ pub fn with_reach(source: Source, of: Estimate) -> Sentence {
 /// The two ends of a range in short form: `18–23`.
 pub fn span(ends: [f64; 2], sources: [Source; 2]) -> Sentence {
     let [low, high] = ends.map(Number::Short);
-    let [least, most] = sources;
-    let [low, high] = [DisplayValue::bare(low, least), DisplayValue::bare(high, most)];
+    let [low_source, high_source] = sources;
+    let [low, high] = [DisplayValue::bare(low, low_source), DisplayValue::bare(high, high_source)];
     Sentence::new("{low}–{high}").with("low", low).with("high", high)
 }
 
@@ -220,7 +220,7 @@ pub fn legend(table: &Table) -> Option<String> {
 pub fn cell(cell: &Cell) -> String {
     match cell {
         Cell::Value(number, _) => value(number),
-        Cell::Sentence(said) => sentence(said),
+        Cell::Sentence(words) => sentence(words),
         Cell::Unknown => "·".to_owned(),
         Cell::Blank => String::new(),
     }
@@ -233,8 +233,8 @@ pub fn half_width(estimate: &Estimate) -> String {
 
 /// A number with its unit: `3.45 M`, `112 ns`.
 pub fn with_unit(value: f64, unit: Unit) -> String {
-    let (value, of) = amount(value, unit);
-    format!("{value} {of}").trim_end().to_owned()
+    let (value, unit) = amount(value, unit);
+    format!("{value} {unit}").trim_end().to_owned()
 }
 
 /// A number with three significant digits, and the unit that reads best; for rates the letter of its magnitude.

@@ -11,7 +11,7 @@ pub enum Replacement {
     JsonEscape,
 }
 
-/// Whether a character controls a terminal, reverses the direction of text, or is invisible; not for line ends and
+/// Whether a character controls a terminal, reverses the direction of text, or is invisible; false for line ends and
 /// tabs.
 pub fn is_harmful(c: char) -> bool {
     match c {
@@ -47,18 +47,18 @@ impl<W: Write> Harmless<W> {
     /// The inner writer fails.
     pub fn finish(mut self) -> io::Result<()> {
         let rest = std::mem::take(&mut self.pending);
-        self.text(&String::from_utf8_lossy(&rest).replace('\x1b', "\u{fffd}"))?;
+        self.write_text(&String::from_utf8_lossy(&rest).replace('\x1b', "\u{fffd}"))?;
         self.out.flush()
     }
 
     /// Writes text except an incomplete sequence at its end, whose length it returns.
-    fn text(&mut self, text: &str) -> io::Result<usize> {
+    fn write_text(&mut self, text: &str) -> io::Result<usize> {
         let mut rest = text;
         while let Some(at) = rest.find(is_harmful) {
             self.out.write_all(&rest.as_bytes()[..at])?;
             rest = &rest[at..];
             let length = match self.replacement {
-                Replacement::Mark if rest.starts_with('\x1b') => match colours(rest) {
+                Replacement::Mark if rest.starts_with('\x1b') => match colour_sequence(rest) {
                     Sequence::Whole(length) => length,
                     Sequence::Unfinished => return Ok(rest.len()),
                     Sequence::Other => 0,
@@ -94,7 +94,7 @@ enum Sequence {
     Other,
 }
 
-fn colours(text: &str) -> Sequence {
+fn colour_sequence(text: &str) -> Sequence {
     let Some(parameters) = text.strip_prefix("\x1b[") else {
         return if text == "\x1b" { Sequence::Unfinished } else { Sequence::Other };
     };
@@ -108,7 +108,7 @@ fn colours(text: &str) -> Sequence {
 
 impl<W: Write> Write for Harmless<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // Fast path for nearly all output, which arrives in pieces of a few bytes.
+        // Fast path for nearly all output: plain ASCII.
         let is_plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t');
         if self.pending.is_empty() && bytes.iter().all(is_plain) {
             self.out.write_all(bytes)?;
@@ -118,16 +118,16 @@ impl<W: Write> Write for Harmless<W> {
         all.extend_from_slice(bytes);
         let mut rest = all.as_slice();
         while !rest.is_empty() {
-            let (text, invalid) = match std::str::from_utf8(rest) {
+            let (text, invalid_length) = match std::str::from_utf8(rest) {
                 Ok(text) => (text, Some(0)),
                 Err(error) => {
                     let text = std::str::from_utf8(&rest[..error.valid_up_to()]).unwrap_or_default();
                     (text, error.error_len())
                 }
             };
-            let unfinished = self.text(text)?;
-            match invalid {
-                Some(length) if unfinished == 0 => {
+            let unfinished_length = self.write_text(text)?;
+            match invalid_length {
+                Some(length) if unfinished_length == 0 => {
                     let end = text.len() + length;
                     if length > 0 {
                         self.out.write_all("\u{fffd}".as_bytes())?;
@@ -135,7 +135,7 @@ impl<W: Write> Write for Harmless<W> {
                     rest = &rest[end..];
                 }
                 _ => {
-                    self.pending = rest[text.len() - unfinished..].to_vec();
+                    self.pending = rest[text.len() - unfinished_length..].to_vec();
                     break;
                 }
             }
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn json_has_the_character_back() {
+    fn json_readers_restore_the_character() {
         let hostile = "\u{9b}2J\u{202e}\u{e0041}\u{7f}é";
         for size in 1..6 {
             let json = through(format!("\"{hostile}\"\n").as_bytes(), Replacement::JsonEscape, size);
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_or_ends_early_is_replaced() {
+    fn invalid_and_incomplete_text_is_replaced() {
         assert_eq!(through(b"a\xffb\xc2", Replacement::Mark, 1), "a�b�");
         assert_eq!(through(b"\x1b[31", Replacement::Mark, 9), "�[31");
         let endless = format!("\x1b[{}", "1".repeat(100));

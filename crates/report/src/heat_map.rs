@@ -43,9 +43,9 @@ pub enum MapFormat {
     Parts {
         /// `pixel` or `character`.
         what: &'static str,
-        /// Maximum number of rows of the map in one of them.
+        /// Maximum number of rows of the map per pixel or character.
         rows: usize,
-        /// Maximum number of columns of the map in one of them.
+        /// Maximum number of columns of the map per pixel or character.
         columns: usize,
     },
 }
@@ -64,10 +64,10 @@ pub enum Diagonal {
 impl Diagonal {
     /// The content of the diagonal of a square with these rows.
     pub fn of(cells: &Table, rows: &[Vec<CpuId>]) -> Diagonal {
-        let own = |(at, row): (usize, &Vec<CpuId>)| row.len() == 1 && cells.get(at, at).pairs > 0;
+        let is_own = |(at, row): (usize, &Vec<CpuId>)| row.len() == 1 && cells.get(at, at).pairs > 0;
         match cells.has_own() {
             true => Diagonal::Both,
-            false if rows.iter().enumerate().any(own) => Diagonal::Own,
+            false if rows.iter().enumerate().any(is_own) => Diagonal::Own,
             false => Diagonal::Pairs,
         }
     }

@@ -39,7 +39,7 @@ const SCRIPTS: [&str; 6] = [
 /// The page of one or several runs, in the given order.
 ///
 /// # Errors
-/// Never for documents of runs.
+/// An error of the serializer, which does not occur for documents of runs.
 pub fn page(inputs: &[ReportInput<'_>], drawing: Drawing) -> serde_json::Result<String> {
     let mut blocks = String::new();
     let mut hashes = Vec::new();
@@ -213,19 +213,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hashes_are_those_of_the_policy_language() {
+    fn hashes_match_the_csp_specification() {
         // From the example of hash usage in the specification of Content Security Policy Level 3.
         assert_eq!(hash("alert('Hello, world.');"), "'sha256-qznLcsROx4GACP2dm0UCKCzCG+HiZ1guq6ZZDob/Tng='");
     }
 
     #[test]
-    fn what_is_filled_in_is_not_searched() {
+    fn inserted_text_is_not_searched_for_placeholders() {
         let fill = [("{a}", "{b}".to_owned()), ("{b}", "x".to_owned())];
         assert_eq!(filled("1{a}2{b}3", &fill), "1{b}2x3");
     }
 
     #[test]
-    fn nothing_of_the_page_leaves_it() {
+    fn page_sources_make_no_external_requests() {
         for text in SCRIPTS.into_iter().chain([PAGE, STYLE]) {
             for word in
                 ["http:", "https:", "//cdn", "src=", "@import", "url(", "fetch(", "XMLHttpRequest", "eval("]

@@ -1,4 +1,4 @@
-//! Idle states that the kernel saw CPUs enter between wake-ups.
+//! Idle states that CPUs entered between wake-ups, as counted by the kernel.
 
 use crate::blocks::value::{DisplayValue, Number, Operation, Sentence, Source, pointer};
 use coretalk_model::idle_gaps::names::{GAP_NS, IDLE_STATES};
@@ -11,29 +11,29 @@ use std::collections::{BTreeMap, BTreeSet};
 type Entered<'a> = (u64, BTreeMap<&'a str, u64>, Vec<TrialId>);
 
 /// The entries into idle states per wake-up for each idle gap; `None` if no kernel counted them. The state that a CPU
-/// wakes from explains steps between gaps.
+/// wakes from explains jumps of the latency from gap to gap.
 pub(super) fn sentence(trials: &[&TrialResult]) -> Option<Sentence> {
-    // Keyed by the gap in whole nanoseconds, and by whether CPUs were kept out of idle states.
+    // The key is the gap in whole nanoseconds, and whether deep idle states were disabled.
     let mut by_gap: BTreeMap<(u64, bool), Entered<'_>> = BTreeMap::new();
     for trial in trials {
         let Some(gap_ns) = trial.spec.parameters.number(GAP_NS) else { continue };
-        let kept_out = trial.spec.parameters.text(IDLE_STATES).is_some();
+        let deep_disabled = trial.spec.parameters.text(IDLE_STATES).is_some();
         let states = trial.counts.iter().filter_map(|(name, count)| Some((name.strip_prefix(IDLE)?, *count)));
         let mut states = states.peekable();
         let Some(events) = trial.counts.get("samples").filter(|_| states.peek().is_some()) else { continue };
-        let (sum, entered, counted) = by_gap.entry((gap_ns as u64, kept_out)).or_default();
+        let (sum, entered, counted) = by_gap.entry((gap_ns as u64, deep_disabled)).or_default();
         *sum += events;
         counted.push(trial.spec.id());
         states.for_each(|(state, count)| *entered.entry(state).or_default() += count);
     }
-    let told: Vec<Sentence> = by_gap
+    let gaps: Vec<Sentence> = by_gap
         .iter()
         .filter(|(_, (events, ..))| *events > 0)
-        .map(|((gap_ns, kept_out), (events, entered, counted))| {
+        .map(|((gap_ns, deep_disabled), (events, entered, counted))| {
             let each = |(state, count): (&&str, &u64)| {
                 let sum = |name: &str| {
-                    let of = |trial: &TrialId| Source::of_any(*trial, pointer!("/counts/{name}"));
-                    Operation::Sum.of(counted.iter().map(of).collect::<Vec<_>>())
+                    let count_source = |trial: &TrialId| Source::of_any(*trial, pointer!("/counts/{name}"));
+                    Operation::Sum.of(counted.iter().map(count_source).collect::<Vec<_>>())
                 };
                 let source = Operation::Ratio.of([sum(&pointer!("{IDLE}{state}")), sum("samples")]);
                 Sentence::new("{state} {count}")
@@ -43,18 +43,18 @@ pub(super) fn sentence(trials: &[&TrialResult]) -> Option<Sentence> {
             let gap = Source::Parameter { trial: None, name: GAP_NS.to_owned() };
             Sentence::new("after {gap}{kept_out} {entered}")
                 .with("gap", DisplayValue::bare(Number::Setting(*gap_ns as f64), gap).in_unit(Unit::Ns))
-                .with("kept_out", if *kept_out { " with deep states disabled" } else { "" })
+                .with("kept_out", if *deep_disabled { " with deep states disabled" } else { "" })
                 .with("entered", Sentence::joined(entered.iter().map(each), ", "))
         })
         .collect();
-    if told.is_empty() {
+    if gaps.is_empty() {
         return None;
     }
     let states: BTreeSet<&str> =
         by_gap.values().flat_map(|(_, entered, _)| entered.keys().copied()).collect();
     let why = if states.len() > 1 { " Deeper states take longer to leave." } else { "" };
-    let said = "Idle states entered per wake-up by the CPUs of a pair, whatever woke them: {told}.{why}";
-    Some(Sentence::new(said).with("told", Sentence::joined(told, "; ")).with("why", why))
+    let template = "Idle states entered per wake-up by the CPUs of a pair, whatever woke them: {gaps}.{why}";
+    Some(Sentence::new(template).with("gaps", Sentence::joined(gaps, "; ")).with("why", why))
 }
 
 #[cfg(test)]

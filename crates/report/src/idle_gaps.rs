@@ -7,7 +7,7 @@ use coretalk_model::idle_gaps::{GapStep, IdleGaps, ReceiverGaps, names};
 use coretalk_model::quantity::Unit;
 
 pub(super) fn sentence(topology: &Topology, gaps: &IdleGaps<'_>) -> Sentence {
-    let receivers = gaps.receivers.iter().map(of_receiver).collect();
+    let receivers = gaps.receivers.iter().map(receiver_sentence).collect();
     let found = Sentence::new("{receivers}").with("receivers", Arg::Parts(receivers, "; "));
     match gaps.placement {
         Some(placement) => Sentence::new("{found} ({shared})")
@@ -18,29 +18,29 @@ pub(super) fn sentence(topology: &Topology, gaps: &IdleGaps<'_>) -> Sentence {
     .capitalized()
 }
 
-fn of_receiver(of: &ReceiverGaps<'_>) -> Sentence {
-    let name = match of.receiver {
+fn receiver_sentence(receiver: &ReceiverGaps<'_>) -> Sentence {
+    let name = match receiver.receiver {
         names::LOOKS => Sentence::new("polling receiver, half a round trip"),
         names::SLEEPS => Sentence::new("sleeping receiver, time until it runs"),
         other => Sentence::name(other),
     };
-    let name = match of.idle_states {
+    let name = match receiver.idle_states {
         Some(state) => {
             Sentence::new("{name}, idle states {state}").with("name", name).with_name("state", state)
         }
         None => name,
     };
-    let mut found: Vec<Sentence> = match (of.alike(), &of.steps[..]) {
+    let mut found: Vec<Sentence> = match (receiver.alike(), &receiver.steps[..]) {
         (Some(narrowest), [first, .., last]) => {
             let is_within = |ns: &f64| (first.gap_ns..last.gap_ns).contains(ns);
-            // Gaps between them may be unknown.
-            let template = match of.unknown_ns.iter().any(is_within) {
+            // Results for gaps between the ends may be unknown.
+            let template = match receiver.unknown_ns.iter().any(is_within) {
                 true => "{value} after {first} to {last} where known (alike)",
                 false => "{value} after any gap from {first} to {last} (alike)",
             };
             vec![
                 Sentence::new(template)
-                    .with("value", value(of, narrowest))
+                    .with("value", value(receiver, narrowest))
                     .with("first", gap(first.gap_ns))
                     .with("last", gap(last.gap_ns)),
             ]
@@ -48,26 +48,26 @@ fn of_receiver(of: &ReceiverGaps<'_>) -> Sentence {
         _ => {
             let after = |step: &&GapStep<'_>| {
                 Sentence::new("{value} after {gap}")
-                    .with("value", value(of, step))
+                    .with("value", value(receiver, step))
                     .with("gap", gap(step.gap_ns))
             };
-            of.ends().iter().map(after).collect()
+            receiver.ends().iter().map(after).collect()
         }
     };
-    if !of.unknown_ns.is_empty() {
-        let gaps = of.unknown_ns.iter().map(|ns| Sentence::new("{gap}").with("gap", gap(*ns)));
+    if !receiver.unknown_ns.is_empty() {
+        let gaps = receiver.unknown_ns.iter().map(|ns| Sentence::new("{gap}").with("gap", gap(*ns)));
         found.push(Sentence::new("cannot tell after {gaps}").with("gaps", Arg::Parts(gaps.collect(), ", ")));
     }
     Sentence::new("{name}: {found}").with("name", name).with("found", Arg::Parts(found, ", "))
 }
 
-fn value(of: &ReceiverGaps<'_>, step: &GapStep<'_>) -> DisplayValue {
+fn value(receiver: &ReceiverGaps<'_>, step: &GapStep<'_>) -> DisplayValue {
     DisplayValue {
         number: Number::Estimate(step.value),
-        unit: DisplayUnit::Own(of.quantity.unit),
+        unit: DisplayUnit::Own(receiver.quantity.unit),
         source: Source::Trial {
             trial: step.trial.spec.id(),
-            quantity: of.quantity.id,
+            quantity: receiver.quantity.id,
             statistic: Statistic::Estimate,
             placements: step.placements,
         },

@@ -107,8 +107,8 @@ impl ImportedFile {
     pub fn origin(&self) -> Option<Sentence> {
         match self.matrices.iter().find_map(ImportedMatrix::simulated) {
             Some(machine) => {
-                let said = Sentence::new("SIMULATED {machine}: this says nothing about hardware.");
-                Some(said.with_name("machine", machine))
+                let sentence = Sentence::new("SIMULATED {machine}: this says nothing about hardware.");
+                Some(sentence.with_name("machine", machine))
             }
             None if self.matrices.iter().all(ImportedMatrix::is_ours) => None,
             None => Some("Measured by another tool; coretalk checked none of it.".into()),
@@ -128,12 +128,12 @@ impl ImportedFile {
             let unit = imported.unit.name();
             if let Some(Spread { least, median, most, .. }) = imported.spread() {
                 let value = |number| DisplayValue::bare(Number::Point(number), Source::Unrecorded);
-                let said = Sentence::new("{least} to {most} {unit}, median {median}.")
+                let sentence = Sentence::new("{least} to {most} {unit}, median {median}.")
                     .with("least", value(least))
                     .with("most", value(most))
                     .with("unit", unit)
                     .with("median", value(median));
-                blocks.push(Block::Prose(titled(said)));
+                blocks.push(Block::Prose(titled(sentence)));
             }
             let doubts = doubts_of(imported);
             let doubts = doubts.iter().enumerate();

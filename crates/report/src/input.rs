@@ -22,7 +22,7 @@ use coretalk_model::queue::names;
 use coretalk_model::run::RunReport;
 use std::borrow::Cow;
 
-/// Maximum number of CPUs for which a report has the passes of every pair; with more it has those of selected pairs.
+/// Maximum number of CPUs for which a report has the passes of every pair; above it, only those of selected pairs.
 pub const EVERY_PAIR_UP_TO: usize = 64;
 
 /// The initial appearance of pictures.
@@ -82,7 +82,7 @@ pub struct ReportInput<'a> {
 }
 
 impl<'a> ReportInput<'a> {
-    /// Prepares what reports draw.
+    /// Prepares a run.
     pub fn new(report: &'a RunReport, name: &'a str, identity: Identity) -> ReportInput<'a> {
         ReportInput::of(Origin::Run(report), name, identity)
     }
@@ -173,12 +173,12 @@ impl<'a> ReportInput<'a> {
         self.run().is_some_and(|report| report.header.simulated)
     }
 
-    /// Whether everything that was planned was measured; gaps of a file show in its map.
+    /// Whether all planned trials were measured; true for a file, whose map shows its gaps.
     pub fn is_complete(&self) -> bool {
         self.run().is_none_or(|report| report.header.complete)
     }
 
-    /// Whether a page holds the whole document. In larger documents, cells become columns, rounded to 0.01 ns.
+    /// Whether a page holds the whole document. In larger documents, columns rounded to 0.01 ns replace the cells.
     pub fn is_exact(&self) -> bool {
         are_exact(&self.maps)
     }
@@ -197,9 +197,10 @@ impl<'a> ReportInput<'a> {
     pub fn series_names(&self) -> Vec<String> {
         let of_series = self.outline.series.iter().flat_map(name_of_series);
         let of_maps = self.maps.iter().flat_map(Map::name);
-        let (cpus, chosen): (Vec<_>, Vec<_>) = of_series.chain(of_maps).partition(|(of, _)| of == PLACEMENT);
+        let (cpus, parameters): (Vec<_>, Vec<_>) =
+            of_series.chain(of_maps).partition(|(parameter, _)| parameter == PLACEMENT);
         let mut names: Vec<String> = Vec::new();
-        for (_, name) in chosen.into_iter().chain(cpus) {
+        for (_, name) in parameters.into_iter().chain(cpus) {
             if !names.contains(&name) {
                 names.push(name);
             }
@@ -207,22 +208,25 @@ impl<'a> ReportInput<'a> {
         names
     }
 
-    /// Keeps the series and maps that match the given names, for each parameter that the names belong to.
+    /// Keeps the series and maps that match one of the given names in every parameter that has some of these names.
     pub fn keep_series(&mut self, names: &[String]) {
         let all = || {
             let of_series = self.outline.series.iter().flat_map(name_of_series);
             of_series.chain(self.maps.iter().flat_map(Map::name))
         };
-        let named: Vec<String> = all().filter(|(_, name)| names.contains(name)).map(|(of, _)| of).collect();
-        let is_kept = |own: SeriesName| {
-            named.iter().all(|of| own.iter().any(|(known, name)| known == of && names.contains(name)))
+        let named: Vec<String> =
+            all().filter(|(_, name)| names.contains(name)).map(|(parameter, _)| parameter).collect();
+        let is_kept = |series: SeriesName| {
+            named.iter().all(|parameter| {
+                series.iter().any(|(known, name)| known == parameter && names.contains(name))
+            })
         };
         self.outline.series.retain(|one| is_kept(name_of_series(one)));
         self.maps.retain(|map| is_kept(map.name()));
         self.chosen = names.to_vec();
     }
 
-    /// The given names that match a series.
+    /// The chosen names that match this series.
     pub fn chosen_by(&self, name: &SeriesName) -> Vec<&String> {
         self.chosen.iter().filter(|chosen| name.iter().any(|(_, words)| words == *chosen)).collect()
     }
@@ -310,7 +314,7 @@ impl<'a> Origin<'a> {
 
     fn question(self, index: usize, matrix: &MatrixDoc<'_>) -> String {
         match self {
-            Origin::Run(report) => question(report, index, matrix),
+            Origin::Run(report) => matrix_title(report, index, matrix),
             Origin::File(file) => file.question(index),
         }
     }
@@ -321,15 +325,15 @@ const PLACEMENT: &str = "placement";
 /// The name of a series in tables.
 pub fn name_of_series(one: &SeriesDoc) -> SeriesName {
     let cpus = one.placement.iter().map(u32::to_string).collect::<Vec<_>>().join("-");
-    let chosen = one
+    let parameters = one
         .parameters
         .iter()
         .map(|(name, value)| (name.as_ref().to_owned(), plain(&telling(name, &value.into()))));
-    chosen.chain((!cpus.is_empty()).then(|| (PLACEMENT.to_owned(), cpus))).collect()
+    parameters.chain((!cpus.is_empty()).then(|| (PLACEMENT.to_owned(), cpus))).collect()
 }
 
-/// The title of a matrix: the one on the screen if there is one, else one from its document.
-fn question(report: &RunReport, index: usize, matrix: &MatrixDoc<'_>) -> String {
+/// The title of a matrix: for a latency map as on the screen, else composed from the document.
+fn matrix_title(report: &RunReport, index: usize, matrix: &MatrixDoc<'_>) -> String {
     if matrix.protocol.is_some()
         && let Some(map) = report.maps().get(index)
     {
@@ -337,10 +341,11 @@ fn question(report: &RunReport, index: usize, matrix: &MatrixDoc<'_>) -> String 
     }
     let quantity = matrix.quantity.replace('_', " ");
     let roles = if matrix.probe == names::PROBE { "; rows send, columns receive" } else { "" };
-    let chosen = ["payload", "capacity"].into_iter().filter(|_| matrix.probe == names::PROBE);
+    let queue_parameters = ["payload", "capacity"].into_iter().filter(|_| matrix.probe == names::PROBE);
     let parameters = matrix.parameters();
-    let chosen = chosen.filter_map(|name| Some(plain(&telling(name, parameters.0.get(name)?))));
-    let what: Vec<String> = std::iter::once(plain(&matrix.kernel)).chain(chosen).collect();
+    let queue_parameters =
+        queue_parameters.filter_map(|name| Some(plain(&telling(name, parameters.0.get(name)?))));
+    let what: Vec<String> = std::iter::once(plain(&matrix.kernel)).chain(queue_parameters).collect();
     format!(
         "{}: {}, {quantity} in {}, {}{roles}",
         matrix.probe,

@@ -12,9 +12,9 @@ use coretalk_model::series::TrialResult;
 const MAX_ROWS: usize = 32;
 const MAX_NAMED: usize = 8;
 const MAX_NAMED_IN_A_LINE: usize = 4;
-/// Shortest watch that says anything about gaps that occur a few times per second.
+/// Shortest watch that can show gaps that occur a few times per second.
 const MIN_WATCHED_MS: u64 = 100;
-const ROOMY: usize = 96;
+const MIN_WIDTH_FOR_CAUSES: usize = 96;
 
 pub(super) fn blocks(trials: &[&TrialResult]) -> Vec<Block<'static>> {
     let sorted = by_quietness(trials.iter().copied());
@@ -27,9 +27,9 @@ pub(super) fn blocks(trials: &[&TrialResult]) -> Vec<Block<'static>> {
                  are shares of the time lost, as far as the system's counters show them.";
     let mut blocks = vec![Block::Prose(Sentence::new(about)), Block::Gap, Block::Table(table(trials, shown))];
     if left_out > 0 {
-        let said =
+        let sentence =
             Sentence::pluralized("{number} CPU{s} in between: see the data", DisplayValue::listed(left_out));
-        blocks.push(Block::Prose(said));
+        blocks.push(Block::Prose(sentence));
     }
     blocks.push(Block::Gap);
     blocks
@@ -46,23 +46,24 @@ pub(super) fn in_short(trials: &[&TrialResult]) -> Option<Block<'static>> {
         (ms, trial_cells::of(trial, names::WATCHED, Statistic::Count, Number::Count(ms), unit))
     });
     if let Some((..MIN_WATCHED_MS, time)) = watched {
-        let said = Sentence::new("cannot tell: watched for {time} only").with("time", time);
-        return Some(Block::Fact("noise", said));
+        let sentence = Sentence::new("cannot tell: watched for {time} only").with("time", time);
+        return Some(Block::Fact("noise", sentence));
     }
     let within =
         watched.map_or(Sentence::new(""), |(_, time)| Sentence::new(" in {time}").with("time", time));
     let gap_of = |cpus| DisplayValue { unit: DisplayUnit::Duration(1e-9), ..longest_gap(cpus) };
-    let with_gap = |said: Sentence, cpus| said.with("gap", gap_of(cpus)).with("within", within.clone());
+    let with_gap =
+        |sentence: Sentence, cpus| sentence.with("gap", gap_of(cpus)).with("within", within.clone());
     let parts = match noise(&sorted) {
         _ if sorted.len() == 1 => {
             vec![
                 Sentence::new("{cpu}{within}")
-                    .with("cpu", alone(first, &noise(&sorted)))
+                    .with("cpu", single_cpu_sentence(first, &noise(&sorted)))
                     .with("within", within),
             ]
         }
         Noise::Lossy([quiet, noisy]) => {
-            let use_those = match quiet.iter().all(Quietness::is_quiet) {
+            let quiet_sentence = match quiet.iter().all(Quietness::is_quiet) {
                 true => Sentence::new("quiet {cpus}"),
                 false => Sentence::new("use {cpus} ({most} or less of the time lost)")
                     .with("most", lost(most_lossy(&quiet))),
@@ -70,14 +71,17 @@ pub(super) fn in_short(trials: &[&TrialResult]) -> Option<Block<'static>> {
             let noisiest = Sentence::new("noisy {cpu} ({lost} of its time lost, longest gap {gap}{within})")
                 .with("cpu", noisy[0].cpu)
                 .with("lost", lost(&noisy[0]));
-            vec![use_those.with("cpus", named(&quiet, MAX_NAMED_IN_A_LINE)), with_gap(noisiest, &noisy[..1])]
+            vec![
+                quiet_sentence.with("cpus", cpu_list(&quiet, MAX_NAMED_IN_A_LINE)),
+                with_gap(noisiest, &noisy[..1]),
+            ]
         }
         Noise::Stalled([quiet, noisy]) => {
-            let in_line = |cpus| named(cpus, MAX_NAMED_IN_A_LINE);
-            let use_those = Sentence::new("use {cpus} (longest gap {gap})").with("gap", gap_of(&quiet));
+            let in_line = |cpus| cpu_list(cpus, MAX_NAMED_IN_A_LINE);
+            let quiet_sentence = Sentence::new("use {cpus} (longest gap {gap})").with("gap", gap_of(&quiet));
             let avoid =
                 Sentence::new("avoid {cpus} (longest gap {gap}{within})").with("cpus", in_line(&noisy));
-            vec![use_those.with("cpus", in_line(&quiet)), with_gap(avoid, &sorted)]
+            vec![quiet_sentence.with("cpus", in_line(&quiet)), with_gap(avoid, &sorted)]
         }
         noise => {
             let gap = with_gap(Sentence::new("longest gap {gap}{within}"), &sorted);
@@ -96,7 +100,7 @@ fn lost(cpu: &Quietness) -> DisplayValue {
     DisplayValue {
         number: Number::Point(cpu.lost),
         unit: DisplayUnit::Own(Unit::Share),
-        source: of_trial(cpu, names::LOST, Statistic::Estimate),
+        source: trial_source(cpu, names::LOST, Statistic::Estimate),
     }
 }
 
@@ -105,22 +109,23 @@ fn longest_gap(cpus: &[Quietness]) -> DisplayValue {
     DisplayValue {
         number: Number::Point(longest.longest_ns),
         unit: DisplayUnit::Own(Unit::Ns),
-        source: of_trial(longest, names::GAPS, Statistic::Percentile(1.0)),
+        source: trial_source(longest, names::GAPS, Statistic::Percentile(1.0)),
     }
 }
 
-fn of_trial(cpu: &Quietness, quantity: &'static str, statistic: Statistic) -> Source {
+fn trial_source(cpu: &Quietness, quantity: &'static str, statistic: Statistic) -> Source {
     Source::Trial { trial: cpu.trial, quantity, statistic, placements: 1 }
 }
 
-fn alone(cpu: &Quietness, noise: &Noise) -> Sentence {
+fn single_cpu_sentence(cpu: &Quietness, noise: &Noise) -> Sentence {
     let how = match noise {
         Noise::Disturbed => "heavily disturbed",
         Noise::Quiet => "quiet",
         _ => "not quiet",
     };
-    let said = Sentence::new("CPU {cpu} is {how}: it lost {lost} of its time, longest gap {gap}");
-    said.with("cpu", cpu.cpu)
+    let sentence = Sentence::new("CPU {cpu} is {how}: it lost {lost} of its time, longest gap {gap}");
+    sentence
+        .with("cpu", cpu.cpu)
         .with("how", how)
         .with("lost", lost(cpu))
         .with("gap", longest_gap(std::slice::from_ref(cpu)))
@@ -141,10 +146,11 @@ fn alike_sentence(noise: &Noise, first: &Quietness, last: &Quietness) -> Sentenc
 fn table<'a>(trials: &[&TrialResult], shown: impl Iterator<Item = &'a Quietness>) -> Table {
     let causes = causes(trials);
     let mut columns = ["CPU", "lost", "±", "gaps/s", "p50", "p99.9", "longest"].map(Column::numbers).to_vec();
-    columns.extend(causes.iter().map(|(_, title)| Column::numbers(*title).from_width(ROOMY)));
+    columns.extend(causes.iter().map(|(_, title)| Column::numbers(*title).from_width(MIN_WIDTH_FOR_CAUSES)));
     let rows = shown.filter_map(|cpu| {
-        let trial = of_cpu(trials, cpu.cpu)?;
-        let at = |share| trial_cells::percentile(trial, names::GAPS, share, DisplayUnit::Duration(1e-9));
+        let trial = trial_of_cpu(trials, cpu.cpu)?;
+        let percentile_cell =
+            |share| trial_cells::percentile(trial, names::GAPS, share, DisplayUnit::Duration(1e-9));
         let value = |name: &str| trial.values.get(name);
         let reach = value(names::LOST).map(|lost| Number::Reach(*lost));
         let mut row = vec![
@@ -152,14 +158,14 @@ fn table<'a>(trials: &[&TrialResult], shown: impl Iterator<Item = &'a Quietness>
             lost(cpu).into(),
             trial_cells::number(trial, names::LOST, Statistic::Estimate, reach, trial_cells::PERCENT),
             trial_cells::value(trial, names::RATE, DisplayUnit::Decimals(0)),
-            at(0.5),
-            at(0.999),
-            at(1.0),
+            percentile_cell(0.5),
+            percentile_cell(0.999),
+            percentile_cell(1.0),
         ];
         let share = |name: &'static str| {
             let share = value(name).filter(|_| cpu.lost > 0.0)?.point / cpu.lost;
-            let of_both = [name, names::LOST].map(|name| of_trial(cpu, name, Statistic::Estimate));
-            let source = Operation::Ratio.of(of_both);
+            let sources = [name, names::LOST].map(|name| trial_source(cpu, name, Statistic::Estimate));
+            let source = Operation::Ratio.of(sources);
             Some(DisplayValue { number: Number::Point(share), unit: trial_cells::PERCENT, source })
         };
         row.extend(causes.iter().map(|(name, _)| Cell::number(share(name))));
@@ -170,17 +176,18 @@ fn table<'a>(trials: &[&TrialResult], shown: impl Iterator<Item = &'a Quietness>
 
 /// The causes in the table; a quota that stopped nothing is left out.
 fn causes(trials: &[&TrialResult]) -> Vec<(&'static str, &'static str)> {
-    let lost = |trial: &&TrialResult| trial.values.get(names::QUOTA).is_some_and(|share| share.point > 0.0);
-    let has_quota = trials.iter().any(lost);
+    let is_throttled =
+        |trial: &&TrialResult| trial.values.get(names::QUOTA).is_some_and(|share| share.point > 0.0);
+    let has_quota = trials.iter().any(is_throttled);
     names::CAUSES.into_iter().filter(|(name, _)| has_quota || *name != names::QUOTA).collect()
 }
 
-fn of_cpu<'a>(trials: &[&'a TrialResult], cpu: CpuId) -> Option<&'a TrialResult> {
+fn trial_of_cpu<'a>(trials: &[&'a TrialResult], cpu: CpuId) -> Option<&'a TrialResult> {
     trials.iter().copied().find(|trial| trial.spec.placement.first() == Some(&cpu))
 }
 
 /// CPUs by number: `CPUs 0 2 3`, ascending; of more than `most`, the first ones: `CPUs 0 2 3 and 5 more`.
-fn named(cpus: &[Quietness], most: usize) -> Sentence {
+fn cpu_list(cpus: &[Quietness], most: usize) -> Sentence {
     let mut ids: Vec<CpuId> = cpus.iter().map(|cpu| cpu.cpu).take(most).collect();
     ids.sort_unstable();
     match cpus.len() - ids.len() {
@@ -195,14 +202,14 @@ fn named(cpus: &[Quietness], most: usize) -> Sentence {
 pub(super) fn sentence(sorted: &[Quietness], noise: &Noise) -> Option<Sentence> {
     let (first, last) = (sorted.first()?, sorted.last()?);
     Some(match noise {
-        _ if sorted.len() == 1 => alone(first, noise),
+        _ if sorted.len() == 1 => single_cpu_sentence(first, noise),
         Noise::Lossy([quiet, noisy]) => {
             Sentence::new(
                 "use {quiet} ({most} or less of the time lost), and avoid {noisy} ({lost} lost, longest gap {gap})",
             )
-            .with("quiet", named(quiet, MAX_NAMED))
+            .with("quiet", cpu_list(quiet, MAX_NAMED))
             .with("most", lost(most_lossy(quiet)))
-            .with("noisy", named(noisy, MAX_NAMED))
+            .with("noisy", cpu_list(noisy, MAX_NAMED))
             // `noisy` starts with the noisiest CPU.
             .with("lost", fmt::range([lost(&noisy[noisy.len() - 1]), lost(&noisy[0])]))
             .with("gap", longest_gap(noisy))
@@ -218,9 +225,9 @@ pub(super) fn sentence(sorted: &[Quietness], noise: &Noise) -> Option<Sentence> 
                      where a single delay matters"
                 }
             })
-            .with("noisy", named(noisy, MAX_NAMED))
+            .with("noisy", cpu_list(noisy, MAX_NAMED))
             .with("gap", longest_gap(noisy))
-            .with("quiet", named(quiet, MAX_NAMED))
+            .with("quiet", cpu_list(quiet, MAX_NAMED))
             .with("least", longest_gap(quiet))
         }
         noise => alike_sentence(noise, first, last),
@@ -238,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn cpus_are_called_quiet_only_where_each_lost_little_and_had_no_long_gap() {
+    fn cpus_are_called_quiet_only_with_small_losses_and_short_gaps() {
         let cpu = |cpu, lost, longest_ns| Quietness {
             cpu: CpuId(cpu),
             trial: TrialId(0),
@@ -247,17 +254,17 @@ mod tests {
             longest_ns,
             lost_besides: lost,
         };
-        let said = |losses: [f64; 2]| words(&[cpu(0, losses[0], 3e3), cpu(1, losses[1], 3e3)]);
-        assert_eq!(said([0.0004, 0.0005]), "All CPUs are quiet: each lost 0.04 % to 0.05 % of its time");
+        let two = |losses: [f64; 2]| words(&[cpu(0, losses[0], 3e3), cpu(1, losses[1], 3e3)]);
+        assert_eq!(two([0.0004, 0.0005]), "All CPUs are quiet: each lost 0.04 % to 0.05 % of its time");
         let one = |lost| words(&[cpu(3, lost, 3e3)]);
         assert_eq!(one(0.0004), "CPU 3 is quiet: it lost 0.04 % of its time, longest gap 3.00 µs");
         assert_eq!(one(0.014), "CPU 3 is not quiet: it lost 1.4 % of its time, longest gap 3.00 µs");
         let many: Vec<Quietness> = (0..12).map(|id| cpu(id, 0.0004, 3e3)).collect();
-        assert_eq!(fmt::sentence(&named(&many, 3)), "CPUs 0 1 2 and 9 more");
-        assert_eq!(said([0.014, 0.018]), "No CPU stands out: each lost 1.4 % to 1.8 % of its time");
-        assert_eq!(said([0.52, 0.72]), "All CPUs are heavily disturbed: each lost 52 % to 72 % of its time");
+        assert_eq!(fmt::sentence(&cpu_list(&many, 3)), "CPUs 0 1 2 and 9 more");
+        assert_eq!(two([0.014, 0.018]), "No CPU stands out: each lost 1.4 % to 1.8 % of its time");
+        assert_eq!(two([0.52, 0.72]), "All CPUs are heavily disturbed: each lost 52 % to 72 % of its time");
         assert_eq!(
-            said([0.0004, 0.001]),
+            two([0.0004, 0.001]),
             "Cannot tell which CPUs are quieter: each lost 0.04 % to 0.10 % of its time"
         );
         let sure = |id, lost| Quietness { lost_reach: Some(lost / 10.0), ..cpu(id, lost, 3e3) };

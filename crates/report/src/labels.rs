@@ -6,13 +6,13 @@ use super::text::columns;
 use crate::blocks::value::Sentence;
 use coretalk_model::CpuId;
 use coretalk_model::series::MASK;
-use coretalk_model::series::{NamePart, SeriesName, Value};
+use coretalk_model::series::{NamePart, ParameterValue, SeriesName};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Longest label, in columns; of longer ones some parameters go above the rows, so that the numbers have room.
+/// Longest label, in columns; longer labels move parameters above the rows, so that the numbers have room.
 const MAX_COLUMNS: usize = 34;
-/// A parameter that follows from what is created, and is the same for every process.
-const FOLLOWS: &str = "parent_mib";
+/// Left out of labels, because the kind of creation determines it: it is the same for every process.
+const IMPLIED: &str = "parent_mib";
 /// Longest list of CPUs, in columns, that is kept if rows are unique without it.
 const SHORT_CPUS: usize = 11;
 
@@ -32,7 +32,7 @@ struct Label {
 
 /// A name in its parts: `critical_ns=50 method=mcs threads=2 0-1`.
 struct Parts {
-    parameters: BTreeMap<String, Value>,
+    parameters: BTreeMap<String, ParameterValue>,
     cpus: Option<Sentence>,
 }
 
@@ -48,28 +48,28 @@ impl Labels {
         let mut ordered: Vec<(&str, Parts)> = names.into_iter().zip(parts).collect();
         ordered.sort_by_cached_key(|(_, parts)| parts.order());
         let rows = ordered.iter().enumerate().map(|(rank, (name, parts))| {
-            let section = parts.words(|parameter| above.contains(parameter), telling_alone);
-            let mut row = parts.words(|parameter| !above.contains(parameter), telling_alone);
+            let section = parts.words(|parameter| above.contains(parameter), value_words);
+            let mut row = parts.words(|parameter| !above.contains(parameter), value_words);
             row.extend(parts.cpus.clone());
             ((*name).to_owned(), Label { section, row, rank })
         });
         Labels { shared, rows: rows.collect() }
     }
 
-    /// What every row shares.
+    /// The parts that all rows share.
     pub fn shared(&self) -> Option<Sentence> {
-        (!self.shared.is_empty()).then(|| all_of(&self.shared))
+        (!self.shared.is_empty()).then(|| joined(&self.shared))
     }
 
     /// The section above the row of a name.
     pub fn section(&self, name: &str) -> Option<Sentence> {
         let section = &self.rows.get(name)?.section;
-        (!section.is_empty()).then(|| all_of(section))
+        (!section.is_empty()).then(|| joined(section))
     }
 
     /// The row of a name within its section.
     pub fn row(&self, name: &str) -> Sentence {
-        self.rows.get(name).map_or_else(|| series_words(name), |label| all_of(&label.row))
+        self.rows.get(name).map_or_else(|| series_words(name), |label| joined(&label.row))
     }
 
     /// The rank of a row: names are sorted alphabetically, numbers by value.
@@ -79,17 +79,17 @@ impl Labels {
 
     /// Row and section together, for a sentence.
     pub fn whole(&self, name: &str) -> Sentence {
-        let parts = |label: &Label| all_of(&[label.row.clone(), label.section.clone()].concat());
+        let parts = |label: &Label| joined(&[label.row.clone(), label.section.clone()].concat());
         self.rows.get(name).map_or_else(|| series_words(name), parts)
     }
 }
 
-fn all_of(words: &[Sentence]) -> Sentence {
+fn joined(words: &[Sentence]) -> Sentence {
     Sentence::joined(words.iter().cloned(), ", ")
 }
 
 fn width(words: &[Sentence]) -> usize {
-    columns(&fmt::sentence(&all_of(words)))
+    columns(&fmt::sentence(&joined(words)))
 }
 
 impl Parts {
@@ -98,7 +98,7 @@ impl Parts {
         let (mut mask, mut cpus) = (None, None);
         for part in name.0 {
             match part {
-                NamePart::Parameter(FOLLOWS, _) => {}
+                NamePart::Parameter(IMPLIED, _) => {}
                 NamePart::Parameter(MASK, value) => mask = value.to_string().parse().ok(),
                 NamePart::Parameter(name, value) => {
                     parts.parameters.insert(name.to_owned(), value);
@@ -114,30 +114,35 @@ impl Parts {
 
     fn order(&self) -> (Vec<String>, Vec<u64>, Option<String>) {
         let names = self.parameters.values().filter_map(|value| match value {
-            Value::Text(text) => Some(text.clone()),
-            Value::Number(_) => None,
+            ParameterValue::Text(text) => Some(text.clone()),
+            ParameterValue::Number(_) => None,
         });
         // Bits of non-negative numbers have the order of the numbers.
         let numbers = self.parameters.values().filter_map(|value| match value {
-            Value::Number(number) => Some(number.max(0.0).to_bits()),
-            Value::Text(_) => None,
+            ParameterValue::Number(number) => Some(number.max(0.0).to_bits()),
+            ParameterValue::Text(_) => None,
         });
         (names.collect(), numbers.collect(), self.cpus.as_ref().map(fmt::sentence))
     }
 
-    fn words(&self, which: impl Fn(&str) -> bool, word: impl Fn(&str, &Value) -> Sentence) -> Vec<Sentence> {
+    fn words(
+        &self,
+        which: impl Fn(&str) -> bool,
+        word: impl Fn(&str, &ParameterValue) -> Sentence,
+    ) -> Vec<Sentence> {
         let chosen = self.parameters.iter().filter(|(name, _)| which(name));
         let (names, numbers): (Vec<_>, Vec<_>) =
-            chosen.partition(|(_, value)| matches!(value, Value::Text(_)));
+            chosen.partition(|(_, value)| matches!(value, ParameterValue::Text(_)));
         names.into_iter().chain(numbers).map(|(name, value)| word(name, value)).collect()
     }
 }
 
 fn take_shared(parts: &mut [Parts]) -> Vec<Sentence> {
     let Some(first) = parts.first() else { return Vec::new() };
-    let in_all =
-        |name: &String, value: &Value| parts.iter().all(|other| other.parameters.get(name) == Some(value));
-    let shared: BTreeMap<String, Value> =
+    let in_all = |name: &String, value: &ParameterValue| {
+        parts.iter().all(|other| other.parameters.get(name) == Some(value))
+    };
+    let shared: BTreeMap<String, ParameterValue> =
         first.parameters.clone().into_iter().filter(|(name, value)| in_all(name, value)).collect();
     let cpus = first.cpus.clone().filter(|_| parts.iter().all(|other| other.cpus == first.cpus));
     for part in parts.iter_mut() {
@@ -150,9 +155,9 @@ fn take_shared(parts: &mut [Parts]) -> Vec<Sentence> {
 
 fn leave_out_cpus(parts: &mut [Parts]) {
     let longest = parts.iter().map(|part| width(part.cpus.as_slice())).max();
-    let told: BTreeSet<String> =
-        parts.iter().map(|part| fmt::sentence(&all_of(&part.words(|_| true, parameter)))).collect();
-    if told.len() == parts.len() && longest > Some(SHORT_CPUS) {
+    let rows: BTreeSet<String> =
+        parts.iter().map(|part| fmt::sentence(&joined(&part.words(|_| true, parameter)))).collect();
+    if rows.len() == parts.len() && longest > Some(SHORT_CPUS) {
         parts.iter_mut().for_each(|part| part.cpus = None);
     }
 }
@@ -160,33 +165,36 @@ fn leave_out_cpus(parts: &mut [Parts]) {
 /// The parameters that go above rows: first those that divide the rows into the fewest sections.
 fn above_rows(parts: &[Parts]) -> BTreeSet<String> {
     let mut above = BTreeSet::new();
-    let mut left: BTreeSet<&String> = parts.iter().flat_map(|part| part.parameters.keys()).collect();
+    let mut remaining: BTreeSet<&String> = parts.iter().flat_map(|part| part.parameters.keys()).collect();
     let longest = |above: &BTreeSet<String>| {
         let row = |part: &Parts| {
-            let words = part.words(|name| !above.contains(name), telling_alone);
+            let words = part.words(|name| !above.contains(name), value_words);
             width(&words.into_iter().chain(part.cpus.clone()).collect::<Vec<_>>())
         };
         parts.iter().map(row).max().unwrap_or(0)
     };
-    while left.len() > 1 && longest(&above) > MAX_COLUMNS {
-        let divides = |name: &&&String| {
-            let values: Vec<Option<&Value>> = parts.iter().map(|part| part.parameters.get(**name)).collect();
-            let told: BTreeSet<Option<String>> =
+    while remaining.len() > 1 && longest(&above) > MAX_COLUMNS {
+        let priority = |name: &&&String| {
+            let values: Vec<Option<&ParameterValue>> =
+                parts.iter().map(|part| part.parameters.get(**name)).collect();
+            let distinct: BTreeSet<Option<String>> =
                 values.iter().map(|value| value.map(ToString::to_string)).collect();
-            let is_name = values.iter().any(|value| matches!(value, Some(Value::Text(_))));
-            (told.contains(&None), told.len(), is_name)
+            let is_name = values.iter().any(|value| matches!(value, Some(ParameterValue::Text(_))));
+            (distinct.contains(&None), distinct.len(), is_name)
         };
-        let Some(next) = left.iter().min_by_key(divides).copied() else { break };
-        left.remove(next);
+        let Some(next) = remaining.iter().min_by_key(priority).copied() else { break };
+        remaining.remove(next);
         above.insert(next.clone());
     }
     above
 }
 
-/// The parameter; text without its name unless it could be mistaken for a number.
-fn telling_alone(name: &str, value: &Value) -> Sentence {
+/// A parameter in words; text without the name of its parameter unless it could be mistaken for a number.
+fn value_words(name: &str, value: &ParameterValue) -> Sentence {
     match value {
-        Value::Text(text) if text.starts_with(|c: char| c.is_ascii_digit()) => parameter(name, value),
+        ParameterValue::Text(text) if text.starts_with(|c: char| c.is_ascii_digit()) => {
+            parameter(name, value)
+        }
         value => telling_sentence(name, value),
     }
 }
@@ -196,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_all_share_is_said_once_and_rows_say_what_tells_them_apart() {
+    fn shared_parts_are_stated_once_and_rows_state_differences() {
         let names: Vec<String> = ["cas-backoff", "parking-lot-mutex"]
             .into_iter()
             .flat_map(|method| [(0, 0), (50, 500)].map(|sections| (method, sections)))
@@ -212,7 +220,7 @@ mod tests {
             .collect();
         let labels = Labels::of(names.iter().map(String::as_str));
         let [shared, section] = [labels.shared(), labels.section(names.last().unwrap())]
-            .map(|said| fmt::sentence(&said.unwrap()));
+            .map(|sentence| fmt::sentence(&sentence.unwrap()));
         assert_eq!(shared, "arrange compact-core");
         let last = names.last().unwrap();
         assert_eq!(fmt::sentence(&labels.row(last)), "parking-lot-mutex, threads 16");
@@ -220,12 +228,12 @@ mod tests {
         let whole = |name| fmt::sentence(&labels.whole(name));
         assert_eq!(whole(last), "parking-lot-mutex, threads 16, critical 50 ns, parallel 500 ns");
         assert!(labels.rank(last) > labels.rank(&names[names.len() - 2]));
-        let told: BTreeSet<String> = names.iter().map(|name| whole(name)).collect();
-        assert_eq!(told.len(), names.len());
+        let distinct: BTreeSet<String> = names.iter().map(|name| whole(name)).collect();
+        assert_eq!(distinct.len(), names.len());
     }
 
     #[test]
-    fn one_series_says_everything_and_other_levels_stay_as_they_are() {
+    fn a_single_series_is_named_in_full_and_other_levels_are_unchanged() {
         let labels = Labels::of(["gap_ns=1000000 receiver=looks 0-1"].into_iter());
         let whole = |name| fmt::sentence(&labels.whole(name));
         assert_eq!(whole("gap_ns=1000000 receiver=looks 0-1"), "looks, gap 1 ms, CPUs 0-1");

@@ -27,12 +27,12 @@ pub fn in_short(
     let in_ns = |ns| Sentence::new("{ns} ns").with("ns", ns);
     let bare = |ns| Sentence::new("{ns}").with("ns", ns);
     let messages = |pauses: bool| {
-        let is_one = |row: &LadderRow| {
+        let is_message_step = |row: &LadderRow| {
             row.kernel == KernelId::of(Protocol::Msg, if pauses { Hint::Pause } else { Hint::None })
         };
-        ladder.costs(is_one, in_ns)
+        ladder.costs(is_message_step, in_ns)
     };
-    // With the wait hint of the map; if the map does not spin, with the faster hint.
+    // Uses the wait hint of the map, or the faster hint if the map does not spin.
     let spins = result.maps.first().filter(|map| map.protocol.spins());
     let message = match spins {
         Some(map) => messages(map.hint == Hint::Pause),
@@ -47,7 +47,7 @@ pub fn in_short(
     let message = ladder.words(&message);
     let message =
         message.map(|costs| Sentence::new("a message through a mailbox {costs}").with("costs", costs));
-    let woken = RUNGS.iter().find_map(|woken| {
+    let woken = RUNGS.iter().find_map(|wake| {
         let time = |ns: DisplayValue| match ns.number {
             Number::Point(point) => {
                 let ns = DisplayValue { number: Number::Duration(point), ..ns }.in_unit(Unit::Ns);
@@ -55,9 +55,9 @@ pub fn in_short(
             }
             _ => bare(ns),
         };
-        let costs = ladder.words(&ladder.costs(|row| is_woken(row, woken), time))?;
-        let said = Sentence::new("waking a sleeping thread ({step}) {costs}").with("step", woken.step);
-        Some(said.with("costs", costs))
+        let costs = ladder.words(&ladder.costs(|row| is_wake_step(row, wake), time))?;
+        let sentence = Sentence::new("waking a sleeping thread ({step}) {costs}").with("step", wake.step);
+        Some(sentence.with("costs", costs))
     });
     let in_use: Vec<Sentence> = message.into_iter().chain(woken).collect();
     let mut tools: Vec<Tool> = Vec::new();
@@ -70,8 +70,8 @@ pub fn in_short(
     if let (Some(share), false) = (disturbance, tools.is_empty()) {
         let share =
             DisplayValue::field("/environment/others_share", Number::Point(share)).in_unit(Unit::Share);
-        let told = "cannot tell what other tools would print: other programs took {share} of the CPUs";
-        printed.push(Sentence::new(told).with("share", share));
+        let template = "cannot tell what other tools would print: other programs took {share} of the CPUs";
+        printed.push(Sentence::new(template).with("share", share));
         tools.clear();
     }
     for tool in tools {
@@ -80,9 +80,9 @@ pub fn in_short(
             ladder.costs(is_tool, bare).into_iter().map(|cost| cost.words).collect();
         let is_one_end = numbers.len() == 1 && ladder.rungs.len() > 1;
         numbers.dedup_by_key(|number| fmt::sentence(number));
-        let said = match (printed.is_empty(), numbers.is_empty()) {
+        let sentence = match (printed.is_empty(), numbers.is_empty()) {
             (_, true) => continue,
-            // Kinds of cores have an order of their own, and a single end has to be named.
+            // With kinds of cores, or with a single end, each number needs the name of its pairs.
             (true, _) if ladder.has_kinds() || is_one_end => {
                 let Some(costs) = ladder.words(&ladder.costs(is_tool, in_ns)) else { continue };
                 Sentence::new("{tool} would print {costs}").with("costs", costs)
@@ -92,7 +92,7 @@ pub fn in_short(
                     .with("costs", Sentence::joined(numbers, " and "))
             }
         };
-        printed.push(said.with_name("tool", &tool.to_string()));
+        printed.push(sentence.with_name("tool", &tool.to_string()));
     }
     if !printed.is_empty()
         && disturbance.is_none()
@@ -111,8 +111,8 @@ fn tool_of(row: &LadderRow) -> Option<Tool> {
     if let LadderStep::Imitated(tool) = row.kernel.step() { Some(tool) } else { None }
 }
 
-fn is_woken(row: &LadderRow, woken: &series::Rung) -> bool {
-    row.kernel.step() == LadderStep::Other(woken.step)
+fn is_wake_step(row: &LadderRow, wake: &series::Rung) -> bool {
+    row.kernel.step() == LadderStep::Other(wake.step)
 }
 
 struct Cost<'a> {
@@ -147,17 +147,17 @@ impl<'a> Ends<'a> {
         self.rungs.iter().any(|(_, kinds)| kinds.is_some())
     }
 
-    /// The cost of a step at each end. Empty if pairs of one rung differ so much that no number represents them.
+    /// The cost of a step at each end, without rungs whose pairs differ so much that no number represents them.
     fn costs(
         &self,
-        is_meant: impl Fn(&LadderRow) -> bool,
+        is_step: impl Fn(&LadderRow) -> bool,
         words: impl Fn(DisplayValue) -> Sentence,
     ) -> Vec<Cost<'a>> {
         let cost = |&end: &Rung<'a>| {
             let mut rows = self.rows.iter().enumerate();
-            let (at, row) = rows.find(|(_, row)| rung(row) == end && is_meant(row))?;
-            let is_one = row.range_ns.is_none_or(|[low, high]| high < MAX_RANGE * low);
-            let ns = row.latency_ns.filter(|_| is_one)?.point;
+            let (at, row) = rows.find(|(_, row)| rung(row) == end && is_step(row))?;
+            let is_consistent = row.range_ns.is_none_or(|[low, high]| high < MAX_RANGE * low);
+            let ns = row.latency_ns.filter(|_| is_consistent)?.point;
             let words = words(DisplayValue::field(median_of(at), Number::Point(ns)));
             Some(Cost { ns, words, rung: end })
         };
@@ -178,14 +178,14 @@ impl<'a> Ends<'a> {
             return Some(first.words.clone());
         }
         let words = |cost: &Cost<'a>| {
-            let said = Sentence::new("{cost} {pairs}").with("cost", cost.words.clone());
+            let sentence = Sentence::new("{cost} {pairs}").with("cost", cost.words.clone());
             match cost.rung.1 {
                 Some(_) => {
                     let kinds =
                         fmt::sentence(&rung_words(cost.rung, &self.rungs, self.topology)).replace(',', "");
-                    said.with_name("pairs", &kinds)
+                    sentence.with_name("pairs", &kinds)
                 }
-                None => said.with("pairs", Arg::Place(Scope::of(cost.rung.0, self.topology))),
+                None => sentence.with("pairs", Arg::Place(Scope::of(cost.rung.0, self.topology))),
             }
         };
         Some(Sentence::joined(costs.iter().map(words), ", "))
@@ -195,8 +195,8 @@ impl<'a> Ends<'a> {
 /// Pairs of one rung whose range exceeds this ratio are of several kinds.
 const MAX_RANGE: f64 = 2.0;
 
-/// The table and its footnote. Only the rows of the kernel of the first map have interval and range; without such rows
-/// every step is a plain column.
+/// The table and its footnote. Only the kernel of the first map has columns for interval and range; if the ladder lacks
+/// it, every step is a plain column.
 pub fn blocks(result: &LatencyResult, topology: &Topology, disturbance: Option<f64>) -> Vec<Block<'static>> {
     let line = result.maps.first().map(|map| &map.kernel);
     vec![Block::Table(table(&result.ladder, line, topology)), Block::Prose(footnote(result, disturbance))]
@@ -216,37 +216,39 @@ fn table(rows: &[LadderRow], line: Option<&KernelId>, topology: &Topology) -> Ta
             steps.push(&row.kernel);
         }
     }
-    let of_line = |of: Rung| {
+    let line_row = |group: Rung| {
         let mut all = rows.iter().enumerate();
-        let (at, row) = all.find(|(_, row)| rung(row) == of && Some(&row.kernel) == line)?;
+        let (at, row) = all.find(|(_, row)| rung(row) == group && Some(&row.kernel) == line)?;
         Some((at, row, row.latency_ns?))
     };
-    let range = |of: Rung| {
-        let (at, row, _) = of_line(of).filter(|(_, row, _)| row.pairs > 1)?;
+    let range = |group: Rung| {
+        let (at, row, _) = line_row(group).filter(|(_, row, _)| row.pairs > 1)?;
         let sources = [0, 1].map(|end| Source::Field(pointer!("/ladder/{at}/range/{end}")));
         Some(fmt::span(row.range_ns?, sources))
     };
-    // A relation that lacks the kernel of the map has no value there; other kernels never replace it.
-    let has_line = rungs.iter().any(|&of| of_line(of).is_some());
-    let has_range = rungs.iter().any(|&of| range(of).is_some());
+    // A relation that lacks the kernel of the map has no value in that column; other kernels never replace it.
+    let has_line = rungs.iter().any(|&group| line_row(group).is_some());
+    let has_range = rungs.iter().any(|&group| range(group).is_some());
     let mut columns = vec![Column::words("ladder, ns per hop"), Column::numbers("pairs")];
     columns.extend(has_line.then(|| Column::numbers("line\n(95 %)")));
     columns.extend(has_range.then(|| Column::numbers("range")));
     columns.extend(steps.iter().map(|step| Column::numbers(step_heading(step))));
-    let row = |&of: &Rung<'_>| {
-        let alike = || rows.iter().enumerate().filter(|(_, row)| rung(row) == of);
-        let most = || alike().max_by_key(|(_, row)| row.pairs);
-        let pairs = of_line(of).map(|(at, row, _)| (at, row)).or_else(most);
+    let row = |&group: &Rung<'_>| {
+        let alike = || rows.iter().enumerate().filter(|(_, row)| rung(row) == group);
+        let largest = || alike().max_by_key(|(_, row)| row.pairs);
+        let pairs = line_row(group).map(|(at, row, _)| (at, row)).or_else(largest);
         let pairs = pairs.map(|(at, row)| {
             DisplayValue::field(pointer!("/ladder/{at}/pairs"), Number::Count(row.pairs.into()))
         });
-        let mut cells = vec![Cell::from(rung_words(of, &rungs, topology)), Cell::number(pairs)];
-        let line = || of_line(of).map_or(Cell::Unknown, |(at, _, latency)| line_words(at, latency).into());
+        let mut cells = vec![Cell::from(rung_words(group, &rungs, topology)), Cell::number(pairs)];
+        let line =
+            || line_row(group).map_or(Cell::Unknown, |(at, _, latency)| line_words(at, latency).into());
         cells.extend(has_line.then(line));
-        cells.extend(has_range.then(|| range(of).map_or(Cell::Blank, Cell::from)));
+        cells.extend(has_range.then(|| range(group).map_or(Cell::Blank, Cell::from)));
         cells.extend(steps.iter().map(|step| {
             let row = alike().find(|(_, row)| row.kernel == **step);
-            let value = |at, of: Estimate| DisplayValue::field(median_of(at), Number::Point(of.point));
+            let value =
+                |at, latency: Estimate| DisplayValue::field(median_of(at), Number::Point(latency.point));
             Cell::number(row.and_then(|(at, row)| Some(value(at, row.latency_ns?))))
         }));
         cells
@@ -271,7 +273,7 @@ fn rung_words((relation, kinds): Rung<'_>, rungs: &[Rung<'_>], topology: &Topolo
     }
 }
 
-/// All intervals have the same width, so that points are aligned.
+/// Pads the interval to a fixed width, so that points are aligned.
 fn line_words(at: usize, latency: Estimate) -> Sentence {
     let line = fmt::with_reach(Source::Field(median_of(at)), latency);
     let reach = line.values().get(1).map_or(0, |reach| columns(&fmt::value(reach)) + 1);
@@ -297,7 +299,7 @@ pub fn shared_words(relation: Relation, clustered: bool, topology: &Topology) ->
     }
 }
 
-/// The name of a step, on two lines if it is long; `~` marks other tools, whose numbers are reproduced.
+/// The name of a step, on two lines if it is long; `~` marks the reproduced loop of another tool.
 fn step_heading(kernel: &KernelId) -> Sentence {
     let mechanism = match kernel.step() {
         LadderStep::Imitated(Tool::CoreToCoreLatency) => return "~core-to-\ncore-latency".into(),
@@ -318,7 +320,7 @@ fn step_heading(kernel: &KernelId) -> Sentence {
     Sentence::new(template).with_name("mechanism", mechanism)
 }
 
-/// Explains the numbers, those of other tools, and those of a machine that changed its state. If other programs
+/// Explains the numbers, those of other tools, and the effect of changed machine states. If other programs
 /// disturbed the run, it predicts nothing about other tools.
 pub fn footnote(result: &LatencyResult, disturbance: Option<f64>) -> Sentence {
     let rows = &result.ladder;
@@ -337,13 +339,14 @@ pub fn footnote(result: &LatencyResult, disturbance: Option<f64>) -> Sentence {
         None => Sentence::new("~ is what that tool would print"),
         Some(_) => Sentence::new("~ is measured as that tool does, while other programs used the CPUs"),
     }));
-    let is_there = |rung: &&series::Rung| rows.iter().any(|row| is_woken(row, rung));
-    let woken: Vec<Sentence> = RUNGS.iter().filter(is_there).map(|rung| Sentence::new(rung.step)).collect();
+    let was_measured = |rung: &&series::Rung| rows.iter().any(|row| is_wake_step(row, rung));
+    let woken: Vec<Sentence> =
+        RUNGS.iter().filter(was_measured).map(|rung| Sentence::new(rung.step)).collect();
     if !woken.is_empty() {
-        let slept = Source::Parameter { trial: None, name: "gap_ns".to_owned() };
-        let gap = DisplayValue::bare(Number::Duration(LADDER_GAP_NS), slept).in_unit(Unit::Ns);
-        let said = Sentence::new("{woken}: until a thread that slept {gap} runs again").with("gap", gap);
-        parts.push(said.with("woken", Sentence::joined(woken, " and ")));
+        let gap_source = Source::Parameter { trial: None, name: "gap_ns".to_owned() };
+        let gap = DisplayValue::bare(Number::Duration(LADDER_GAP_NS), gap_source).in_unit(Unit::Ns);
+        let sentence = Sentence::new("{woken}: until a thread that slept {gap} runs again").with("gap", gap);
+        parts.push(sentence.with("woken", Sentence::joined(woken, " and ")));
     }
     if result.watch.as_ref().is_some_and(|watch| watch.states.len() > 1) {
         parts.push(Sentence::new("each pair in the state of its headline"));

@@ -20,7 +20,7 @@ pub struct LintView<'a> {
     pub doubts: Vec<LintFinding>,
 }
 
-const NAMED: usize = 6;
+const MAX_NAMED: usize = 6;
 
 /// The screen.
 pub fn blocks(views: &[LintView<'_>]) -> Vec<Block<'static>> {
@@ -54,14 +54,14 @@ pub fn head(file: &str, matrix: &ImportedMatrix, cpus: Source) -> Sentence {
     Sentence::joined(parts.into_iter().flatten(), " · ")
 }
 
-fn found(number: f64) -> DisplayValue {
+fn unrecorded(number: f64) -> DisplayValue {
     DisplayValue::bare(Number::Point(number), Source::Unrecorded)
 }
 
 /// A doubt as a sentence; `at` is its index among the doubts of its matrix.
 pub(super) fn words(at: usize, doubt: &LintFinding, unit: &'static str) -> Sentence {
-    let all = |cells: &[[CpuId; 2]]| named(pairs_of(at), cells);
-    let share = |share: f64| found(share).in_unit(Unit::Share);
+    let pair_list = |cells: &[[CpuId; 2]]| list_of_pairs(pairs_source(at), cells);
+    let share = |share: f64| unrecorded(share).in_unit(Unit::Share);
     match doubt {
         LintFinding::Zero { cells } => Sentence::new(match cells.len() {
             1 => {
@@ -71,25 +71,25 @@ pub(super) fn words(at: usize, doubt: &LintFinding, unit: &'static str) -> Sente
                 "{pairs}: the values are exactly 0: the clock of that tool was too coarse; do not read them as fast"
             }
         })
-        .with("pairs", all(cells)),
+        .with("pairs", pair_list(cells)),
         LintFinding::TooFast { cells, least } => Sentence::new(
             "{pairs}: down to {least} {unit}, faster than any two CPUs can be; check the unit and the tool",
         )
-        .with("pairs", all(cells))
-        .with("least", found(*least)),
+        .with("pairs", pair_list(cells))
+        .with("least", unrecorded(*least)),
         LintFinding::TooSlow { cells, most, median } => Sentence::new(
             "{pairs}: up to {most} {unit} against a median of {median}; something else was running there; measure again",
         )
-        .with("pairs", all(cells))
-        .with("most", found(*most))
-        .with("median", found(*median)),
+        .with("pairs", pair_list(cells))
+        .with("most", unrecorded(*most))
+        .with("median", unrecorded(*median)),
         LintFinding::Missing { cells, of } => {
             let missing = Number::Count(cells.len() as u64);
-            let of = DisplayValue::bare(Number::Count(*of as u64), Source::Unrecorded);
+            let total = DisplayValue::bare(Number::Count(*of as u64), Source::Unrecorded);
             Sentence::new("{pairs}: no value ({missing} of {all} are not in the file)")
-                .with("pairs", all(cells))
-                .with("missing", DisplayValue::bare(missing, pairs_of(at)))
-                .with("all", of)
+                .with("pairs", pair_list(cells))
+                .with("missing", DisplayValue::bare(missing, pairs_source(at)))
+                .with("all", total)
         }
         LintFinding::ClockComb { step, least } => {
             let field = format!("/topology/doubts/{at}/step");
@@ -98,7 +98,7 @@ pub(super) fn words(at: usize, doubt: &LintFinding, unit: &'static str) -> Sente
                  mean nothing, and the fastest pair ({least} {unit}) may be off by half of it",
             )
             .with("step", DisplayValue::field(field, Number::Point(*step)))
-            .with("least", found(*least))
+            .with("least", unrecorded(*least))
         }
         LintFinding::TaintedHome { clean, tainted, far: [inside, same, across] } => Sentence::new(
             "CPUs {tainted} are as slow among themselves ({same} {unit}) as across ({across}), while CPUs {clean} are \
@@ -107,20 +107,20 @@ pub(super) fn words(at: usize, doubt: &LintFinding, unit: &'static str) -> Sente
         )
         .with("tainted", tainted.clone())
         .with("clean", clean.clone())
-        .with("same", found(*same))
-        .with("across", found(*across))
-        .with("inside", found(*inside)),
+        .with("same", unrecorded(*same))
+        .with("across", unrecorded(*across))
+        .with("inside", unrecorded(*inside)),
         LintFinding::Asymmetry { typical, cells, worst } => Sentence::new(
             "the two directions of a typical pair differ by {typical}, most by {worst} ({pairs}): a round trip has no \
              direction, so this is the noise of the tool, or two runs in one file",
         )
         .with("typical", share(typical - 1.0))
         .with("worst", share(worst - 1.0))
-        .with("pairs", all(cells)),
+        .with("pairs", pair_list(cells)),
         LintFinding::Unpinned { predicted, spread, open } => {
             let triples = match open.is_empty() {
                 true => Sentence::new(""),
-                false => Sentence::new("; fast pairs that fit no group: {pairs}").with("pairs", all(open)),
+                false => Sentence::new("; fast pairs that fit no group: {pairs}").with("pairs", pair_list(open)),
             };
             Sentence::new(
                 "values vary by {spread}, and no CPU's row resembles another's (similar rows explain only {predicted} \
@@ -134,20 +134,20 @@ pub(super) fn words(at: usize, doubt: &LintFinding, unit: &'static str) -> Sente
             "{pairs}: {value} {unit}, where other CPUs have {usual} to their nearest: the tool itself ran there; \
              measure this pair again",
         )
-        .with("pairs", all(&[*pair]))
-        .with("value", found(*value))
-        .with("usual", found(*usual)),
+        .with("pairs", pair_list(&[*pair]))
+        .with("value", unrecorded(*value))
+        .with("usual", unrecorded(*usual)),
         LintFinding::OddCpu { cpus: odd, value, usual } => Sentence::new(
             "{cpus}: a median of {value} {unit} with the other CPUs, which have {usual} among themselves: disturbed \
              while measured, slower hardware, or far away; measure again",
         )
         .with("cpus", cpus(odd))
-        .with("value", found(*value))
-        .with("usual", found(*usual)),
+        .with("value", unrecorded(*value))
+        .with("usual", unrecorded(*usual)),
         LintFinding::Copied { cells, of } => {
             Sentence::new("{pairs}: digit by digit the values of {others}: copied, not measured; measure again")
-                .with("pairs", all(cells))
-                .with("others", named(Source::Unrecorded, of))
+                .with("pairs", pair_list(cells))
+                .with("others", list_of_pairs(Source::Unrecorded, of))
         }
         LintFinding::Contradictory { pairs } => contradictory_words(*pairs),
         LintFinding::Unfit { cells, has_groups } => {
@@ -163,27 +163,27 @@ pub(super) fn words(at: usize, doubt: &LintFinding, unit: &'static str) -> Sente
     .with("unit", unit)
 }
 
-/// The doubts about a matrix whose structure is shown above, except those that the structure shows itself.
+/// The doubts about a matrix whose structure is shown above, except those that the structure already shows.
 pub fn remarks(doubts: &[LintFinding], unit: &'static str) -> Vec<Block<'static>> {
     let is_other =
         |doubt: &LintFinding| !matches!(doubt, LintFinding::Unfit { .. } | LintFinding::Contradictory { .. });
     let others = doubts.iter().enumerate().filter(|(_, doubt)| is_other(doubt));
-    let said = others.map(|(at, doubt)| {
+    let sentences = others.map(|(at, doubt)| {
         Sentence::new("{kind}: {words}")
             .with("kind", doubt.kind().name())
             .with("words", words(at, doubt, unit))
     });
-    said.map(Block::Doubt).collect()
+    sentences.map(Block::Doubt).collect()
 }
 
-fn pairs_of(at: usize) -> Source {
+fn pairs_source(at: usize) -> Source {
     Source::Field(pointer!("/topology/doubts/{at}/pairs"))
 }
 
 /// A list of pairs, cut if long: `CPUs 0 and 1, 0 and 2 and 17 more pairs`.
-fn named(all: Source, cells: &[[CpuId; 2]]) -> Sentence {
-    let more = cells.len().saturating_sub(NAMED) as u64;
-    let source = all.unlisted(NAMED);
+fn list_of_pairs(all: Source, cells: &[[CpuId; 2]]) -> Sentence {
+    let more = cells.len().saturating_sub(MAX_NAMED) as u64;
+    let source = all.unlisted(MAX_NAMED);
     let rest = match more {
         0 => Sentence::new(""),
         _ => Sentence::pluralized(
@@ -192,6 +192,6 @@ fn named(all: Source, cells: &[[CpuId; 2]]) -> Sentence {
         ),
     };
     Sentence::new("CPUs {pairs}{rest}")
-        .with("pairs", lists::pairs(cells.iter().take(NAMED).copied()))
+        .with("pairs", lists::pairs(cells.iter().take(MAX_NAMED).copied()))
         .with("rest", rest)
 }

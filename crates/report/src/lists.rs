@@ -24,12 +24,12 @@ pub fn pairs(all: impl IntoIterator<Item = [CpuId; 2]>) -> Sentence {
 /// Groups by their CPUs, `0-7  8-15`; of more than `most`, the first three and the last.
 pub fn lists(groups: &[CpuSet], most: usize) -> Sentence {
     let list = |cpus: &CpuSet| Sentence::new("{cpus}").with("cpus", cpus.clone());
-    let all = |groups: &[CpuSet]| Arg::Parts(groups.iter().map(list).collect(), "  ");
+    let listed = |groups: &[CpuSet]| Arg::Parts(groups.iter().map(list).collect(), "  ");
     match groups {
         [first @ .., last] if groups.len() > most => {
-            Sentence::new("{first} … {last}").with("first", all(&first[..3])).with("last", list(last))
+            Sentence::new("{first} … {last}").with("first", listed(&first[..3])).with("last", list(last))
         }
-        _ => Sentence::new("{all}").with("all", all(groups)),
+        _ => Sentence::new("{all}").with("all", listed(groups)),
     }
 }
 
@@ -43,6 +43,7 @@ pub fn named(groups: Vec<CpuSet>) -> Sentence {
         _ => "{first}, {second} … {last}",
     };
     let names = ["first", "second"].into_iter().zip(groups.iter().rev().skip(1).rev());
-    let said = names.fold(Sentence::new(template), |said, (name, cpus)| said.with(name, cpus.clone()));
-    groups.last().into_iter().fold(said, |said, last| said.with("last", last.clone()))
+    let sentence =
+        names.fold(Sentence::new(template), |sentence, (name, cpus)| sentence.with(name, cpus.clone()));
+    groups.last().into_iter().fold(sentence, |sentence, last| sentence.with("last", last.clone()))
 }

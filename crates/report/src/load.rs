@@ -9,13 +9,13 @@ use crate::render::terminal;
 use coretalk_model::quantity::Unit;
 use coretalk_model::series::LoadCurve;
 
-/// Maximum number of CPUs that have a row each; for more, their mean is drawn, and the data have each CPU.
+/// Maximum number of CPUs with a row each; above it, only their mean is drawn. Exported data always list each CPU.
 const MAX_ROWS: usize = 16;
-const BESIDE: usize = 18;
+const LABEL_COLUMNS: usize = 18;
 
 pub(super) fn drawing(curve: &LoadCurve, style: &Style) -> Drawing {
     let steps = curve.cpus.first().map_or(0, |(_, shares)| shares.len());
-    let together = steps.div_ceil(style.width.saturating_sub(BESIDE).max(8)).max(1);
+    let steps_per_column = steps.div_ceil(style.width.saturating_sub(LABEL_COLUMNS).max(8)).max(1);
     let mut rows: Vec<(String, String, Vec<Option<f64>>)> = curve
         .cpus
         .iter()
@@ -24,30 +24,30 @@ pub(super) fn drawing(curve: &LoadCurve, style: &Style) -> Drawing {
         .collect();
     let count = rows.len();
     let step = Source::Field("/load/step_s".to_owned());
-    let step = Operation::Product.of([Source::Constant(together as f64), step]);
-    let step = DisplayValue::bare(Number::Duration(together as f64 * curve.step.secs()), step);
-    let mut who = Sentence::new("Load of each CPU");
+    let step = Operation::Product.of([Source::Constant(steps_per_column as f64), step]);
+    let step = DisplayValue::bare(Number::Duration(steps_per_column as f64 * curve.step.secs()), step);
+    let mut subject = Sentence::new("Load of each CPU");
     if count > MAX_ROWS {
         let of_step = |step: usize| mean(&rows.iter().map(|(.., shares)| shares[step]).collect::<Vec<_>>());
         rows = vec![("all".to_owned(), "/load/cpus/*/load/*".to_owned(), (0..steps).map(of_step).collect())];
         let cpus = DisplayValue::field("/load/cpus", Number::Count(count as u64));
-        who = Sentence::new("Mean load of {count} CPUs").with("count", cpus);
+        subject = Sentence::new("Mean load of {count} CPUs").with("count", cpus);
     }
-    let said = Sentence::new(
+    let sentence = Sentence::new(
         "{who} from the measured threads over the run: each column is {step}, its height the share of that \
          time; the number is the mean.",
     );
-    let said = said.with("who", who).with("step", step);
-    let lines = terminal::lines(&[Block::Prose(said.clone())], style);
-    let mut drawing = Drawing { lines, said: vec![said], ..Drawing::default() };
+    let sentence = sentence.with("who", subject).with("step", step);
+    let lines = terminal::lines(&[Block::Prose(sentence.clone())], style);
+    let mut drawing = Drawing { lines, said: vec![sentence], ..Drawing::default() };
     for (name, path, shares) in rows {
-        let glyphs: String = shares.chunks(together).map(|chunk| glyph(mean(chunk))).collect();
-        let whole = mean(&shares).map(|whole| {
+        let glyphs: String = shares.chunks(steps_per_column).map(|chunk| glyph(mean(chunk))).collect();
+        let overall = mean(&shares).map(|overall| {
             let source = Operation::Mean.of([Source::Field(path)]);
-            DisplayValue::bare(Number::Point(whole), source).in_unit(Unit::Share)
+            DisplayValue::bare(Number::Point(overall), source).in_unit(Unit::Share)
         });
-        let whole = whole.map_or("·".to_owned(), |whole| fmt::drawn(&mut drawing, whole));
-        drawing.lines.push(format!(" {} {glyphs} {whole}", right(&name, 4)));
+        let overall = overall.map_or("·".to_owned(), |overall| fmt::drawn(&mut drawing, overall));
+        drawing.lines.push(format!(" {} {glyphs} {overall}", right(&name, 4)));
     }
     drawing
 }
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_says_how_busy_a_cpu_was_and_when() {
+    fn rows_show_the_load_of_a_cpu_over_time() {
         let lines = drawing(
             &curve(&[(0, &[Some(0.0), Some(0.5), Some(1.0)]), (7, &[None, Some(1.2), Some(0.1)])]),
             &Style::of_width(100),

@@ -7,7 +7,7 @@ use crate::blocks::{Block, Cell, Column, Table};
 use crate::render::markdown;
 use coretalk_model::compare::{GroupLevel, GroupMedian, Overview, OverviewGroup, OverviewRow};
 
-const MAX_OF_A_NAME: usize = 16;
+const MAX_NAME_COLUMNS: usize = 16;
 
 pub(super) struct Found<'a> {
     group: &'a GroupMedian,
@@ -19,7 +19,7 @@ pub(super) fn found(row: &OverviewRow, index: usize) -> Vec<Option<Found<'_>>> {
     row.medians
         .iter()
         .map(|group| Some((group.as_ref()?, paths.next()?)))
-        .map(|of| of.map(|(group, path)| Found { group, path }))
+        .map(|known| known.map(|(group, path)| Found { group, path }))
         .collect()
 }
 
@@ -39,6 +39,7 @@ impl Found<'_> {
             .with("high", self.field("range/1", Number::Figure(high)))
     }
 
+    /// Number and sizes of the groups: `2 × 4–8`.
     pub(super) fn makeup(&self) -> Option<Sentence> {
         let sizes = &self.group.sizes;
         let size = |at: usize| self.field(&format!("sizes/{at}"), Number::Count(sizes[at] as u64));
@@ -60,7 +61,7 @@ impl Found<'_> {
             .with("parts", Sentence::joined(parts.into_iter().chain(self.makeup()), ", "))
     }
 
-    fn whole(&self, makeup: Option<Sentence>) -> Sentence {
+    fn in_full(&self, makeup: Option<Sentence>) -> Sentence {
         Sentence::new("{median} ({parts})")
             .with("median", self.median())
             .with("parts", Sentence::joined([self.range()].into_iter().chain(makeup), "; "))
@@ -83,8 +84,8 @@ fn across(table: &Overview, sides: &[SideView]) -> Table {
     for (index, row) in table.rows.iter().enumerate() {
         let SideView { name, machine, .. } = &sides[row.side];
         let groups = found(row, index);
-        let mut line = |first: Cell, of: &dyn Fn(&Found<'_>) -> Cell, none: Cell| {
-            let cells = groups.iter().map(|group| group.as_ref().map_or_else(|| none.clone(), of));
+        let mut line = |first: Cell, value: &dyn Fn(&Found<'_>) -> Cell, none: Cell| {
+            let cells = groups.iter().map(|group| group.as_ref().map_or_else(|| none.clone(), value));
             across.row([first].into_iter().chain(cells).collect::<Vec<_>>());
         };
         let second = Sentence::new("  {about}").with_name("about", &cut(&about(row)));
@@ -102,10 +103,10 @@ fn across(table: &Overview, sides: &[SideView]) -> Table {
 fn down(table: &Overview, sides: &[SideView]) -> Vec<Block<'static>> {
     // Runs have the names that the user gave if these are unique, else numbers.
     let given: Vec<&String> = table.rows.iter().filter_map(|row| sides[row.side].given.as_ref()).collect();
-    let is_own = |name: &&String| given.iter().filter(|other| *other == name).count() == 1;
-    let has_names = given.len() == table.rows.len() && given.iter().all(is_own);
+    let is_unique = |name: &&String| given.iter().filter(|other| *other == name).count() == 1;
+    let has_names = given.len() == table.rows.len() && given.iter().all(is_unique);
     let named = |index: usize| match has_names {
-        true => Sentence::name(&super::text::cut(&plain(given[index]), MAX_OF_A_NAME)),
+        true => Sentence::name(&super::text::cut(&plain(given[index]), MAX_NAME_COLUMNS)),
         false => Sentence::new("{number}").with("number", DisplayValue::listed(index + 1)),
     };
     let legend = table.rows.iter().enumerate().map(|(index, row)| {
@@ -114,22 +115,22 @@ fn down(table: &Overview, sides: &[SideView]) -> Vec<Block<'static>> {
         let mut parts: Vec<Sentence> = (!has_names).then(|| Sentence::name(&side.name)).into_iter().collect();
         parts.extend([&side.machine, &about(row)].map(|text| Sentence::name(text)));
         if !groups.is_empty() {
-            let said = Sentence::new("groups × CPUs: {groups}");
-            parts.push(said.with("groups", Sentence::joined(groups, ", ")));
+            let sizes = Sentence::new("groups × CPUs: {groups}");
+            parts.push(sizes.with("groups", Sentence::joined(groups, ", ")));
         }
-        let said = Sentence::new("{named} = {parts}").with("named", named(index));
-        Block::Remark(said.with("parts", Sentence::joined(parts, " · ")))
+        let line = Sentence::new("{named} = {parts}").with("named", named(index));
+        Block::Remark(line.with("parts", Sentence::joined(parts, " · ")))
     });
     let all: Vec<Vec<Option<Found<'_>>>> =
         table.rows.iter().enumerate().map(|(index, row)| found(row, index)).collect();
-    let both = |of: &Found<'_>| match of.group.pairs {
-        1 => of.median().into(),
-        _ => of.whole(None).into(),
+    let value = |found: &Found<'_>| match found.group.pairs {
+        1 => found.median().into(),
+        _ => found.in_full(None).into(),
     };
     let numbers = (0..table.rows.len()).map(|index| Column::numbers(named(index)));
     let columns: Vec<Column> = [Column::words("group")].into_iter().chain(numbers).collect();
     let rows = table.groups.iter().enumerate().map(|(index, group)| {
-        let cells = all.iter().map(|row| row[index].as_ref().map_or(Cell::Blank, both));
+        let cells = all.iter().map(|row| row[index].as_ref().map_or(Cell::Blank, value));
         [Cell::from(group_words(group))].into_iter().chain(cells).collect::<Vec<_>>()
     });
     let by_number = Table::new(columns).with(rows);
@@ -138,12 +139,12 @@ fn down(table: &Overview, sides: &[SideView]) -> Vec<Block<'static>> {
 
 /// The table as Markdown: one column for each group, or one row for each number if most cells would be empty.
 pub fn markdown(table: &Overview, sides: &[SideView]) -> String {
-    let cell = |of: &Found<'_>| Cell::from(of.whole(of.makeup()));
+    let cell = |found: &Found<'_>| Cell::from(found.in_full(found.makeup()));
     let known = table.rows.iter().flat_map(|row| &row.medians).flatten().count();
     let is_sparse = 2 * known < table.rows.len() * table.groups.len();
     let of_group = |group| Column::numbers(group_words(group));
     let columns: Vec<Column> = ["", ""].map(Column::words).into_iter().collect();
-    let more = if is_sparse {
+    let value_columns = if is_sparse {
         vec![Column::words("group"), Column::numbers("median (range)")]
     } else {
         table.groups.iter().map(of_group).collect()
@@ -152,18 +153,18 @@ pub fn markdown(table: &Overview, sides: &[SideView]) -> String {
         let side = &sides[row.side];
         let what = Sentence::new("{machine}: {about}").with_name("machine", &side.machine);
         let first = [Cell::name(&side.name), what.with_name("about", &about(row)).into()];
-        let line = |more: Vec<Cell>| first.iter().cloned().chain(more).collect();
+        let line = |values: Vec<Cell>| first.iter().cloned().chain(values).collect();
         let groups = found(row, index);
         let lines: Vec<Vec<Cell>> = if is_sparse {
             let known = table.groups.iter().zip(&groups);
-            let known = known.filter_map(|(group, of)| Some((group, of.as_ref()?)));
-            known.map(|(group, of)| line(vec![group_words(group).into(), cell(of)])).collect()
+            let known = known.filter_map(|(group, found)| Some((group, found.as_ref()?)));
+            known.map(|(group, found)| line(vec![group_words(group).into(), cell(found)])).collect()
         } else {
-            vec![line(groups.iter().map(|of| of.as_ref().map_or("–".into(), cell)).collect())]
+            vec![line(groups.iter().map(|found| found.as_ref().map_or("–".into(), cell)).collect())]
         };
         lines
     });
-    let mut text = markdown::table(&Table::new([columns, more].concat()).with(rows));
+    let mut text = markdown::table(&Table::new([columns, value_columns].concat()).with(rows));
     if let Some(words) = kinds_words(table) {
         text.push_str(&format!("\n{words}.\n"));
     }

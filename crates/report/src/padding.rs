@@ -13,7 +13,7 @@ pub(super) fn sentence(topology: &Topology, groups: &[PaddingGroup<'_>]) -> Sent
 }
 
 fn clause(topology: &Topology, group: &PaddingGroup<'_>, all: &[PaddingGroup<'_>]) -> Sentence {
-    let places = || group.relations.iter().map(|of| place(topology, of, all)).collect();
+    let places = || group.relations.iter().map(|padded| place(topology, padded, all)).collect();
     let slowdowns = || Arg::Parts(slowdowns(topology, group, all), ", ");
     match group.padding {
         Padding::Unknown => {
@@ -39,26 +39,26 @@ fn clause(topology: &Topology, group: &PaddingGroup<'_>, all: &[PaddingGroup<'_>
 
 /// Slowdowns: `8.2 to 8.3 times as long as a lone writer (same L3)`, then `34.9 times (across L3)` and so on.
 fn slowdowns(topology: &Topology, group: &PaddingGroup<'_>, all: &[PaddingGroup<'_>]) -> Vec<Sentence> {
-    let known = group.relations.iter().filter_map(|of| Some((of, of.slowdowns?)));
-    let of_relation = |(index, (of, ends)): (usize, (&PaddedRelation<'_>, [Slowdown<'_>; 2]))| {
+    let known = group.relations.iter().filter_map(|padded| Some((padded, padded.slowdowns?)));
+    let of_relation = |(index, (padded, ends)): (usize, (&PaddedRelation<'_>, [Slowdown<'_>; 2]))| {
         Sentence::new(match index {
             0 => "{times} times as long as a lone writer ({shared})",
             _ => "{times} times ({shared})",
         })
         .with("times", fmt::range(ends.map(times)))
-        .with("shared", place(topology, of, all))
+        .with("shared", place(topology, padded, all))
     };
     known.enumerate().map(of_relation).collect()
 }
 
-/// The scope that the pairs of a relation share; if the relation is in several groups, the first pair of this group.
-fn place(topology: &Topology, of: &PaddedRelation<'_>, all: &[PaddingGroup<'_>]) -> Sentence {
+/// The scope that the pairs of a relation share; if several groups have the relation, the first pair in this group.
+fn place(topology: &Topology, padded: &PaddedRelation<'_>, all: &[PaddingGroup<'_>]) -> Sentence {
     let relations = all.iter().flat_map(|group| &group.relations);
-    if relations.filter(|other| other.relation == of.relation).count() == 1 {
-        return relation_sentence(of.relation, topology);
+    if relations.filter(|other| other.relation == padded.relation).count() == 1 {
+        return relation_sentence(padded.relation, topology);
     }
-    let first = placement_sentence(topology, of.pairs[0]);
-    match of.pairs.len() - 1 {
+    let first = placement_sentence(topology, padded.pairs[0]);
+    match padded.pairs.len() - 1 {
         0 => first,
         more => Sentence::new("{first}, and {number} more")
             .with("first", first)
@@ -90,7 +90,7 @@ mod tests {
     use coretalk_model::{CpuId, sharing::padding};
 
     /// The sentence for trials between CPU 0 and others; each is the other CPU, the distance in bytes and the slowdown.
-    fn said(confidence: f64, slowdowns: &[(u32, f64, f64)]) -> String {
+    fn text(confidence: f64, slowdowns: &[(u32, f64, f64)]) -> String {
         let trial = |&(other, bytes, point): &(u32, f64, f64)| TrialResult {
             values: [(
                 names::SLOWDOWN.to_owned(),
@@ -111,19 +111,19 @@ mod tests {
     #[test]
     fn a_sentence_states_how_far_to_pad() {
         assert_eq!(
-            said(0.95, &[(1, 8.0, 4.5), (1, 32.0, 4.1), (1, 64.0, 1.02), (1, 128.0, 1.0)]),
+            text(0.95, &[(1, 8.0, 4.5), (1, 32.0, 4.1), (1, 64.0, 1.02), (1, 128.0, 1.0)]),
             "Pad to 64 bytes: closer writers take 4.10 to 4.50 times as long as a lone writer (this machine)"
         );
         assert_eq!(
-            said(0.95, &[(1, 8.0, 4.5), (1, 64.0, 1.0), (2, 8.0, 4.0)]),
+            text(0.95, &[(1, 8.0, 4.5), (1, 64.0, 1.0), (2, 8.0, 4.0)]),
             "Cannot tell how far to pad: writers up to 8 bytes apart take 4.00 times as long as a lone writer (CPUs 0 → 2, \
              this machine), and no larger distance is shown to be free of it; pad to 64 bytes: closer writers take 4.50 times \
              as long as a lone writer (CPUs 0 → 1, this machine)"
         );
         assert!(
-            said(0.95, &[(1, 8.0, 1.0), (1, 64.0, 1.0)])
+            text(0.95, &[(1, 8.0, 1.0), (1, 64.0, 1.0)])
                 .starts_with("Padding gains nothing: writers 8 bytes")
         );
-        assert!(said(0.0, &[(1, 8.0, 4.0), (1, 256.0, 4.0)]).starts_with("Cannot tell whether padding pays"));
+        assert!(text(0.0, &[(1, 8.0, 4.0), (1, 256.0, 4.0)]).starts_with("Cannot tell whether padding pays"));
     }
 }

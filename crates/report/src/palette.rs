@@ -5,7 +5,7 @@ use coretalk_model::latency::summary::value_steps;
 
 /// Ten colours of viridis at equal steps, by Stéfan van der Walt and Nathaniel Smith (matplotlib 2015, CC0). It is
 /// perceptually uniform and rises in lightness throughout, so it also works for colour-blind readers and in grey.
-/// Linear interpolation between them stays within 3 of 255 of the full table.
+/// Linear interpolation between the ten stays within 3 of 255 of the full table.
 pub const VIRIDIS: [[u8; 3]; 10] = [
     [0x44, 0x01, 0x54],
     [0x48, 0x28, 0x78],
@@ -33,7 +33,7 @@ pub const DIVERGING: [[u8; 3]; 7] = [
 
 /// Replacement with sixteen colours: blue, bright blue, cyan, bright cyan, bright yellow rise in lightness on every
 /// common terminal and avoid red next to green.
-const NAMED: [u8; 5] = [4, 12, 6, 14, 11];
+const ANSI_COLORS: [u8; 5] = [4, 12, 6, 14, 11];
 
 /// Glyphs of increasing density: the palette without colours. `·` marks cells that were not measured, so no glyph may
 /// resemble it.
@@ -48,7 +48,7 @@ pub struct Scale {
     pub high: f64,
 }
 
-/// At most one in this many values may be an outlier below the others that shares the first colour.
+/// At most one in this many values may be a low outlier, which shares the first colour.
 const FEW: usize = 4;
 
 impl Scale {
@@ -63,8 +63,8 @@ impl Scale {
         scale.map(|scale| Scale { high: scale.high.max(1.5 * scale.low), ..scale })
     }
 
-    /// A range that is the same on every machine, by unit: from the threads of one core to the far side of a large
-    /// machine, and from a queue that switches at every message to one that never waits. `None` for other units.
+    /// The same range on every machine. For ns: from the threads of one core to the far side of a large machine; for
+    /// messages/s: from a queue that switches at every message to one that never waits. `None` for other units.
     pub fn fixed(unit: &str) -> Option<Scale> {
         match unit {
             "ns" => Some(Scale { low: 4.0, high: 500.0 }),
@@ -134,7 +134,7 @@ impl Colors {
     pub fn rgb(self, value: f64) -> [u8; 3] {
         match self {
             Colors::Level(scale) => rgb(scale.position(value)),
-            Colors::Difference { most } => between(&DIVERGING, 0.5 + value / most / 2.0),
+            Colors::Difference { most } => interpolated(&DIVERGING, 0.5 + value / most / 2.0),
         }
     }
 
@@ -170,10 +170,10 @@ impl Steps {
 
 /// The colour at a position, as red, green and blue.
 pub fn rgb(position: f64) -> [u8; 3] {
-    between(&VIRIDIS, position)
+    interpolated(&VIRIDIS, position)
 }
 
-fn between(stops: &[[u8; 3]], position: f64) -> [u8; 3] {
+fn interpolated(stops: &[[u8; 3]], position: f64) -> [u8; 3] {
     let at = position.clamp(0.0, 1.0) * (stops.len() - 1) as f64;
     let below = (at as usize).min(stops.len() - 2);
     let share = at - below as f64;
@@ -214,7 +214,7 @@ pub fn half_blocks(depth: ColorDepth, upper: Option<f64>, lower: Option<f64>) ->
 fn background(depth: ColorDepth, position: f64) -> Option<String> {
     match depth {
         ColorDepth::None => None,
-        ColorDepth::Ansi16 => Some(named(position, 40, 100)),
+        ColorDepth::Ansi16 => Some(ansi_code(position, 40, 100)),
         ColorDepth::Ansi256 => Some(format!("48;5;{}", cube(rgb(position)))),
         ColorDepth::TrueColor => Some(format!("48;2;{}", channels(position))),
     }
@@ -223,7 +223,7 @@ fn background(depth: ColorDepth, position: f64) -> Option<String> {
 fn foreground(depth: ColorDepth, position: f64) -> Option<String> {
     match depth {
         ColorDepth::None => None,
-        ColorDepth::Ansi16 => Some(named(position, 30, 90)),
+        ColorDepth::Ansi16 => Some(ansi_code(position, 30, 90)),
         ColorDepth::Ansi256 => Some(format!("38;5;{}", cube(rgb(position)))),
         ColorDepth::TrueColor => Some(format!("38;2;{}", channels(position))),
     }
@@ -234,14 +234,14 @@ fn channels(position: f64) -> String {
     format!("{red};{green};{blue}")
 }
 
-fn named(position: f64, dark: u8, bright: u8) -> String {
-    let color = NAMED[step(position, NAMED.len())];
+fn ansi_code(position: f64, dark: u8, bright: u8) -> String {
+    let color = ANSI_COLORS[step(position, ANSI_COLORS.len())];
     if color < 8 { (dark + color).to_string() } else { (bright + color - 8).to_string() }
 }
 
 fn is_light(depth: ColorDepth, position: f64) -> bool {
     match depth {
-        ColorDepth::Ansi16 => step(position, NAMED.len()) >= 2,
+        ColorDepth::Ansi16 => step(position, ANSI_COLORS.len()) >= 2,
         _ => luminance(rgb(position)) > EVEN_CONTRAST,
     }
 }
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_ratios_lie_equally_far_apart() {
+    fn equal_ratios_are_equally_spaced() {
         let scale = Scale::over([10.0, 1000.0].into_iter()).unwrap();
         assert!((scale.position(100.0) - 0.5).abs() < 1e-12);
         assert_eq!((scale.position(1.0), scale.position(1e9), scale.position(0.0)), (0.0, 1.0, 0.0));
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_that_an_even_scale_folds_together_keep_their_tones() {
+    fn levels_that_an_even_scale_would_merge_get_different_tones() {
         let levels = [20.0, 60.0, 62.0, 120.0, 300.0];
         let steps = Steps::over(levels.into_iter()).unwrap();
         let tones = levels.map(|ns| shade(steps.position(ns)));
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn one_absurd_value_leaves_the_others_their_colours() {
+    fn one_outlier_does_not_change_other_colours() {
         let scale = Scale::fitted([20.0, 40.0, 80.0, 90.0, 1e9].into_iter()).unwrap();
         assert!(scale.high <= 20.0 * 80.0, "{scale:?}");
         assert!(scale.position(80.0) - scale.position(20.0) > 0.25);
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_of_a_core_leave_the_other_levels_their_colours() {
+    fn threads_of_a_core_do_not_use_up_the_colours() {
         let ends =
             |values: &[f64]| Scale::fitted(values.iter().copied()).map(|scale| [scale.low, scale.high]);
         // As on a hybrid, where all other pairs have similar values.
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cube_is_that_of_xterm() {
+    fn the_colour_cube_matches_xterm() {
         for (rgb, index) in [([0, 0, 0], 16), ([255, 255, 255], 231), ([95, 135, 175], 67), ([0, 0, 95], 17)]
         {
             assert_eq!(cube(rgb), index);

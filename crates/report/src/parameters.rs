@@ -15,7 +15,7 @@ pub fn words_of(series: &SeriesDoc, hidden: &[&str]) -> String {
     fmt::sentence(&sentence_of(series, 0, hidden))
 }
 
-/// The same as a sentence; `index` is the position of the series in its document.
+/// Like [`words_of`], as a sentence; `index` is the position of the series in its document.
 pub(super) fn sentence_of(series: &SeriesDoc, index: usize, hidden: &[&str]) -> Sentence {
     let shown = series.parameters.iter().filter(|(name, _)| !hidden.contains(&name.as_ref()));
     let part = |(name, value): (&Cow<'_, str>, &ValueDoc<'_>)| {
@@ -33,13 +33,13 @@ pub fn places_of(series: &SeriesDoc) -> String {
 
 /// The CPUs on which the threads of a series may run; `None` if they are bound.
 pub fn mask_of(series: &SeriesDoc) -> Option<CpuSet> {
-    series::Value::from(series.parameters.get(MASK)?).to_string().parse().ok()
+    series::ParameterValue::from(series.parameters.get(MASK)?).to_string().parse().ok()
 }
 
 /// The title of a distribution or value in the tables of a probe, or its own name if they have no column for it.
 pub(super) fn title_sentence(probe: &str, name: &str) -> Sentence {
-    let own = || Sentence::name(&name.replace(['_', '-'], " "));
-    probes::quantity(probe, name).map_or_else(own, |quantity| Sentence::new(quantity.title))
+    let readable = || Sentence::name(&name.replace(['_', '-'], " "));
+    probes::quantity(probe, name).map_or_else(readable, |quantity| Sentence::new(quantity.title))
 }
 
 pub(super) fn explanation(quantity: &Quantity) -> Option<Sentence> {
@@ -56,7 +56,7 @@ pub(super) fn explanation(quantity: &Quantity) -> Option<Sentence> {
 /// [`unbound`].
 pub fn parameters(spec: &TrialSpec) -> Sentence {
     let shown = spec.parameters.iter().filter(|(name, _)| *name != MASK);
-    let part = |(name, value): (&str, &series::Value)| {
+    let part = |(name, value): (&str, &series::ParameterValue)| {
         sentence(name, value, Source::Parameter { trial: Some(spec.id()), name: name.to_owned() })
     };
     Sentence::joined(shown.map(part), ", ")
@@ -74,19 +74,19 @@ pub(super) fn in_role_order(cpus: &[CpuId], between: &'static str) -> Sentence {
     Sentence::joined(cpus.iter().map(|cpu| Sentence::new("{cpu}").with("cpu", *cpu)), between)
 }
 
-pub(super) fn parameter(name: &str, value: &series::Value) -> Sentence {
+pub(super) fn parameter(name: &str, value: &series::ParameterValue) -> Sentence {
     sentence(name, value, Source::Parameter { trial: None, name: name.to_owned() })
 }
 
 /// A parameter, with the source of its number.
-pub(super) fn sentence(name: &str, value: &series::Value, source: Source) -> Sentence {
+pub(super) fn sentence(name: &str, value: &series::ParameterValue, source: Source) -> Sentence {
     let declared = probes::parameter(name);
     let words = declared
         .map_or_else(|| PlainText::untrusted(&name.replace('_', " ")), |parameter| parameter.words.into());
     let sentence = Sentence::new("{parameter} {value}").with("parameter", words);
     match value {
-        series::Value::Text(text) => sentence.with_name("value", text),
-        series::Value::Number(number) => {
+        series::ParameterValue::Text(text) => sentence.with_name("value", text),
+        series::ParameterValue::Number(number) => {
             let unit = DisplayUnit::Own(declared.map_or(Unit::Number, |parameter| parameter.unit));
             sentence.with("value", DisplayValue { number: Number::Setting(*number), unit, source })
         }
@@ -111,14 +111,14 @@ pub(super) fn cpu_words(cpus: &[CpuId]) -> Sentence {
 }
 
 /// A parameter as the name of a row: text alone (`std-mutex`), a number with its noun (`capacity 10`).
-pub fn telling(name: &str, value: &series::Value) -> String {
+pub fn telling(name: &str, value: &series::ParameterValue) -> String {
     fmt::sentence(&telling_sentence(name, value))
 }
 
-pub(super) fn telling_sentence(name: &str, value: &series::Value) -> Sentence {
+pub(super) fn telling_sentence(name: &str, value: &series::ParameterValue) -> Sentence {
     match value {
-        series::Value::Text(text) => Sentence::name(text),
-        series::Value::Number(_) => parameter(name, value),
+        series::ParameterValue::Text(text) => Sentence::name(text),
+        series::ParameterValue::Number(_) => parameter(name, value),
     }
 }
 

@@ -74,11 +74,11 @@ impl Ink {
 /// The alignment of a text relative to its point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Anchor {
-    /// It starts there.
+    /// The text starts at the point.
     Start,
-    /// It is centred there.
+    /// The text is centred on the point.
     Middle,
-    /// It ends there.
+    /// The text ends at the point.
     End,
 }
 

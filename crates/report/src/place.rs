@@ -1,9 +1,11 @@
-//! Comparisons of placements: where the work ran, a table for each piece of work, and the conclusion in a sentence.
+//! Comparisons of placements and commands: where the work ran, a table for each piece of work, and the conclusion in a
+//! sentence.
 
 mod answer;
 mod doubts;
 mod numbers;
 mod reason;
+mod versus;
 
 use super::saved::{self, Saved, Screen};
 use super::text::plain;
@@ -13,14 +15,15 @@ use crate::blocks::{Block, Cell, Column, Table};
 use crate::snippets::snippets;
 pub(super) use answer::answer;
 use coretalk_model::place::{
-    Behaviour, Binding, COMMAND, Open, Outcome, PlaceSettings, Placement, Preset, WorkSettings, Workload,
-    least_repetitions, why,
+    Behaviour, Binding, COMMAND, Open, Outcome, PlaceSettings, Placement, Preset, VersusSettings,
+    WorkSettings, Workload, least_repetitions, why,
 };
 use coretalk_model::quantity::Unit;
 use coretalk_model::run::{PlaceReport, RunHeader, RunReport};
 use coretalk_model::{CpuId, Topology};
 use doubts::{doubts, streams};
 pub use numbers::Numbered;
+pub(super) use numbers::noun;
 use numbers::{given, quoted};
 use reason::{Sides, reasons, structure};
 
@@ -51,8 +54,9 @@ pub fn place_screen<'a>(report: &RunReport, place: &'a PlaceReport, screen: Scre
 pub fn works(report: &RunReport, place: &PlaceReport) -> Vec<Block<'static>> {
     let of_work = |work: &WorkSettings| {
         let all = Numbered::all(&place.result.comparisons);
-        let comparisons: Vec<Numbered<'_>> = all.filter(|of| of.comparison.work == work.name).collect();
-        [Block::Gap].into_iter().chain(part(report, place, &comparisons))
+        let comparisons: Vec<Numbered<'_>> =
+            all.filter(|numbered| numbered.comparison.work == work.name).collect();
+        [Block::Gap].into_iter().chain(work_blocks(report, place, &comparisons))
     };
     place.settings.works.iter().flat_map(of_work).collect()
 }
@@ -65,21 +69,25 @@ pub fn overview(report: &RunReport, place: &PlaceReport) -> Vec<Block<'static>> 
 
 fn answers<'a>(place: &PlaceReport) -> Vec<Block<'a>> {
     let of_work = |(_, headline): (usize, Numbered<'_>)| {
-        let said = Sentence::new("{work}: {answer}").with("work", given(&headline.comparison.work));
-        Block::Answer(said.with("answer", answer(place, headline)))
+        let template = if place.settings.versus.is_some() { "{answer}" } else { "{work}: {answer}" };
+        let sentence = Sentence::new(template).with("work", given(&headline.comparison.work));
+        Block::Answer(sentence.with("answer", answer(place, headline)))
     };
     headlines(place).map(of_work).collect()
 }
 
-const MAX_HELD: usize = 16;
+const MAX_LISTED_CPUS: usize = 16;
 
 /// The placements as a table: names, what they share, commands that reproduce them, and the CPU of each thread.
 pub fn placements(settings: &PlaceSettings, topology: &Topology) -> Vec<Block<'static>> {
     let roles = settings.roles_in_order();
-    let mut columns = ["placement", "uses", "threads on CPUs", "command"].map(Column::words).to_vec();
-    if roles.is_none() {
-        columns.remove(2);
-    }
+    let has_environment =
+        |versus: &&VersusSettings| versus.arms.iter().any(|arm| !arm.environment.is_empty());
+    let environment = settings.versus.as_ref().filter(has_environment);
+    let mut columns = vec![Column::words(noun(settings)), Column::words("uses")];
+    columns.extend(roles.map(|_| Column::words("threads on CPUs")));
+    columns.push(Column::words("command"));
+    columns.extend(environment.map(|_| Column::words("sets")));
     let rows = settings.placements.iter().enumerate().map(|(index, placement)| {
         let mut row: Vec<Cell> =
             vec![Cell::name(&placement.name), structure(topology, index, placement).into()];
@@ -91,6 +99,11 @@ pub fn placements(settings: &PlaceSettings, topology: &Topology) -> Vec<Block<'s
             Binding::Bound => Sentence::new("taskset -c {cpus}").with("cpus", placement.set()).into(),
             Binding::Free => "unbound".into(),
         });
+        row.extend(environment.map(|versus| {
+            let keys =
+                versus.arms[index].environment.iter().map(|key| Sentence::new("{key}").with_name("key", key));
+            Cell::from(Sentence::joined(keys, ", "))
+        }));
         row
     });
     let mut blocks = vec![Block::Table(Table::new(columns).with(rows))];
@@ -101,36 +114,38 @@ pub fn placements(settings: &PlaceSettings, topology: &Topology) -> Vec<Block<'s
             blocks.push(Block::Prose(same.with("names", names)));
         }
     }
-    blocks.extend(roles.into_iter().flat_map(|roles| held(settings, roles)));
+    blocks.extend(roles.into_iter().flat_map(|roles| pinning_note(settings, roles)));
     blocks
 }
 
 /// A list of CPUs, cut if long: `0, 8, 1, 9`.
 fn listed(cpus: &[CpuId]) -> Sentence {
-    let shown = cpus.iter().take(MAX_HELD).map(|cpu| Sentence::new("{cpu}").with("cpu", *cpu));
-    let more = if cpus.len() > MAX_HELD { ", …" } else { "" };
+    let shown = cpus.iter().take(MAX_LISTED_CPUS).map(|cpu| Sentence::new("{cpu}").with("cpu", *cpu));
+    let more = if cpus.len() > MAX_LISTED_CPUS { ", …" } else { "" };
     Sentence::new("{cpus}{more}").with("cpus", Sentence::joined(shown, ", ")).with("more", more)
 }
 
 /// Warns that a set of CPUs does not pin each thread to its own CPU, and explains how to do that.
-fn held(settings: &PlaceSettings, roles: usize) -> Vec<Block<'static>> {
+fn pinning_note(settings: &PlaceSettings, roles: usize) -> Vec<Block<'static>> {
     let bound = || settings.placements.iter().filter(|placement| placement.binding == Binding::Bound);
     let twins = bound().enumerate().find_map(|(number, first)| {
         let twin = bound().skip(number + 1).find(|other| other.set() == first.set())?;
         let names = Sentence::new(", so {first} and {twin} become the same");
         Some(names.with("first", quoted(&first.name)).with("twin", quoted(&twin.name)))
     });
-    let said = Sentence::new(
+    let sentence = Sentence::new(
         "Here each thread is pinned to one CPU, in this order. taskset pins the whole process: its threads may run in \
          any order{twins}.",
     );
-    let how = match roles > MAX_HELD {
+    let how = match roles > MAX_LISTED_CPUS {
         true => "--format json lists the CPU of each thread under `roles`.",
         false => "To pin each thread as here, with OpenMP (other programs pin their own threads):",
     };
-    let mut blocks =
-        vec![Block::Prose(said.with("twins", twins.unwrap_or_else(|| "".into()))), Block::Prose(how.into())];
-    let openmp = bound().filter(|_| roles <= MAX_HELD).filter_map(|placement| {
+    let mut blocks = vec![
+        Block::Prose(sentence.with("twins", twins.unwrap_or_else(|| "".into()))),
+        Block::Prose(how.into()),
+    ];
+    let openmp = bound().filter(|_| roles <= MAX_LISTED_CPUS).filter_map(|placement| {
         let openmp =
             snippets(&placement.roles(roles)).into_iter().find(|snippet| snippet.name == "openmp")?;
         Some(Block::Command(plain(&placement.name), openmp.text))
@@ -140,67 +155,79 @@ fn held(settings: &PlaceSettings, roles: usize) -> Vec<Block<'static>> {
 }
 
 /// Each metric on every placement. Differences are relative to the winner or, if there is none, to the first placement.
-pub fn table<'a>(comparisons: impl IntoIterator<Item = Numbered<'a>>) -> Table {
+pub fn table<'a>(place: &PlaceReport, comparisons: impl IntoIterator<Item = Numbered<'a>>) -> Table {
     let columns = [
         Column::words("metric"),
-        Column::words("placement"),
+        Column::words(noun(&place.settings)),
         Column::numbers("median"),
         Column::numbers("95 % interval"),
         Column::numbers("difference"),
         Column::numbers("p"),
         Column::words("verdict"),
     ];
-    Table::new(columns).with(comparisons.into_iter().flat_map(rows))
+    Table::new(columns).with(comparisons.into_iter().flat_map(|numbered| rows(place, numbered)))
 }
 
-fn rows(of: Numbered<'_>) -> impl Iterator<Item = [Cell; 7]> {
-    (0..of.comparison.arms.len()).map(move |arm| {
-        let once = |cell: Cell| if arm == 0 { cell } else { Cell::Blank };
+fn rows<'a>(place: &'a PlaceReport, numbered: Numbered<'a>) -> impl Iterator<Item = [Cell; 7]> + use<'a> {
+    (0..numbered.comparison.arms.len()).map(move |arm| {
+        let on_first_row = |cell: Cell| if arm == 0 { cell } else { Cell::Blank };
         [
-            once(Cell::name(&of.comparison.metric.title)),
-            Cell::name(&of.comparison.arms[arm].placement.name),
-            Cell::number(of.median(arm)),
-            Cell::number(of.interval(arm)),
-            of.pair(arm).map_or(Cell::Blank, |_| of.difference(arm).map_or(Cell::Unknown, Cell::from)),
-            of.p_value(arm),
-            once(verdict(of)),
+            on_first_row(Cell::name(&numbered.comparison.metric.title)),
+            Cell::name(&numbered.comparison.arms[arm].placement.name),
+            Cell::number(numbered.median(arm)),
+            Cell::number(numbered.interval(arm)),
+            numbered
+                .pair(arm)
+                .map_or(Cell::Blank, |_| numbered.difference(arm).map_or(Cell::Unknown, Cell::from)),
+            numbered.p_value(arm),
+            match numbered.comparison.outcome {
+                Outcome::PerArm => versus::verdict(place, numbered, arm),
+                _ => on_first_row(verdict(numbered)),
+            },
         ]
     })
 }
 
 /// The difference of a placement from the reference, as in the table: `-26 % ±2 %`.
-pub(super) fn difference_words(of: Numbered<'_>, arm: usize) -> Option<String> {
-    Some(fmt::sentence(&of.difference(arm)?))
+pub(super) fn difference_words(numbered: Numbered<'_>, arm: usize) -> Option<String> {
+    Some(fmt::sentence(&numbered.difference(arm)?))
 }
 
-fn verdict(of: Numbered<'_>) -> Cell {
-    match &of.comparison.outcome {
+fn verdict(numbered: Numbered<'_>) -> Cell {
+    match &numbered.comparison.outcome {
         Outcome::Winner { winner, .. } => {
-            Sentence::new("{winner} wins").with("winner", of.name(*winner)).into()
+            Sentence::new("{winner} wins").with("winner", numbered.name(*winner)).into()
         }
         Outcome::Same { within } => {
-            let within = DisplayValue::bare(Number::Point(*within), of.source("within_percent"));
+            let within = DisplayValue::bare(Number::Point(*within), numbered.source("within_percent"));
             Sentence::new("same within ±{within}").with("within", within.in_unit(Unit::Share)).into()
         }
-        Outcome::CannotTell => match of.comparison.open() {
+        Outcome::CannotTell => match numbered.comparison.open() {
             Some(Open::NoValue) => "unknown".into(),
             Some(Open::BelowZero) => "not tested: below zero".into(),
             _ => "cannot tell".into(),
         },
+        // `rows` adds the verdict of each arm.
+        Outcome::PerArm => Cell::Blank,
         Outcome::NotTested => "not tested".into(),
     }
 }
 
-fn part(report: &RunReport, place: &PlaceReport, comparisons: &[Numbered<'_>]) -> Vec<Block<'static>> {
+fn work_blocks(report: &RunReport, place: &PlaceReport, comparisons: &[Numbered<'_>]) -> Vec<Block<'static>> {
     let Some(headline) = comparisons.first() else { return Vec::new() };
     let mut blocks = vec![
         Block::Heading(heading(&place.settings, *headline)),
-        Block::Table(table(comparisons.iter().copied())),
+        Block::Table(table(place, comparisons.iter().copied())),
     ];
+    if place.settings.versus.is_some() {
+        blocks.extend(versus::rounds(place, *headline));
+    }
     let is_run = headline.comparison.arms.iter().all(|arm| !arm.runs.is_empty());
-    let why = comparisons.iter().find_map(|of| without_memory(*of));
+    let why = comparisons.iter().find_map(|numbered| unknown_memory_note(*numbered));
     blocks.extend(why.filter(|_| is_run).map(|why| Block::Remark(why.into())));
-    blocks.extend(comparisons.iter().filter_map(|of| off_medians(*of)).map(Block::Remark));
+    blocks.extend(
+        comparisons.iter().filter_map(|numbered| note_if_medians_differ(*numbered)).map(Block::Remark),
+    );
     blocks.extend(why_it_wins(report, place, *headline));
     blocks
 }
@@ -224,38 +251,50 @@ fn heading(settings: &PlaceSettings, headline: Numbered<'_>) -> Sentence {
     let runs = match fewest.zip(most) {
         // A placement that lost a CPU has fewer runs.
         Some((fewest, most)) if headline.runs(fewest).number != headline.runs(most).number => {
-            Sentence::pluralized("{least} to {number} run{s} on a placement", headline.runs(most))
+            Sentence::pluralized("{least} to {number} run{s} on a {noun}", headline.runs(most))
                 .with("least", headline.runs(fewest))
         }
         found => {
             let runs = found.map_or_else(|| DisplayValue::listed(0), |(_, most)| headline.runs(most));
-            Sentence::pluralized("{number} run{s} on each placement", runs)
+            let template = match settings.versus {
+                Some(_) => "{number} round{s}",
+                None => "{number} run{s} on each {noun}",
+            };
+            Sentence::pluralized(template, runs)
         }
+    }
+    .with("noun", noun(settings));
+    let work = match work.as_str() {
+        COMMAND if settings.versus.is_some() => "the commands",
+        COMMAND => "the command",
+        work => work,
     };
     Sentence::new("{work}{threads}, {runs}")
-        .with("work", given(if work == COMMAND { "the command" } else { work }))
+        .with("work", given(work))
         .with("threads", threads.unwrap_or_else(|| "".into()))
         .with("runs", runs)
 }
 
-fn off_medians(of: Numbered<'_>) -> Option<Sentence> {
-    let shown = (0..of.comparison.arms.len()).filter_map(|arm| {
-        let pair = &of.comparison.pairs[of.pair(arm)?];
-        let share = of.of_medians(arm).filter(|_| of.comparison.is_off_medians(pair))?;
-        Some(Sentence::new("{share} `{name}`").with("share", share).with("name", of.name(arm)))
+fn note_if_medians_differ(numbered: Numbered<'_>) -> Option<Sentence> {
+    let shown = (0..numbered.comparison.arms.len()).filter_map(|arm| {
+        let pair = &numbered.comparison.pairs[numbered.pair(arm)?];
+        let share = numbered.of_medians(arm).filter(|_| numbered.comparison.is_off_medians(pair))?;
+        Some(Sentence::new("{share} `{name}`").with("share", share).with("name", numbered.name(arm)))
     });
     let shown: Vec<Sentence> = shown.collect();
-    let said = Sentence::new(
+    let sentence = Sentence::new(
         "{metric}: by the medians the difference would be {shown}. The table has the middle of the ratios of runs that were \
          made side by side (Hodges–Lehmann), and those scatter unevenly.",
     );
     (!shown.is_empty()).then(|| {
-        said.with("metric", given(&of.comparison.metric.title)).with("shown", Arg::Parts(shown, ", "))
+        sentence
+            .with("metric", given(&numbered.comparison.metric.title))
+            .with("shown", Arg::Parts(shown, ", "))
     })
 }
 
-fn without_memory(of: Numbered<'_>) -> Option<&'static str> {
-    let comparison = of.comparison;
+fn unknown_memory_note(numbered: Numbered<'_>) -> Option<&'static str> {
+    let comparison = numbered.comparison;
     let unknown =
         comparison.metric.name == "peak_memory_mb" && comparison.arms.iter().any(|arm| arm.runs.is_empty());
     unknown.then_some(
@@ -270,7 +309,7 @@ fn why_it_wins(report: &RunReport, place: &PlaceReport, headline: Numbered<'_>) 
     let [best, next]: [&Placement; 2] =
         [winner, runner_up].map(|arm| &headline.comparison.arms[arm].placement);
     let why = why(&report.topology, &behaviour, best, next);
-    // CPUs without work count only if threads have no CPUs of their own.
+    // Cites the CPUs of the roles; without fixed roles, all CPUs of the placement.
     let field = if behaviour.roles.is_some() { "roles" } else { "cpus" };
     let sides = Sides {
         topology: &report.topology,
@@ -297,15 +336,22 @@ fn ending(header: &RunHeader, place: &PlaceReport, saved: Saved<'_>) -> Vec<Bloc
         let kept = if matches!(saved, Saved::As(_)) { "; the runs so far are kept" } else { "" };
         blocks.push(Block::Prose(Sentence::new("Ended early{kept}.").with("kept", kept)));
     } else if place.result.budget_ended {
+        let is_versus = place.settings.versus.is_some();
         let before = match () {
-            () if lacks_runs(place) => "everything had been run on every placement".into(),
+            () if lacks_runs(place) && is_versus && place.result.rounds.dropped.is_empty() => {
+                "every arm had been run".into()
+            }
+            () if lacks_runs(place) && !is_versus => "everything had been run on every placement".into(),
+            () if lacks_repetitions(place) && is_versus => {
+                "there were enough undisturbed rounds for a verdict".into()
+            }
             () if lacks_repetitions(place) => "every repetition was made".into(),
             () => Sentence::new("every difference was known to ±{precision}")
                 .with("precision", precision(&place.settings)),
         };
-        let said = "The budget of {budget} ended before {before}; try a longer --budget.";
+        let template = "The budget of {budget} ended before {before}; try a longer --budget.";
         blocks.push(Block::Prose(
-            Sentence::new(said).with("budget", budget(&place.settings)).with("before", before),
+            Sentence::new(template).with("budget", budget(&place.settings)).with("before", before),
         ));
     }
     blocks
@@ -319,7 +365,7 @@ pub(super) fn budget(settings: &PlaceSettings) -> DisplayValue {
     DisplayValue::bare(Number::Duration(settings.budget.secs()), Source::Option("budget"))
 }
 
-/// Whether some work has no run on some placement, judged by its headline, which every run has.
+/// Whether some work has no run on some placement, judged by the headline metric, which every run has.
 fn lacks_runs(place: &PlaceReport) -> bool {
     headlines(place).any(|(_, headline)| headline.comparison.arms.iter().any(|arm| arm.runs.is_empty()))
 }
@@ -333,8 +379,8 @@ fn lacks_repetitions(place: &PlaceReport) -> bool {
 
 /// The first comparison of each piece of work, with the index of the work.
 pub(super) fn headlines(place: &PlaceReport) -> impl Iterator<Item = (usize, Numbered<'_>)> {
-    let of = |work: &WorkSettings| {
-        Numbered::all(&place.result.comparisons).find(|of| of.comparison.work == work.name)
+    let headline = |work: &WorkSettings| {
+        Numbered::all(&place.result.comparisons).find(|headline| headline.comparison.work == work.name)
     };
-    place.settings.works.iter().enumerate().filter_map(move |(number, work)| Some((number, of(work)?)))
+    place.settings.works.iter().enumerate().filter_map(move |(number, work)| Some((number, headline(work)?)))
 }

@@ -44,7 +44,7 @@ pub fn plan(plan: &LatencyPlan, topology: &Topology, is_alone: bool) -> Block<'s
     row("passes", passes.with("most", field("passes/1", u64::from(most))));
     let rounds = field("rounds_per_pass", plan.rounds_per_pass);
     row("rounds in a pass", Sentence::new("{rounds}").with("rounds", rounds));
-    row("at the same time", together(field("parallel", u64::from(plan.parallel))));
+    row("at the same time", pairs_at_once(field("parallel", u64::from(plan.parallel))));
     row("timed code", names(plan.kernels.iter().map(String::as_str)));
     let time = match is_alone {
         true => DisplayValue::field("/plan/machine_time_s", Number::Duration(plan.machine_time.secs())),
@@ -56,7 +56,7 @@ pub fn plan(plan: &LatencyPlan, topology: &Topology, is_alone: bool) -> Block<'s
     Block::Table(table)
 }
 
-fn together(pairs: DisplayValue) -> Sentence {
+fn pairs_at_once(pairs: DisplayValue) -> Sentence {
     match pairs.number {
         Number::Count(1) => "one pair".into(),
         _ => Sentence::pluralized(
@@ -81,22 +81,22 @@ pub fn series_plan(plan: &SeriesPlan, settings: &SeriesSettings) -> Block<'stati
     let passes = Sentence::new(template).with("least", least.clone()).with("most", most);
     row("passes", passes.with("each", time(plan.pass)));
     if plan.could_be_parallel {
-        row("at the same time", together(DisplayValue::listed(plan.parallel)));
+        row("at the same time", pairs_at_once(DisplayValue::listed(plan.parallel)));
     }
     if let Some(samples) = settings.options.number("samples") {
-        let said = Sentence::new("{samples} per trial, if the budget allows");
-        row("samples", said.with("samples", DisplayValue::listed(samples as usize)));
+        let sentence = Sentence::new("{samples} per trial, if the budget allows");
+        row("samples", sentence.with("samples", DisplayValue::listed(samples as usize)));
     }
     if plan.settling > Picos::ZERO {
-        let said = Sentence::new("processes of runtimes start, and settle for at most {settling}");
-        row("at first", said.with("settling", time(plan.settling)));
+        let sentence = Sentence::new("processes of runtimes start, and settle for at most {settling}");
+        row("at first", sentence.with("settling", time(plan.settling)));
     }
     let [short, long] = plan.machine_time.map(time);
     if let Some(messages) = messages {
-        let said = Sentence::new("{each} per trial in its first {least} passes, if the budget allows");
-        row("messages", said.with("each", messages).with("least", least));
-        let said = "at most {long}: the time per message is known only after some were sent";
-        row("machine time", Sentence::new(said).with("long", long));
+        let sentence = Sentence::new("{each} per trial in its first {least} passes, if the budget allows");
+        row("messages", sentence.with("each", messages).with("least", least));
+        let template = "at most {long}: the time per message is known only after some were sent";
+        row("machine time", Sentence::new(template).with("long", long));
         return Block::Table(table);
     }
     row("machine time", range([short, long]));
@@ -107,12 +107,12 @@ pub fn series_plan(plan: &SeriesPlan, settings: &SeriesSettings) -> Block<'stati
 pub fn gathered_plan(plan: &SeriesPlan) -> Block<'static> {
     let mut table = rows();
     for (probe, trials, pass) in &plan.probes {
-        let said = Sentence::pluralized(
+        let sentence = Sentence::pluralized(
             "{number} trial{s}, {passes} passes of {each} each",
             DisplayValue::listed(*trials),
         );
         let passes = range(plan.passes.map(|passes| DisplayValue::listed(passes as usize)));
-        table.row([Cell::name(probe), said.with("passes", passes).with("each", time(*pass)).into()]);
+        table.row([Cell::name(probe), sentence.with("passes", passes).with("each", time(*pass)).into()]);
     }
     let all = Sentence::new("{time}, after the map").with("time", range(plan.machine_time.map(time)));
     table.row([Cell::from("machine time"), all.into()]);
@@ -127,10 +127,11 @@ pub fn place_plan(settings: &PlaceSettings, topology: &Topology) -> Vec<Block<'s
         let judged = work.metrics.iter().filter(|metric| metric.role == Role::Judged);
         let ends = [least_repetitions(settings, number), most_repetitions(settings)];
         let runs = range(ends.map(|runs| DisplayValue::listed(runs as usize)));
-        let said = Sentence::new("{work}, judged by {judged}: a warm-up, then {runs} runs on each placement")
-            .with_name("work", &work.name)
-            .with("judged", names(judged.map(|metric| &*metric.name)));
-        row(if number == 0 { "work" } else { "" }, said.with("runs", runs));
+        let sentence =
+            Sentence::new("{work}, judged by {judged}: a warm-up, then {runs} runs on each placement")
+                .with_name("work", &work.name)
+                .with("judged", names(judged.map(|metric| &*metric.name)));
+        row(if number == 0 { "work" } else { "" }, sentence.with("runs", runs));
     }
     if let Some(threads) = settings.threads {
         row("threads", Sentence::new("{threads}").with("threads", DisplayValue::listed(threads)));

@@ -21,12 +21,12 @@ pub(super) fn blocks(series: &SeriesReport, trials: &[&TrialResult]) -> Vec<Bloc
     if changed.is_empty() {
         return Vec::new();
     }
-    let said = Sentence::pluralized(
+    let sentence = Sentence::pluralized(
         "The machine changed state: {changed} of {number} trial{s} have several levels. The tables show the most frequent \
          one, never an average.",
         trials_of(trials, trials.len(), false),
     );
-    let mut blocks = vec![Block::Prose(said.with("changed", trials_of(trials, changed.len(), true)))];
+    let mut blocks = vec![Block::Prose(sentence.with("changed", trials_of(trials, changed.len(), true)))];
     changed.sort_by(|(a, _), (b, _)| contrast(b).total_cmp(&contrast(a)));
     for &(trial, name) in changed.iter().take(MAX_LISTED) {
         let declared = series.settings.quantities.of(&trial.spec.probe, name);
@@ -51,13 +51,13 @@ pub(super) fn blocks(series: &SeriesReport, trials: &[&TrialResult]) -> Vec<Bloc
                 .with("share", DisplayValue { number: share, unit: PERCENT, source: source("share") })
                 .with("value", value_sentence(unit, value(state), source(&field(state))))
         });
-        let said = Sentence::new("{trial}: {states}").with("trial", named(trial));
-        blocks.push(Block::Item(said.with("states", Arg::Parts(states.collect(), ", "))));
+        let sentence = Sentence::new("{trial}: {states}").with("trial", named(trial));
+        blocks.push(Block::Item(sentence.with("states", Arg::Parts(states.collect(), ", "))));
     }
     if changed.len() > MAX_LISTED {
         let more = DisplayValue::listed(changed.len() - MAX_LISTED);
-        let said = "{number} more trial{s} with several levels; see `states` in the data";
-        blocks.push(Block::Item(Sentence::pluralized(said, more)));
+        let template = "{number} more trial{s} with several levels; see `states` in the data";
+        blocks.push(Block::Item(Sentence::pluralized(template, more)));
     }
     blocks
 }
@@ -72,7 +72,7 @@ fn contrast(trial: &TrialResult) -> f64 {
     points().fold(0.0, f64::max) / points().fold(f64::INFINITY, f64::min)
 }
 
-/// The value of a state: `27.3 µs ± 0.4`; for a rate `1.24 M/s ± 0.02`; for anything else the bare number.
+/// The value of a state: `27.3 µs ± 0.4`, a rate as `1.24 M/s ± 0.02`, anything else with its own unit.
 fn value_sentence(unit: Unit, value: Estimate, source: Source) -> Sentence {
     let (template, unit, scale) = match unit {
         Unit::PerSecond(_) => ("{value} M/s{reach}", DisplayUnit::Millions, 1e6),

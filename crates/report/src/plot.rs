@@ -16,7 +16,7 @@ pub(super) struct ValueAxis {
 }
 
 /// A name and its curve: the value at a horizontal position from 0 to 1, given half the width of a column; `None` if
-/// there is none.
+/// the curve has no value there.
 type Curve<'a> = (String, Box<dyn Fn(f64, f64) -> Option<f64> + 'a>);
 
 pub(super) struct Plot<'a> {
@@ -30,8 +30,8 @@ pub(super) struct Plot<'a> {
     pub height: usize,
 }
 
-/// Whether an axis of values is logarithmic: its positive values span a large ratio and none is negative. Zeros are
-/// drawn at its lower end.
+/// Whether an axis is logarithmic: the positive values span a large ratio and none is negative. Zeros are drawn at the
+/// lower end.
 pub(super) fn is_logarithmic(values: impl Iterator<Item = f64>) -> bool {
     let (mut low, mut high) = (f64::INFINITY, 0.0_f64);
     for value in values {
@@ -82,24 +82,24 @@ impl Plot<'_> {
     /// The lines, each at most `width` columns unless that is too narrow for any plot.
     pub(super) fn lines(&self, width: usize) -> Vec<String> {
         let gutter = 2 + self.values.widest;
-        let across = width.saturating_sub(gutter + 4).clamp(20, 120);
+        let plot_width = width.saturating_sub(gutter + 4).clamp(20, 120);
         let last_line = self.height - 1;
         let line_of = |value: f64| ((1.0 - self.values.position(value)) * last_line as f64).round() as usize;
-        let mut canvas = vec![vec![' '; across]; self.height];
-        for (index, (_, at)) in self.curves.iter().enumerate() {
+        let mut canvas = vec![vec![' '; plot_width]; self.height];
+        for (index, (_, value_at)) in self.curves.iter().enumerate() {
             let mark = MARKS[index % MARKS.len()];
             let mut last: Option<usize> = None;
-            for column in 0..across {
-                let step = 1.0 / (across - 1) as f64;
-                let Some(value) = at(column as f64 * step, step / 2.0) else {
+            for column in 0..plot_width {
+                let step = 1.0 / (plot_width - 1) as f64;
+                let Some(value) = value_at(column as f64 * step, step / 2.0) else {
                     last = None;
                     continue;
                 };
                 let line = line_of(value);
                 // Steps are drawn in full, so that the curve is connected.
                 let (from, to) = last.map_or((line, line), |last| (last.min(line), last.max(line)));
-                for (at, cells) in canvas.iter_mut().enumerate().take(to + 1).skip(from) {
-                    if at == line || cells[column] == ' ' {
+                for (row, cells) in canvas.iter_mut().enumerate().take(to + 1).skip(from) {
+                    if row == line || cells[column] == ' ' {
                         cells[column] = mark;
                     }
                 }
@@ -118,7 +118,7 @@ impl Plot<'_> {
                 format!("{} {edge}{}", right(&text, gutter - 1), drawn.trim_end())
             })
             .collect();
-        lines.extend(self.axis(across, gutter));
+        lines.extend(self.axis(plot_width, gutter));
         if self.curves.len() > 1 {
             lines.push(String::new());
             let names = self.curves.iter().zip(MARKS.into_iter().cycle());
@@ -127,12 +127,13 @@ impl Plot<'_> {
         lines
     }
 
-    fn axis(&self, across: usize, gutter: usize) -> Vec<String> {
-        let (mut ticks, mut names) = (vec!['─'; across], String::new());
+    fn axis(&self, plot_width: usize, gutter: usize) -> Vec<String> {
+        let (mut ticks, mut names) = (vec!['─'; plot_width], String::new());
         for (index, (position, name)) in self.ticks.iter().enumerate() {
-            let column = (position * (across - 1) as f64).round() as usize;
+            let column = (position * (plot_width - 1) as f64).round() as usize;
             ticks[column] = '┴';
-            let start = column.saturating_sub(columns(name) / 2).min(across.saturating_sub(columns(name)));
+            let start =
+                column.saturating_sub(columns(name) / 2).min(plot_width.saturating_sub(columns(name)));
             if start >= columns(&names) + usize::from(index > 0) {
                 names = left(&names, start) + name;
             }
@@ -150,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn zeros_may_lie_at_the_end_of_ratios_and_what_is_negative_may_not() {
+    fn logarithmic_axes_accept_zeros_but_no_negative_values() {
         assert!(is_logarithmic([0.0, 1.0, 100.0].into_iter()));
         assert!(!is_logarithmic([1.0, 20.0].into_iter()));
         assert!(!is_logarithmic([-1.0, 1.0, 100.0].into_iter()));

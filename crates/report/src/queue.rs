@@ -35,16 +35,16 @@ pub(super) fn blocks<'a>(report: &'a RunReport, series: &'a SeriesReport) -> Vec
         return Vec::new();
     }
     let shapes = rates(&matrices, &report.topology);
-    let together = match &series.result.regime {
+    let at_once = match &series.result.regime {
         Regime::Serial => Sentence::new(""),
         Regime::Parallel { pairs, .. } => words::pairs_at_once(" Up to {pairs} at the same time.", *pairs),
     };
     let cells: Vec<_> = matrices.iter().flat_map(|matrix| &matrix.cells).collect();
     let cells: Vec<_> =
         cells.into_iter().filter_map(|cell| Some((cell.rate_of_pair()?, cell.trial.flags))).collect();
-    let known: Vec<_> =
+    let wide_cells: Vec<_> =
         cells.iter().filter(|(_, flags)| !flags.may_be_wrong() && flags.contains(Flag::WideCi)).collect();
-    let wide: Vec<f64> = known.iter().map(|(rate, _)| rate.relative_reach()).collect();
+    let wide: Vec<f64> = wide_cells.iter().map(|(rate, _)| rate.relative_reach()).collect();
     let mark = if cells.iter().any(|(_, flags)| flags.may_be_wrong()) { "; !: may be wrong" } else { "" };
     let sound = cells.iter().filter(|(_, flags)| !flags.may_be_wrong()).count() as u64;
     let precision = Number::Point(series.settings.precision);
@@ -54,7 +54,7 @@ pub(super) fn blocks<'a>(report: &'a RunReport, series: &'a SeriesReport) -> Vec
         "Million messages per second; row: CPU of the producer, column: CPU of the consumer, diagonal: both on one \
          CPU.{together} {widths}{mark}",
     );
-    let caption = caption.with("together", together).with("widths", widths.capitalized()).with("mark", mark);
+    let caption = caption.with("together", at_once).with("widths", widths.capitalized()).with("mark", mark);
     let mut blocks = vec![Block::drawing(move |style| maps::every_map(report, series, &caption, style))];
     // Several plots would fill several screens; an HTML page has a chart for each.
     if let [shape] = &shapes[..] {
@@ -66,14 +66,14 @@ pub(super) fn blocks<'a>(report: &'a RunReport, series: &'a SeriesReport) -> Vec
     blocks
 }
 
-/// The column of payloads; a terminal narrower than `roomy` omits it if all payloads are the same.
-fn payload_column<'a>(mut payloads: impl Iterator<Item = &'a str>, roomy: usize) -> Column {
+/// The column of payloads; a terminal narrower than `min_width` omits it if all payloads are the same.
+fn payload_column<'a>(mut payloads: impl Iterator<Item = &'a str>, min_width: usize) -> Column {
     let first = payloads.next();
     let differ = payloads.any(|payload| Some(payload) != first);
-    Column::words("payload").from_width(if differ { 0 } else { roomy })
+    Column::words("payload").from_width(if differ { 0 } else { min_width })
 }
 
-/// Rates by relation and the costs of a message, for a page that shows the rest elsewhere; empty without matrices.
+/// Rates by relation and the costs of a message, for a page that shows the maps elsewhere; empty without matrices.
 pub(super) fn tables<'a>(report: &'a RunReport, series: &'a SeriesReport) -> Vec<Block<'a>> {
     let matrices = matrices(&series.result);
     if matrices.is_empty() {
@@ -124,13 +124,13 @@ fn conclusions(
              the runtime and not of the pair.",
         ));
     }
-    sentences.extend(passed(matrices));
-    sentences.extend(switch_rate(matrices).iter().map(switches));
+    sentences.extend(message_counts(matrices));
+    sentences.extend(switch_rate(matrices).iter().map(switch_sentence));
     sentences.extend(shapes.iter().flat_map(|shape| balances(report, shape)));
     sentences.extend(winners(report, series));
     sentences.extend(left_out(shapes));
-    let every = series.settings.cpus.len().pow(2);
-    let sampled = matrices.iter().any(|matrix| matrix.cells.len() < every)
+    let all_cells = series.settings.cpus.len().pow(2);
+    let sampled = matrices.iter().any(|matrix| matrix.cells.len() < all_cells)
         && series.settings.options.text("pairs") != Some("listed");
     let checked = verification(matrices, &report.topology, REPRESENTATIVES).filter(|_| sampled);
     sentences.extend(checked.map(|checked| {
@@ -208,7 +208,7 @@ fn rate_source(shape: &ShapeRates<'_>, capacity: u64, relation: Relation, statis
 fn relations(shape: &ShapeRates<'_>) -> Vec<Relation> {
     Relation::ALL
         .into_iter()
-        .filter(|&of| shape.rows.iter().flat_map(|(_, row)| row).any(|rate| rate.relation == of))
+        .filter(|&relation| shape.rows.iter().flat_map(|(_, row)| row).any(|rate| rate.relation == relation))
         .collect()
 }
 
@@ -225,16 +225,16 @@ fn costs(report: &RunReport, matrices: &[QueueMatrix<'_>], shapes: &[ShapeRates<
     let mut table = Table::new(columns);
     for matrix in matrices.iter().filter(|matrix| matrix.capacity == middle) {
         for relation in Relation::ALL {
-            let of = |cell: &&QueueCell<'_>| {
+            let is_in_relation = |cell: &&QueueCell<'_>| {
                 let [from, to] = cell.pair();
                 report.topology.relation(from, to) == relation && cell.rate_of_pair().is_some()
             };
-            let Some(cell) = matrix.cells.iter().find(of) else { continue };
+            let Some(cell) = matrix.cells.iter().find(is_in_relation) else { continue };
             let number = |key, value: Option<f64>, unit: DisplayUnit| {
                 let source = Source::of_any(cell.trial.spec.id(), pointer!("/{key}"));
                 Cell::number(value.map(|value| DisplayValue { number: Number::Point(value), unit, source }))
             };
-            let rare = |key, share: Option<f64>| {
+            let ratio_cell = |key, share: Option<f64>| {
                 let is_small = share.is_some_and(|share| share < 0.0995);
                 number(key, share, DisplayUnit::Decimals(if is_small { 3 } else { 2 }))
             };
@@ -245,10 +245,10 @@ fn costs(report: &RunReport, matrices: &[QueueMatrix<'_>], shapes: &[ShapeRates<
                 role_sentence(&cell.pair()).into(),
                 number("cpu_ns_per_message_producer", producer, PLAIN),
                 number("cpu_ns_per_message_consumer", consumer, PLAIN),
-                rare("voluntary_switches_per_message", both(cell.voluntary())),
-                rare("involuntary_switches_per_message", both(cell.involuntary())),
-                rare("full_ratio", cell.full_ratio()),
-                rare("empty_ratio", cell.empty_ratio()),
+                ratio_cell("voluntary_switches_per_message", both(cell.voluntary())),
+                ratio_cell("involuntary_switches_per_message", both(cell.involuntary())),
+                ratio_cell("full_ratio", cell.full_ratio()),
+                ratio_cell("empty_ratio", cell.empty_ratio()),
                 number("mean_batch", cell.mean_batch(), DisplayUnit::Decimals(0)),
                 number("cpu_load", cell.cpu_load(), DisplayUnit::Decimals(1)),
             ]);
@@ -265,7 +265,7 @@ fn costs(report: &RunReport, matrices: &[QueueMatrix<'_>], shapes: &[ShapeRates<
     vec![Block::Prose(about), Block::Table(table)]
 }
 
-fn passed(matrices: &[QueueMatrix<'_>]) -> Option<Sentence> {
+fn message_counts(matrices: &[QueueMatrix<'_>]) -> Option<Sentence> {
     let cells = matrices.iter().flat_map(|matrix| &matrix.cells);
     let of_cell = |cell: &QueueCell<'_>| {
         let source = Source::of_any(cell.trial.spec.id(), "/n");
@@ -288,7 +288,7 @@ fn passed(matrices: &[QueueMatrix<'_>]) -> Option<Sentence> {
 }
 
 /// What the diagonal shows about thread switches, which determine the rate on one CPU at small capacities.
-fn switches(rate: &SwitchRate<'_>) -> Sentence {
+fn switch_sentence(rate: &SwitchRate<'_>) -> Sentence {
     let of_cell = |field| Source::of_any(rate.trial, field);
     let per_message = of_cell("/switches_per_message");
     let thousands = |per_s: f64, messages: Source| DisplayValue {
@@ -336,7 +336,7 @@ fn switches(rate: &SwitchRate<'_>) -> Sentence {
 
 fn balances(report: &RunReport, shape: &ShapeRates<'_>) -> Vec<Sentence> {
     let mut sentences = Vec::new();
-    for relation in relations(shape).into_iter().filter(|&of| of != Relation::SameCpu) {
+    for relation in relations(shape).into_iter().filter(|&relation| relation != Relation::SameCpu) {
         let known: Vec<(u64, Estimate, Balance)> = shape
             .rows
             .iter()
@@ -348,10 +348,11 @@ fn balances(report: &RunReport, shape: &ShapeRates<'_>) -> Vec<Sentence> {
         if known.is_empty() {
             continue;
         }
-        let at = |wanted: Balance, template: &'static str| {
-            let of = known.iter().filter(|(_, _, balance)| *balance == wanted);
-            let of: Vec<Sentence> = of.map(|(capacity, ..)| capacity_alone(*capacity)).collect();
-            (!of.is_empty()).then(|| Sentence::new(template).with("capacities", Arg::Parts(of, ", ")))
+        let capacities_with = |wanted: Balance, template: &'static str| {
+            let matching = known.iter().filter(|(_, _, balance)| *balance == wanted);
+            let matching: Vec<Sentence> = matching.map(|(capacity, ..)| capacity_alone(*capacity)).collect();
+            (!matching.is_empty())
+                .then(|| Sentence::new(template).with("capacities", Arg::Parts(matching, ", ")))
         };
         let ratio = |(capacity, ratio, _): &(u64, Estimate, Balance)| {
             ratio.stated_reach(ratio.point)?;
@@ -376,7 +377,9 @@ fn balances(report: &RunReport, shape: &ShapeRates<'_>) -> Vec<Sentence> {
             (Balance::Two, "two are faster at capacity {capacities}"),
             (Balance::Unknown, "cannot tell at capacity {capacities}"),
         ];
-        let verdicts = ratios.into_iter().chain(verdicts.into_iter().filter_map(|(of, words)| at(of, words)));
+        let verdicts = ratios
+            .into_iter()
+            .chain(verdicts.into_iter().filter_map(|(balance, words)| capacities_with(balance, words)));
         sentences.push(
             Sentence::new("{queue}, {payload}, {relation}: two CPUs against one: {verdicts}.")
                 .with_name("queue", shape.queue)
@@ -441,15 +444,15 @@ fn winners(report: &RunReport, series: &SeriesReport) -> Vec<Sentence> {
         };
         let mark = if ranking.subjects.first().is_some_and(|first| first.may_be_wrong) { "!" } else { "" };
         let place = (payload.to_owned(), report.topology.relation(from, to));
-        value_of(value_of(&mut found, place), winner).insert(capacity as u64, mark);
+        entry_or_default(entry_or_default(&mut found, place), winner).insert(capacity as u64, mark);
     }
     let sentence = |((payload, relation), winners): ((String, Relation), Winners)| {
-        let at = |(capacity, mark): (u64, &'static str)| {
+        let marked = |(capacity, mark): (u64, &'static str)| {
             let capacity = chosen_count(capacity, "capacity");
             Sentence::new("{capacity}{mark}").with("capacity", capacity).with("mark", mark)
         };
         let winner = |(winner, capacities): (Sentence, BTreeMap<u64, &'static str>)| {
-            let all = Arg::Parts(capacities.into_iter().map(at).collect(), ", ");
+            let all = Arg::Parts(capacities.into_iter().map(marked).collect(), ", ");
             Sentence::new("{winner} at {all}").with("winner", winner).with("all", all)
         };
         Sentence::new("Fastest for {payload}, {relation}: {winners}.")
@@ -463,7 +466,7 @@ fn winners(report: &RunReport, series: &SeriesReport) -> Vec<Sentence> {
 /// Winners and the capacities at which they win, each with a mark if the value may be wrong.
 type Winners = Vec<(Sentence, BTreeMap<u64, &'static str>)>;
 
-fn value_of<K: PartialEq, V: Default>(all: &mut Vec<(K, V)>, key: K) -> &mut V {
+fn entry_or_default<K: PartialEq, V: Default>(all: &mut Vec<(K, V)>, key: K) -> &mut V {
     let known = all.iter().position(|(known, _)| *known == key).unwrap_or(all.len());
     if known == all.len() {
         all.push((key, V::default()));
@@ -480,12 +483,12 @@ mod tests {
     use coretalk_model::stats::Estimate;
 
     #[test]
-    fn what_a_switch_takes_is_said_only_where_the_interval_bounds_it() {
+    fn switch_time_is_stated_only_if_the_interval_bounds_it() {
         let per_s = |low: f64| Estimate { point: 1e5, low, high: 3e5, confidence: 0.95, effective_n: 8.0 };
-        let said = |low: f64| {
+        let text = |low: f64| {
             let (queue, payload, cpu, trial) = ("mutex", "u64", CpuId(0), TrialId(0));
             let per_s = per_s(low);
-            fmt::sentence(&switches(&SwitchRate {
+            fmt::sentence(&switch_sentence(&SwitchRate {
                 queue,
                 payload,
                 capacity: 10,
@@ -496,13 +499,13 @@ mod tests {
             }))
         };
         assert!(
-            said(5e4).ends_with("2.0 switches per message, and at most 20.0 µs per switch, queue included.")
+            text(5e4).ends_with("2.0 switches per message, and at most 20.0 µs per switch, queue included.")
         );
-        assert!(said(0.0).ends_with("2.0 switches per message."), "{}", said(0.0));
+        assert!(text(0.0).ends_with("2.0 switches per message."), "{}", text(0.0));
     }
 
     #[test]
-    fn payloads_that_tell_rows_apart_are_shown_on_any_terminal() {
+    fn payloads_that_distinguish_rows_are_always_shown() {
         let shown_from = |payloads: &[&str]| payload_column(payloads.iter().copied(), 110).least_width;
         assert_eq!(
             [shown_from(&["u64", "u64"]), shown_from(&["u64", "bytes:64"]), shown_from(&[])],

@@ -9,8 +9,8 @@ use coretalk_model::latency::{EmptyRung, MissingReason};
 use coretalk_model::series::TrialResult;
 use coretalk_model::{CpuId, Reason, TrialFailure};
 
-/// Looks up the document source of a number in a reason by its key: `cells_changed`, `passes`, `reason` (a width, as
-/// stated there) or `states`.
+/// Looks up the document source of a number in a reason by its key, such as `cells_changed` or `passes`;
+/// `reason` stands for a width that the reason itself states.
 pub type Sources<'a> = &'a dyn Fn(&'static str) -> Source;
 
 /// A value with a sentence that is the same in every medium.
@@ -79,8 +79,8 @@ fn with_failure(template: &'static str, failure: &TrialFailure) -> Sentence {
     Sentence::new(template).with_name("failure", &failure.to_string())
 }
 
-fn failed(of: Option<[u32; 2]>, failure: &TrialFailure, is_revealed: bool) -> Sentence {
-    let words = match of.map(|of| of.map(|passes| count(passes as usize, Source::Unrecorded))) {
+fn failed(counts: Option<[u32; 2]>, failure: &TrialFailure, is_revealed: bool) -> Sentence {
+    let words = match counts.map(|counts| counts.map(|passes| count(passes as usize, Source::Unrecorded))) {
         Some([failures, all]) => with_failure("{failures} of {all} passes failed: {failure}", failure)
             .with("failures", failures)
             .with("all", all),
@@ -88,7 +88,7 @@ fn failed(of: Option<[u32; 2]>, failure: &TrialFailure, is_revealed: bool) -> Se
     };
     match failure {
         TrialFailure::Command { stderr, .. } if is_revealed && !stderr.is_empty() => {
-            Sentence::new("{words}; in full: {said}").with("words", words).with_name("said", stderr)
+            Sentence::new("{words}; in full: {stderr}").with("words", words).with_name("stderr", stderr)
         }
         _ => words,
     }
@@ -120,17 +120,17 @@ impl Worded for EmptyRung {
             EmptyRung::NotMeasured => "not measured".into(),
             EmptyRung::OtherState(pairs) => {
                 Sentence::new("{pairs}: every visit found the machine in a different state from the headline")
-                    .with("pairs", first_of(pairs))
+                    .with("pairs", first_pair_sentence(pairs))
             }
             EmptyRung::OtherTime(pairs) => Sentence::new(
                 "{pairs}: in every visit CAS took another time than in the map, so that the two cannot be compared",
             )
-            .with("pairs", first_of(pairs)),
+            .with("pairs", first_pair_sentence(pairs)),
         }
     }
 }
 
-fn first_of(pairs: &[[CpuId; 2]]) -> Sentence {
+fn first_pair_sentence(pairs: &[[CpuId; 2]]) -> Sentence {
     let [[from, to], more @ ..] = pairs else { return Sentence::new("") };
     let template = if more.is_empty() { "CPUs {from}-{to}" } else { "CPUs {from}-{to} and {more} more" };
     Sentence::new(template).with("from", *from).with("to", *to).with("more", DisplayValue::listed(more.len()))

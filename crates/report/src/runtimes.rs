@@ -9,7 +9,7 @@ use coretalk_model::quantity::{Better, Quantity, Unit};
 use coretalk_model::run::{RunReport, SeriesReport};
 use coretalk_model::runtime::names;
 use coretalk_model::series::MASK;
-use coretalk_model::series::{TrialResult, TrialSpec, Value, named_headline};
+use coretalk_model::series::{ParameterValue, TrialResult, TrialSpec, named_headline};
 use coretalk_model::{CpuSet, Relation};
 
 const MAX_ROWS: usize = 16;
@@ -40,20 +40,20 @@ pub(super) fn blocks(
         };
         shown.truncate(MAX_ROWS);
         blocks.push(Block::Gap);
-        let shown_as = match judged(series, shown[0]) {
+        let shown_as = match headline_quantity(series, shown[0]) {
             Some(Quantity { unit: Unit::PerSecond(what), .. }) => {
                 Sentence::new(" ({what} per second)").with("what", *what)
             }
             Some(quantity) => Sentence::new(" ({title})").with("title", quantity.title),
             None => Sentence::new(""),
         };
-        let (has_overall, has_gc) = told_of(&shown);
+        let (has_overall, has_gc) = optional_columns(&shown);
         let overall = match has_overall {
             true => ", overall the same from all operations and all their time (rare pauses included)",
             false => "",
         };
         let gc = if has_gc { ", collections of garbage over all passes" } else { "" };
-        let said = Sentence::new(
+        let sentence = Sentence::new(
             "Runtimes{on}: how many processes took part, the slowest and the fastest of \
              them{shown_as}{overall}{gc}, and the share of the CPU time that threads other than the measured ones used.{more}",
         )
@@ -62,20 +62,20 @@ pub(super) fn blocks(
         .with("overall", overall)
         .with("gc", gc)
         .with("more", more);
-        blocks.push(Block::Prose(said));
+        blocks.push(Block::Prose(sentence));
         blocks.push(Block::Table(table(series, &shown)));
         let asked = forks(&series.settings.options) as usize;
         if measured.iter().any(|trial| trial.processes.len() < asked) {
-            let said = Sentence::new(
+            let sentence = Sentence::new(
                 "Fewer processes took part than the {asked} that were asked for: each pass is made by one of them, and \
                  not every trial had so many passes. Ask for fewer with --forks, or for a longer --budget.",
             );
             let asked = DisplayValue::bare(Number::Count(asked as u64), Source::Option("forks"));
-            blocks.push(Block::Remark(said.with("asked", asked)));
+            blocks.push(Block::Remark(sentence.with("asked", asked)));
         }
         blocks.extend(report.environment.runtimes.iter().map(|(name, version)| {
-            let said = Sentence::new("{name}: {version}").with_name("name", name);
-            Block::Remark(said.with_name("version", version))
+            let sentence = Sentence::new("{name}: {version}").with_name("name", name);
+            Block::Remark(sentence.with_name("version", version))
         }));
     }
     if report.environment.simulated.is_some() {
@@ -91,7 +91,7 @@ fn relation(report: &RunReport, trial: &TrialResult) -> Option<Relation> {
     }
 }
 
-fn judged(series: &SeriesReport, trial: &TrialResult) -> Option<&'static Quantity> {
+fn headline_quantity(series: &SeriesReport, trial: &TrialResult) -> Option<&'static Quantity> {
     let TrialResult { spec, medians_ns, values, .. } = trial;
     let (name, _) = named_headline(&series.settings, &spec.probe, medians_ns, values)?;
     probes::quantity(&spec.probe, name)
@@ -100,7 +100,7 @@ fn judged(series: &SeriesReport, trial: &TrialResult) -> Option<&'static Quantit
 fn table(series: &SeriesReport, trials: &[&TrialResult]) -> Table {
     let mut columns = ["", "CPUs"].map(Column::words).to_vec();
     columns.extend(["processes", "slowest", "fastest"].map(Column::numbers));
-    let (has_overall, has_gc) = told_of(trials);
+    let (has_overall, has_gc) = optional_columns(trials);
     columns.extend(
         [has_overall.then_some("overall"), has_gc.then_some("GC"), Some("elsewhere")]
             .into_iter()
@@ -110,7 +110,7 @@ fn table(series: &SeriesReport, trials: &[&TrialResult]) -> Table {
     let asked = forks(&series.settings.options) as usize;
     let rows = trials.iter().map(|trial| {
         let TrialResult { spec, values, processes, .. } = trial;
-        let quantity = judged(series, trial);
+        let quantity = headline_quantity(series, trial);
         let unit = quantity.map_or(Unit::Number, |quantity| quantity.unit);
         let [slowest, fastest] = ends(quantity, processes.iter().map(|process| process.value));
         // Values of single processes, which no document contains.
@@ -132,7 +132,7 @@ fn table(series: &SeriesReport, trials: &[&TrialResult]) -> Table {
         let first = [
             label(trial).into(),
             cpus(spec).into(),
-            took_part(processes.len(), asked).into(),
+            process_count(processes.len(), asked).into(),
             shown(slowest),
             shown(fastest),
         ];
@@ -141,8 +141,8 @@ fn table(series: &SeriesReport, trials: &[&TrialResult]) -> Table {
     Table::new(columns).with(rows)
 }
 
-/// Whether any of them has a mean over all its time, and whether any has garbage collections.
-fn told_of(trials: &[&TrialResult]) -> (bool, bool) {
+/// Whether any trial has a mean over its total time, and whether any counts garbage collections.
+fn optional_columns(trials: &[&TrialResult]) -> (bool, bool) {
     let has_gc = |trial: &&TrialResult| trial.counts.contains_key(names::COLLECTIONS);
     (trials.iter().any(|trial| trial.overall_ns().is_some()), trials.iter().any(has_gc))
 }
@@ -162,25 +162,25 @@ fn cpus(spec: &TrialSpec) -> Sentence {
 }
 
 /// The number of processes that made a pass, and the requested number if that is larger.
-fn took_part(processes: usize, asked: usize) -> Sentence {
+fn process_count(processes: usize, asked: usize) -> Sentence {
     Sentence::new(if processes < asked { "{processes} of {asked}" } else { "{processes}" })
         .with("processes", DisplayValue::listed(processes))
         .with("asked", DisplayValue::bare(Number::Count(asked as u64), Source::Option("forks")))
 }
 
-/// The values of its parameters: `dotnet:channel u64 10`.
+/// The values of the parameters of a trial: `dotnet:channel u64 10`.
 fn label(trial: &TrialResult) -> Sentence {
     let declared = probes::parameters(&trial.spec.probe).iter();
     let values = declared.filter(|parameter| parameter.id != MASK).filter_map(|parameter| {
         Some(match trial.spec.parameters.0.get(parameter.id)? {
-            Value::Number(number) => {
+            ParameterValue::Number(number) => {
                 let source =
                     Source::Parameter { trial: Some(trial.spec.id()), name: parameter.id.to_owned() };
                 let unit = if parameter.unit == Unit::Ns { Unit::Ns } else { Unit::Number };
                 let number = DisplayValue::bare(Number::Setting(*number), source).in_unit(unit);
                 Sentence::new("{number}").with("number", number)
             }
-            Value::Text(text) => Sentence::name(text),
+            ParameterValue::Text(text) => Sentence::name(text),
         })
     });
     Sentence::joined(values, " ")
@@ -194,7 +194,7 @@ fn ends(quantity: Option<&Quantity>, values: impl Iterator<Item = f64> + Clone) 
     }
 }
 
-/// The native stand-ins for runtimes on a simulated machine, so that nobody takes their numbers for the runtimes'.
+/// The native stand-ins for runtimes on a simulated machine; their numbers are not those of the runtimes.
 fn stand_ins(series: &SeriesReport, trials: &[&TrialResult]) -> Vec<Sentence> {
     let mut remarks: Vec<Sentence> = Vec::new();
     for StandIn { external, native, factor } in

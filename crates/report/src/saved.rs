@@ -40,7 +40,7 @@ impl<'a> Saved<'a> {
 }
 
 impl<'a> Screen<'a> {
-    /// Whether it shows every step of the ladder: only on request for a quick look, which shows a map.
+    /// Whether it shows the ladder table. A quick look shows its map instead, and the table only on request.
     pub fn has_ladder_table(self, report: &RunReport) -> bool {
         matches!(self, Screen::Whole(_)) || report.gathering() != Some(Gathering::QuickLook)
     }
@@ -65,10 +65,10 @@ pub fn departed(header: &RunHeader, saved_as: Option<&str>) -> Option<Block<'sta
     departures(header.departed.iter().enumerate(), how)
 }
 
-/// The same for anything that is not saved: each CPU with its index in the document, followed by `then`.
+/// Like [`departed`], for unsaved results: each CPU with its index in the document, followed by `continuation`.
 pub fn departures<'a>(
     all: impl IntoIterator<Item = (usize, &'a CpuLoss)>,
-    then: impl Into<Sentence>,
+    continuation: impl Into<Sentence>,
 ) -> Option<Block<'static>> {
     let words: Vec<Sentence> =
         all.into_iter().map(|(at, departure)| departure_words(at, departure)).collect();
@@ -77,7 +77,9 @@ pub fn departures<'a>(
         1 => "{all}: measurements with it are incomplete{then}",
         _ => "{all}: measurements with them are incomplete{then}",
     };
-    Some(Block::Doubt(Sentence::new(template).with("all", enumerated(words)).with("then", then.into())))
+    Some(Block::Doubt(
+        Sentence::new(template).with("all", enumerated(words)).with("then", continuation.into()),
+    ))
 }
 
 /// Describes the loss of a CPU as text.
@@ -110,24 +112,24 @@ fn departure_words(at: usize, departure: &CpuLoss) -> Sentence {
 pub fn ending(report: &RunReport, saved_as: Option<&str>) -> Vec<Block<'static>> {
     let latency = report.latency.as_ref();
     let mut blocks: Vec<Block<'_>> = departed(&report.header, saved_as).into_iter().collect();
-    let trials_left = report.series.as_ref().is_some_and(|series| !series.result.complete);
-    let map_left = latency.is_some_and(|latency| !latency.result.complete);
-    let is_partial = map_left || (trials_left && report.gathering().is_some());
+    let trials_incomplete = report.series.as_ref().is_some_and(|series| !series.result.complete);
+    let map_incomplete = latency.is_some_and(|latency| !latency.result.complete);
+    let is_partial = map_incomplete || (trials_incomplete && report.gathering().is_some());
     if is_partial && blocks.is_empty() {
         let passes = u64::from(latency.map_or(0, |latency| latency.result.passes));
-        let said = Sentence::new("Interrupted after {passes}, before everything was measured{resume}");
+        let sentence = Sentence::new("Interrupted after {passes}, before everything was measured{resume}");
         let passes = Sentence::counted(passes, Source::Listed, ["pass", "passes"]);
-        blocks.push(Block::Prose(said.with("passes", passes).with("resume", resume(saved_as))));
+        blocks.push(Block::Prose(sentence.with("passes", passes).with("resume", resume(saved_as))));
     } else if let Some(latency) = latency.filter(|latency| latency.result.budget_ended) {
         let part = if report.series.is_some() { " for the map" } else { "" };
-        let said = Sentence::new(
+        let sentence = Sentence::new(
             "The budget of {budget}{part} ended before every interval was as narrow as requested; try a longer \
              --budget.{left}",
         );
-        let said = said.with("budget", budget(latency.settings.budget.secs())).with("part", part);
-        blocks.push(Block::Prose(said.with("left", left_out(report))));
+        let sentence = sentence.with("budget", budget(latency.settings.budget.secs())).with("part", part);
+        blocks.push(Block::Prose(sentence.with("left", left_out(report))));
     } else if report.gathering() == Some(Gathering::QuickLook) && !report.left_out().is_empty() {
-        // Its trials have a budget of their own but no screen.
+        // The screen of a quick look only summarizes its trials, so trials left out by their budget are reported here.
         blocks.push(Block::Prose(left_out_alone(report)));
     }
     blocks
@@ -135,15 +137,15 @@ pub fn ending(report: &RunReport, saved_as: Option<&str>) -> Vec<Block<'static>>
 
 /// How to continue an interrupted run: `; to continue: coretalk --resume 50b3`; empty if it was not saved.
 pub(super) fn resume(saved_as: Option<&str>) -> Sentence {
-    let said = |id| Sentence::new("; to continue: coretalk --resume {id}").with_name("id", id);
-    saved_as.map_or(Sentence::new(""), said)
+    let command = |id| Sentence::new("; to continue: coretalk --resume {id}").with_name("id", id);
+    saved_as.map_or(Sentence::new(""), command)
 }
 
 pub(super) fn budget(seconds: f64) -> DisplayValue {
     DisplayValue::bare(Number::Duration(seconds), Source::Option("budget"))
 }
 
-/// What did not fit into a budget, as a sentence after others; empty if everything did.
+/// The work that did not fit into the budget, as a following sentence; empty if all did.
 pub(super) fn left_out(report: &RunReport) -> Sentence {
     match report.left_out().is_empty() {
         true => Sentence::new(""),
@@ -185,10 +187,11 @@ mod tests {
     use coretalk_model::{CpuId, Picos};
 
     #[test]
-    fn a_cpu_that_was_never_there_did_not_go_away() {
-        let at = |ms| CpuLoss { cpu: CpuId(2), after: Picos::from_ms(ms), why: LossReason::PinRefused };
-        assert_eq!(departed_text(&at(0)), "CPU 2 refuses pinned threads");
+    fn a_refusal_at_the_start_is_not_described_as_a_loss() {
+        let lost_after =
+            |ms| CpuLoss { cpu: CpuId(2), after: Picos::from_ms(ms), why: LossReason::PinRefused };
+        assert_eq!(departed_text(&lost_after(0)), "CPU 2 refuses pinned threads");
         let text = "CPU 2 lost its thread, which could not be pinned again after 0.4 s";
-        assert_eq!(departed_text(&at(400)), text);
+        assert_eq!(departed_text(&lost_after(400)), text);
     }
 }

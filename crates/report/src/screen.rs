@@ -125,9 +125,9 @@ fn map_blocks<'a>(report: &'a RunReport, screen: Screen<'_>) -> Vec<Block<'a>> {
     blocks.push(Block::Gap);
     // A selection of pairs shows nothing about groups.
     let findings = Findings::of_run(result, &report.topology).filter(|_| settings.pairs == PairChoice::All);
-    let shown = findings.as_ref().and_then(structure::same_as_reported);
-    match (&result.maps[..], shown) {
-        ([map], Some(shown)) => blocks.extend(confirmed(report, map, shown)),
+    let confirmation = findings.as_ref().and_then(structure::same_as_reported);
+    match (&result.maps[..], confirmation) {
+        ([map], Some(confirmation)) => blocks.extend(confirmed(report, map, confirmation)),
         (maps, _) => {
             blocks.extend(maps.iter().flat_map(|map| summary_part(report, map)));
             if let Some(findings) = &findings {
@@ -141,7 +141,7 @@ fn map_blocks<'a>(report: &'a RunReport, screen: Screen<'_>) -> Vec<Block<'a>> {
 }
 
 fn map_part<'a>(report: &'a RunReport, settings: &'a LatencySettings, map: &'a LatencyMap) -> Vec<Block<'a>> {
-    let has_legend = the_only_pair(map).is_none() && listed(report).is_none();
+    let has_legend = the_only_pair(map).is_none() && listed_pairs(report).is_none();
     let question = if has_legend { words::question_alone(map) } else { words::question(map) };
     let mut blocks = vec![Block::Question(question)];
     if let Some((pair, value)) = the_only_pair(map) {
@@ -149,8 +149,8 @@ fn map_part<'a>(report: &'a RunReport, settings: &'a LatencySettings, map: &'a L
         blocks.extend(states::story(report, &map.kernel, pair, value));
         return blocks;
     }
-    if let Some(listed) = listed(report) {
-        blocks.extend([Block::Gap, Block::Table(pair_table(report, map, listed))]);
+    if let Some(pairs) = listed_pairs(report) {
+        blocks.extend([Block::Gap, Block::Table(pair_table(report, map, pairs))]);
         return blocks;
     }
     let classes = class_pairs(map, &report.topology);
@@ -179,24 +179,25 @@ fn summary_part<'a>(report: &'a RunReport, map: &LatencyMap) -> Vec<Block<'a>> {
     name.into_iter().chain(in_words(report, map)).collect()
 }
 
-/// The only map in sentences, if its latencies confirm exactly the groups that the system reports: both in one line.
+/// A map whose latencies confirm exactly the reported groups, in sentences; groups and confirmation share one line.
 /// The gain of staying inside a group is included only if the answer above does not state it.
-fn confirmed<'a>(report: &'a RunReport, map: &LatencyMap, shown: Sentence) -> Vec<Block<'a>> {
+fn confirmed<'a>(report: &'a RunReport, map: &LatencyMap, confirmation: Sentence) -> Vec<Block<'a>> {
     let mut blocks = in_words(report, map);
     let contrasts = contrasts(map, &report.topology);
     let siblings = usize::from(report.topology.has_smt(report.topology.cpus()));
-    let told = answer::answer(report, map).map_or(0, |answer| answer.numbers.len());
-    if told > contrasts.len() + siblings && !contrasts.is_empty() {
+    let answered_numbers = answer::answer(report, map).map_or(0, |answer| answer.numbers.len());
+    if answered_numbers > contrasts.len() + siblings && !contrasts.is_empty() {
         blocks.retain(|block| !is_of_groups(block));
-        let all = words::groups_alone(&contrasts).into_iter().chain([shown]);
+        let all = words::groups_alone(&contrasts).into_iter().chain([confirmation]);
         blocks.insert(0, Block::Fact(GROUPS, Sentence::joined(all, " · ")));
         return blocks;
     }
     match blocks.iter_mut().rfind(|block| is_of_groups(block)) {
-        Some(Block::Fact(_, said)) => {
-            *said = Sentence::joined([std::mem::replace(said, Sentence::new("")), shown], " · ");
+        Some(Block::Fact(_, sentence)) => {
+            *sentence =
+                Sentence::joined([std::mem::replace(sentence, Sentence::new("")), confirmation], " · ");
         }
-        _ => blocks.insert(0, Block::Fact(GROUPS, shown)),
+        _ => blocks.insert(0, Block::Fact(GROUPS, confirmation)),
     }
     blocks
 }
@@ -208,13 +209,13 @@ fn is_of_groups(block: &Block<'_>) -> bool {
     matches!(block, Block::Fact(REPORTED | GROUPS, _))
 }
 
-/// A map in sentences: its extremes, groups, states and doubts. A single pair has a story of its own instead.
+/// A map in sentences: its extremes, groups, states and doubts. A single pair has its own description.
 pub fn in_words<'a>(report: &'a RunReport, map: &LatencyMap) -> Vec<Block<'a>> {
     let all = overall(map);
     let mut blocks = Vec::new();
     if the_only_pair(map).is_none() {
         blocks.extend(overview(report, map, &all));
-        // The watch is of the first map, its pairs and its values.
+        // The watch covers only the pairs and values of the first map.
         let is_first = report.maps().first().is_some_and(|first| first.protocol == map.protocol);
         if let Some(watch) = report.watch().filter(|_| is_first && map.protocol.is_latency()) {
             blocks.extend(states::of_map(watch, &map.kernel, all.measured, &report.topology));
@@ -228,10 +229,10 @@ pub fn in_words<'a>(report: &'a RunReport, map: &LatencyMap) -> Vec<Block<'a>> {
 
 fn overview(report: &RunReport, map: &LatencyMap, all: &Overall) -> Vec<Block<'static>> {
     // A hybrid has no single median or ratio; its table of classes has the values.
-    let hybrid = !class_pairs(map, &report.topology).is_empty();
-    let middle = if hybrid { words::Middle::LeftOut } else { words::Middle::Shown };
+    let is_hybrid = !class_pairs(map, &report.topology).is_empty();
+    let middle = if is_hybrid { words::Middle::LeftOut } else { words::Middle::Shown };
     let mut blocks = Vec::new();
-    if listed(report).is_none() && !hybrid {
+    if listed_pairs(report).is_none() && !is_hybrid {
         let contrasts = contrasts(map, &report.topology);
         let holding = match report.watch() {
             Some(watch) if levels_changed(watch) => words::Holding::Changed,
@@ -241,17 +242,17 @@ fn overview(report: &RunReport, map: &LatencyMap, all: &Overall) -> Vec<Block<'s
         let mut groups =
             words::groups(&map.kernel, all, &contrasts, &report.topology, holding, apart, by_distance);
         // If the system reports several groups, the map is not one group, even if no pair shows it.
-        if contrasts.is_empty() && apart.is_none() && is_parted(map, &report.topology) {
+        if contrasts.is_empty() && apart.is_none() && spans_several_groups(map, &report.topology) {
             groups.clear();
         }
         let label = if contrasts.is_empty() { GROUPS } else { REPORTED };
-        blocks.extend(groups.into_iter().map(|said| Block::Fact(label, said)));
+        blocks.extend(groups.into_iter().map(|sentence| Block::Fact(label, sentence)));
     }
     blocks.push(words::extremes(&map.kernel, all, middle));
     blocks
 }
 
-fn is_parted(map: &LatencyMap, topology: &Topology) -> bool {
+fn spans_several_groups(map: &LatencyMap, topology: &Topology) -> bool {
     let measured: CpuSet = map.cells.cpus().iter().copied().collect();
     topology.levels().into_iter().filter(|&level| level > Level::Core).any(|level| {
         let groups = topology.level(level);
@@ -259,7 +260,7 @@ fn is_parted(map: &LatencyMap, topology: &Topology) -> bool {
     })
 }
 
-/// The pair of a map of two CPUs, if it has a single value; directed maps have one for each direction.
+/// The pair of a map of two CPUs, if it has a single value; directed maps have a value for each direction.
 pub fn the_only_pair(map: &LatencyMap) -> Option<([CpuId; 2], &coretalk_model::latency::CellValue)> {
     let cpus = map.cells.cpus();
     if cpus.len() != 2 || !map.cells.is_symmetric() {
@@ -268,7 +269,7 @@ pub fn the_only_pair(map: &LatencyMap) -> Option<([CpuId; 2], &coretalk_model::l
     Some(([cpus[0], cpus[1]], map.cells.get(1, 0)?.value()?))
 }
 
-fn listed(report: &RunReport) -> Option<&[[CpuId; 2]]> {
+fn listed_pairs(report: &RunReport) -> Option<&[[CpuId; 2]]> {
     match &report.latency.as_ref()?.settings.pairs {
         PairChoice::Listed(pairs) if pairs.len() <= MAX_LISTED => Some(pairs),
         _ => None,
@@ -286,43 +287,43 @@ fn tail_table(tails: &[TailSeries]) -> Vec<Block<'static>> {
     for (pair, series) in tails.iter().enumerate() {
         let [closed, at_rate] = [2 * pair, 2 * pair + 1];
         let [a, b] = series.placement;
-        let mut row = |what, path: String, names: [&str; 5], of: &dyn Fn(f64) -> Option<f64>| {
+        let mut row = |what, path: String, names: [&str; 5], percentile: &dyn Fn(f64) -> Option<f64>| {
             let number = |(name, share): (&str, f64)| {
                 let field = |ns| DisplayValue::field(pointer!("{path}/{name}"), Number::Point(ns));
-                Cell::number(of(share).map(field))
+                Cell::number(percentile(share).map(field))
             };
             let name = Sentence::new("{a} → {b} {what}").with("a", a).with("b", b).with("what", what);
             let numbers = names.into_iter().zip([0.5, 0.9, 0.99, 0.999, 1.0]).map(number);
             table.row([Cell::from(name)].into_iter().chain(numbers).collect::<Vec<_>>());
         };
         let percentiles = ["50", "90", "99", "99.9", "100"];
-        let of_raw = pointer!("/series/{closed}/percentiles");
-        row(Sentence::new("raw"), of_raw, percentiles, &|share| counted(&series.raw, share));
+        let raw_path = pointer!("/series/{closed}/percentiles");
+        row(Sentence::new("raw"), raw_path, percentiles, &|share| counted(&series.raw, share));
         let names = ["net_p50", "net_p90", "net_p99", "net_p99_9", "net_max"];
         row(Sentence::new("net"), pointer!("/series/{closed}/values"), names, &|share| series.net_ns(share));
         let rate = pointer!("/series/{at_rate}/values/rate_per_s");
         let rate = DisplayValue::field(rate, Number::Point(series.rate_per_s));
         let rate = Sentence::new("at {rate} messages/s").with("rate", rate);
-        let of_rate = pointer!("/series/{at_rate}/percentiles");
-        row(rate, of_rate, percentiles, &|share| counted(&series.at_rate, share));
+        let rate_path = pointer!("/series/{at_rate}/percentiles");
+        row(rate, rate_path, percentiles, &|share| counted(&series.at_rate, share));
     }
     let legend = tails.first().map(|series| {
         let field = |pair: usize, key: &str| pointer!("/series/{}/{key}", 2 * pair);
-        let counts = tails.iter().map(|of| counts_total(&of.raw)).enumerate();
+        let counts = tails.iter().map(|series| counts_total(&series.raw)).enumerate();
         let counts = counts.map(|(pair, count)| (count as f64, DisplayValue::field(field(pair, "count"), Number::Count(count))));
-        let times = tails.iter().map(|of| of.observed.secs()).enumerate();
+        let times = tails.iter().map(|series| series.observed.secs()).enumerate();
         let times = times.map(|(pair, time)| (time, DisplayValue::field(field(pair, "values/observed_s"), Number::Duration(time))));
         let clock = Number::Point(series.clock_ns);
         let below = |pair| Source::Field(field(pair, "values/negative_net"));
         let below = Operation::Sum.of((0..tails.len()).map(below).collect::<Vec<_>>());
         let negative = tails.iter().map(|series| series.negative_net).sum();
-        let said = Sentence::new(
+        let sentence = Sentence::new(
             "Single events, {events} round trips over {watched} for each pair; net: minus the median cost of the clock \
              ({clock} ns in a round trip, half of it in each hop); {negative} below zero.",
         );
         Block::Prose(
-            said.with("events", ends_of(counts.collect()))
-                .with("watched", ends_of(times.collect()))
+            sentence.with("events", number_range(counts.collect()))
+                .with("watched", number_range(times.collect()))
                 .with("clock", DisplayValue::field("/series/0/values/clock_ns", clock))
                 .with("negative", Sentence::counted(negative, below, ["event", "events"])),
         )
@@ -331,7 +332,7 @@ fn tail_table(tails: &[TailSeries]) -> Vec<Block<'static>> {
 }
 
 /// The range of some numbers: `4 796 412`, or `836 372 to 4 796 412`.
-fn ends_of(mut all: Vec<(f64, DisplayValue)>) -> Sentence {
+fn number_range(mut all: Vec<(f64, DisplayValue)>) -> Sentence {
     all.sort_by(|one, other| one.0.total_cmp(&other.0));
     match (all.first(), all.last()) {
         (Some((_, least)), Some((_, most))) => fmt::range([least.clone(), most.clone()]),
@@ -353,7 +354,7 @@ fn pair_table(report: &RunReport, map: &LatencyMap, pairs: &[[CpuId; 2]]) -> Tab
         let cell = position.and_then(|(row, column)| map.cells.get(row, column));
         let source = |field| Source::Pair { kernel: map.kernel.to_string(), pair: [a, b], field };
         let [value, fastest, grade, doubts] = match cell {
-            Some(latency::Cell::Measured(value)) => {
+            Some(latency::PairOutcome::Measured(value)) => {
                 let doubts = value.flags.iter().filter(|flag| flag.is_doubt());
                 let flags = Sentence::joined(doubts.map(|flag| Sentence::new(flag.name())), ", ");
                 let mark = if value.flags.may_be_wrong() { "! " } else { "" };
@@ -364,7 +365,7 @@ fn pair_table(report: &RunReport, map: &LatencyMap, pairs: &[[CpuId; 2]]) -> Tab
                     Sentence::new("{mark}{flags}").with("mark", mark).with("flags", flags).into(),
                 ]
             }
-            Some(latency::Cell::Missing { reason }) => {
+            Some(latency::PairOutcome::Missing { reason }) => {
                 [Cell::Unknown, Cell::Unknown, Cell::Unknown, reason.sentence(&unrecorded).into()]
             }
             None => [Cell::Unknown, Cell::Unknown, Cell::Unknown, "not in this map".into()],

@@ -41,7 +41,7 @@ pub fn series_screen<'a>(
     let mut blocks = words::heading(report, screen);
     let saved = screen.saved();
     let answer = answer(report, series);
-    blocks.extend(answer.iter().flat_map(|said| [Block::Answer(said.clone()), Block::Gap]));
+    blocks.extend(answer.iter().flat_map(|sentence| [Block::Answer(sentence.clone()), Block::Gap]));
     for name in &series.settings.probes {
         blocks.extend(probes::declaration(name).map(question));
         blocks.push(Block::Gap);
@@ -79,8 +79,8 @@ fn found_with<'a>(
     is_answered: bool,
 ) -> Vec<Block<'a>> {
     let Some(probe) = probes::declaration(name) else {
-        let said = Sentence::new("This version has no probe `{name}`.").with_name("name", name);
-        return vec![Block::Prose(said)];
+        let sentence = Sentence::new("This version has no probe `{name}`.").with_name("name", name);
+        return vec![Block::Prose(sentence)];
     };
     let trials: Vec<&TrialResult> =
         series.result.trials.iter().filter(|trial| trial.spec.probe == name).collect();
@@ -108,9 +108,10 @@ fn found_with<'a>(
         }
         _ => body(report, series, probe, &listed),
     };
-    let concludes = |of: &ProbeFinding<'_>| matches!(of.finding, Finding::Padding(_) | Finding::Noise(..));
-    let found = findings::of_probe(report, series, name).filter(|of| !is_answered && concludes(of));
-    blocks.extend(found.and_then(|of| findings::sentence(report, &of)).map(Block::Prose));
+    let concludes =
+        |found: &ProbeFinding<'_>| matches!(found.finding, Finding::Padding(_) | Finding::Noise(..));
+    let found = findings::of_probe(report, series, name).filter(|found| !is_answered && concludes(found));
+    blocks.extend(found.and_then(|found| findings::sentence(report, &found)).map(Block::Prose));
     blocks.extend(runtimes::blocks(report, series, &trials));
     blocks.extend(plateaus::blocks(series, &trials));
     blocks
@@ -199,57 +200,57 @@ fn modes_of(
                 .with("time", number(mode.median_ns, DisplayUnit::OfColumn(times.ns), ModePart::Median))
                 .with("unit", times.name)
         });
-        let alike = |other: &&&TrialResult| {
+        let is_elsewhere = |other: &&&TrialResult| {
             other.spec.parameters == trial.spec.parameters && other.spec.placement != trial.spec.placement
         };
-        let near = |other: &&&TrialResult| {
+        let matches_mode = |other: &&&TrialResult| {
             let headline = headline(&series.settings, other).map(|estimate| estimate.point);
             modes.iter().any(|mode| headline.is_some_and(|ns| (ns / mode.median_ns - 1.0).abs() < 0.2))
         };
-        let explained = match trials.iter().filter(alike).find(near) {
+        let explanation = match trials.iter().filter(is_elsewhere).find(matches_mode) {
             Some(other) => Sentence::new("one of them matches {where}")
                 .with("where", trial_place(&report.topology, other)),
             None if trial.spec.mask().is_some() => Sentence::new("where the threads ran may explain this"),
             None => Sentence::new("no placement measured here explains this"),
         };
-        let said = Sentence::new("{parameters} on {where}, {view}: {shares}; {explained}")
+        let sentence = Sentence::new("{parameters} on {where}, {view}: {shares}; {explained}")
             .with("parameters", parameters(&trial.spec))
             .with("where", trial_place(&report.topology, trial))
             .with_name("view", view)
             .with("shares", Sentence::joined(shares, ", "))
-            .with("explained", explained);
-        blocks.push(Block::Remark(said));
+            .with("explained", explanation);
+        blocks.push(Block::Remark(sentence));
     }
     if left_out > 0 {
-        let said = match left_out {
+        let template = match left_out {
             1 => "{number} more trial has several modes too",
             _ => "{number} more trials have several modes too",
         };
         let number = DisplayValue::listed(left_out as usize);
-        blocks.push(Block::Remark(Sentence::new(said).with("number", number)));
+        blocks.push(Block::Remark(Sentence::new(template).with("number", number)));
     }
     blocks
 }
 
 pub(super) fn ending(report: &RunReport, series: &SeriesReport, saved: Saved<'_>) -> Vec<Block<'static>> {
     // The ending of the map names everything that was left out.
-    let of_map = report.latencies().is_some_and(|result| result.budget_ended);
-    let beside_a_map = report.gathering().is_some() && report.latency.is_some();
+    let is_in_map_ending = report.latencies().is_some_and(|result| result.budget_ended);
+    let has_map = report.gathering().is_some() && report.latency.is_some();
     // The ending of the map covers the whole run.
-    let departed = saved::departed(&report.header, saved.name()).filter(|_| !beside_a_map);
+    let departed = saved::departed(&report.header, saved.name()).filter(|_| !has_map);
     let mut blocks: Vec<Block<'_>> = departed.into_iter().collect();
     if !series.result.complete && report.header.departed.is_empty() {
-        let said = Sentence::new("Interrupted before everything was measured{resume}")
+        let sentence = Sentence::new("Interrupted before everything was measured{resume}")
             .with("resume", saved::resume(saved.name()));
-        blocks.extend((!beside_a_map).then_some(Block::Prose(said)));
+        blocks.extend((!has_map).then_some(Block::Prose(sentence)));
     } else if series.result.budget_ended {
-        let said = Sentence::new(
+        let sentence = Sentence::new(
             "The budget of {budget} ended before all samples were taken or all intervals were as narrow as requested; \
              try a longer --budget.{left}",
         );
-        let left = if of_map { Sentence::new("") } else { saved::left_out(report) };
-        let said = said.with("budget", saved::budget(report.budget().secs())).with("left", left);
-        blocks.push(Block::Prose(said));
+        let left = if is_in_map_ending { Sentence::new("") } else { saved::left_out(report) };
+        let sentence = sentence.with("budget", saved::budget(report.budget().secs())).with("left", left);
+        blocks.push(Block::Prose(sentence));
     }
     blocks
 }

@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sets_are_lists_of_the_kernel_and_orders_are_kept() {
+    fn cpu_sets_use_list_syntax_and_orders_are_kept() {
         let found = snippets(&[8, 0, 1].map(CpuId));
         let text = |name: &str| &found.iter().find(|snippet| snippet.name == name).unwrap().text;
         assert_eq!(text("taskset"), "taskset -c 0,1,8 COMMAND");

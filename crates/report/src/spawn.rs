@@ -9,7 +9,7 @@ use coretalk_model::run::{RunReport, SeriesReport};
 use coretalk_model::series::TrialResult;
 
 pub(super) const PROBE: &str = "spawn";
-const ROOMY: usize = 96;
+const WIDE_TERMINAL: usize = 96;
 
 pub(super) fn blocks(
     report: &RunReport,
@@ -23,27 +23,27 @@ pub(super) fn blocks(
         Column::numbers("runs µs"),
         Column::numbers("±"),
         Column::numbers("p99"),
-        Column::numbers("p99.9").from_width(ROOMY),
-        Column::numbers("max").from_width(ROOMY),
+        Column::numbers("p99.9").from_width(WIDE_TERMINAL),
+        Column::numbers("max").from_width(WIDE_TERMINAL),
         Column::numbers("cost"),
         Column::numbers("joined"),
         Column::numbers("C-B"),
     ];
     let rows = trials.iter().map(|trial| {
-        let at = |name: &'static str, share: f64| percentile(trial, name, share, MICROS);
+        let percentile_cell = |name: &'static str, share: f64| percentile(trial, name, share, MICROS);
         let parameters = &trial.spec.parameters;
         let has_pause = parameters.number("pause_ns").is_some_and(|ns| ns > 0.0);
         [
             Cell::name(parameters.text("kind").unwrap_or_default()),
             if has_pause { trial_cells::setting(trial, "pause_ns", Unit::Ns) } else { "none".into() },
             placement(trial).into(),
-            at("latency", 0.5),
+            percentile_cell("latency", 0.5),
             median_width(trial, "latency"),
-            at("latency", 0.99),
-            at("latency", 0.999),
-            at("latency", 1.0),
-            at("cost", 0.5),
-            at("join", 0.5),
+            percentile_cell("latency", 0.99),
+            percentile_cell("latency", 0.999),
+            percentile_cell("latency", 1.0),
+            percentile_cell("cost", 0.5),
+            percentile_cell("join", 0.5),
             difference(trial, "after_return_ns"),
         ]
     });
@@ -63,7 +63,7 @@ pub(super) fn blocks(
 
 /// A difference; if its interval includes zero, the two ends of the interval, because the order varies between passes.
 fn difference(trial: &TrialResult, name: &'static str) -> Cell {
-    let Some(found) = trial.values.get(name).filter(|of| of.low < 0.0 && of.high > 0.0) else {
+    let Some(found) = trial.values.get(name).filter(|value| value.low < 0.0 && value.high > 0.0) else {
         return trial_cells::value(trial, name, MICROS);
     };
     let end = |statistic, end| trial_cells::of(trial, name, statistic, Number::Point(end), MICROS);
@@ -77,6 +77,6 @@ fn difference(trial: &TrialResult, name: &'static str) -> Cell {
 fn placement(trial: &TrialResult) -> Sentence {
     match trial.spec.placement.as_slice() {
         [from] => Sentence::new("{cpu} → any").with("cpu", *from),
-        both => role_sentence(both),
+        cpus => role_sentence(cpus),
     }
 }

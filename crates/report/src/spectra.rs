@@ -27,7 +27,7 @@ pub(super) fn name(views: &[SpectrumView]) -> String {
 
 const NAMES: [&str; 8] = ["50 %", "90 %", "99 %", "99.9 %", "99.99 %", "99.999 %", "99.9999 %", "max"];
 const HEIGHT: usize = 16;
-const WIDEST: usize = 24;
+const MAX_TITLE_COLUMNS: usize = 24;
 pub(super) const BOUNDS: &str = "≤: the file skips this percentile; it is at or below this value.";
 
 /// The screen.
@@ -80,7 +80,9 @@ pub(super) fn has_bounds(view: &SpectrumView) -> bool {
 }
 
 fn table(views: &[SpectrumView]) -> Table {
-    let titles = views.iter().map(|view| Column::numbers(Sentence::name(&cut(&plain(&view.title), WIDEST))));
+    let titles = views
+        .iter()
+        .map(|view| Column::numbers(Sentence::name(&cut(&plain(&view.title), MAX_TITLE_COLUMNS))));
     let columns: Vec<Column> = [Column::words("")].into_iter().chain(titles).collect();
     let rows = table_rows(views).into_iter();
     let row = |(name, cells): (_, Vec<Cell>)| [Cell::from(name)].into_iter().chain(cells).collect::<Vec<_>>();
@@ -91,7 +93,7 @@ fn table(views: &[SpectrumView]) -> Table {
 /// have the same unit, percentiles include the difference from the first distribution.
 pub(super) fn table_rows(views: &[SpectrumView]) -> Vec<(&'static str, Vec<Cell>)> {
     let mut rows = Vec::new();
-    let one_unit = units(views).len() == 1;
+    let has_one_unit = units(views).len() == 1;
     for (name, share) in NAMES.into_iter().zip(TOLD_SHARES) {
         let found: Vec<Option<Percentile>> =
             views.iter().map(|view| view.spectrum.percentile(share)).collect();
@@ -100,22 +102,22 @@ pub(super) fn table_rows(views: &[SpectrumView]) -> Vec<(&'static str, Vec<Cell>
         }
         let first = found[0];
         let cell = |(index, found): (usize, Option<Percentile>)| {
-            let value = |value| of_file(value, views[index].spectrum.digits);
+            let value = |value| file_value(value, views[index].spectrum.digits);
             match (found, first) {
                 (None, _) => Cell::Unknown,
-                (Some(Percentile::Exact(own)), Some(Percentile::Exact(of)))
-                    if index > 0 && one_unit && of > 0.0 =>
+                (Some(Percentile::Exact(point)), Some(Percentile::Exact(reference)))
+                    if index > 0 && has_one_unit && reference > 0.0 =>
                 {
                     let difference =
-                        DisplayValue::bare(Number::Difference(own / of - 1.0), Source::Unrecorded);
+                        DisplayValue::bare(Number::Difference(point / reference - 1.0), Source::Unrecorded);
                     Sentence::new("{value} {difference}")
-                        .with("value", value(own))
+                        .with("value", value(point))
                         .with("difference", difference)
                         .into()
                 }
-                (Some(Percentile::Exact(own)), _) => value(own).into(),
-                (Some(Percentile::AtMost(own)), _) => {
-                    Sentence::new("≤{value}").with("value", value(own)).into()
+                (Some(Percentile::Exact(point)), _) => value(point).into(),
+                (Some(Percentile::AtMost(bound)), _) => {
+                    Sentence::new("≤{value}").with("value", value(bound)).into()
                 }
             }
         };
@@ -123,7 +125,7 @@ pub(super) fn table_rows(views: &[SpectrumView]) -> Vec<(&'static str, Vec<Cell>
     }
     // The mean of whole numbers has decimals too.
     let number = |view: &SpectrumView, value: Option<f64>| {
-        Cell::known(value.map(|value| of_file(value, view.spectrum.digits.max(1))))
+        Cell::known(value.map(|value| file_value(value, view.spectrum.digits.max(1))))
     };
     let mut row =
         |name, cell: &dyn Fn(&SpectrumView) -> Cell| rows.push((name, views.iter().map(cell).collect()));
@@ -138,7 +140,7 @@ pub(super) fn table_rows(views: &[SpectrumView]) -> Vec<(&'static str, Vec<Cell>
     rows
 }
 
-fn of_file(value: f64, decimals: usize) -> DisplayValue {
+fn file_value(value: f64, decimals: usize) -> DisplayValue {
     let unit = DisplayUnit::AsInFile(decimals);
     DisplayValue { unit, ..DisplayValue::bare(Number::Point(value), Source::Unrecorded) }
 }
@@ -151,11 +153,11 @@ fn plot(views: &[SpectrumView], width: usize) -> Vec<String> {
     // Number of nines at the right end: 3 is 99.9 %.
     let nines = (most as f64).log10().max(1.0);
     let curves = views.iter().map(|view| {
-        let at = move |position: f64, _: f64| {
+        let value_at = move |position: f64, _: f64| {
             let share = 1.0 - 10f64.powf(-nines * position);
             Some(view.spectrum.rows.iter().find(|row| row.share >= share)?.value)
         };
-        (plain(&view.title), Box::new(at) as Box<dyn Fn(f64, f64) -> Option<f64>>)
+        (plain(&view.title), Box::new(value_at) as Box<dyn Fn(f64, f64) -> Option<f64>>)
     });
     let ticks = (0..=nines as usize).map(|tick| {
         let name = match tick {
@@ -214,7 +216,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_spans_little_is_drawn_from_zero_and_what_is_empty_not_at_all() {
+    fn narrow_ranges_start_at_zero_and_empty_plots_are_omitted() {
         let flat = view("flat", &[(7.0, 0.0, 1), (7.0, 1.0, 100)]);
         let screen = screen(std::slice::from_ref(&flat), 60);
         assert!(screen.contains("7.00 ┤*") && screen.contains("0 ┤"), "{screen}");
@@ -222,7 +224,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_no_clock_ever_says_stands_in_few_columns() {
+    fn huge_values_take_few_columns() {
         let odd = view("odd", &[(1.0, 0.5, 50), (1e300, 1.0, 100)]);
         let screen = screen(std::slice::from_ref(&odd), 60);
         assert!(screen.contains("1.000e300") && screen.lines().all(|line| columns(line) <= 60), "{screen}");

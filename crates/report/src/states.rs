@@ -1,4 +1,4 @@
-//! One pair over time: a machine that changes its state has no single number, and one that was stable says so.
+//! One pair over time: levels on a machine that changes its state, a single number on a stable one.
 
 use super::fmt;
 use super::fmt::digits::{duration, fixed};
@@ -27,9 +27,9 @@ pub fn letter(index: usize) -> char {
 /// A pair in one sentence: one number if it is stable, else its levels.
 pub fn headline(report: &RunReport, kernel: &KernelId, pair: [CpuId; 2], value: &CellValue) -> Sentence {
     let [a, b] = pair;
-    let said = match report.watch() {
+    let sentence = match report.watch() {
         Some(watch) if watch.states.len() > 1 => match MovingLevels::of(watch) {
-            Some(of) => return levels(&of, Some(pair)),
+            Some(moving) => return levels(&moving, Some(pair)),
             None => Sentence::new("No single number between CPUs {a} and {b}"),
         },
         watch => Sentence::new("{value}{mark} ns between CPUs {a} and {b}: {stable}")
@@ -37,10 +37,10 @@ pub fn headline(report: &RunReport, kernel: &KernelId, pair: [CpuId; 2], value: 
             .with("mark", if value.flags.may_be_wrong() { " !" } else { "" })
             .with("stable", stability(value, watch)),
     };
-    said.with("a", a).with("b", b)
+    sentence.with("a", a).with("b", b)
 }
 
-/// The details of that sentence: how the number was obtained, or the levels over time.
+/// The details of [`headline`]: how the number was obtained, or the levels over time.
 pub fn story<'a>(
     report: &'a RunReport,
     kernel: &KernelId,
@@ -48,8 +48,8 @@ pub fn story<'a>(
     value: &CellValue,
 ) -> Vec<Block<'a>> {
     match report.watch() {
-        Some(watch) if watch.states.len() > 1 => changing(report, pair, watch),
-        _ => still(report, kernel, pair, value),
+        Some(watch) if watch.states.len() > 1 => changing_blocks(report, pair, watch),
+        _ => stable_blocks(report, kernel, pair, value),
     }
 }
 
@@ -59,9 +59,9 @@ fn watched(watch: &StateWatch) -> DisplayValue {
 
 fn stability(value: &CellValue, watch: Option<&StateWatch>) -> Sentence {
     let Some(watch) = watch else { return Sentence::new("too few passes to tell whether it is stable") };
-    // Disturbed passes, too few for a state of their own.
-    let aside = [Flag::Drift, Flag::Remeasured].into_iter().any(|flag| value.flags.contains(flag));
-    Sentence::new(match aside {
+    // These flags mark disturbed passes that are too few to form a state.
+    let has_outliers = [Flag::Drift, Flag::Remeasured].into_iter().any(|flag| value.flags.contains(flag));
+    Sentence::new(match has_outliers {
         _ if value.flags.contains(Flag::Quota) => {
             "a CPU quota stopped the process while it was watched for {watched}"
         }
@@ -71,27 +71,28 @@ fn stability(value: &CellValue, watch: Option<&StateWatch>) -> Sentence {
     .with("watched", watched(watch))
 }
 
-fn still(
+fn stable_blocks(
     report: &RunReport,
     kernel: &KernelId,
     pair @ [a, b]: [CpuId; 2],
     value: &CellValue,
 ) -> Vec<Block<'static>> {
-    let of = Source::of_pair(kernel, pair);
-    let passes = || Sentence::counted(value.passes.into(), of("/passes"), ["pass", "passes"]);
-    let over = match value.passes {
+    let cell_source = Source::of_pair(kernel, pair);
+    let passes = || Sentence::counted(value.passes.into(), cell_source("/passes"), ["pass", "passes"]);
+    let basis = match value.passes {
         _ if value.latency_ns.is_sure() => {
             Sentence::new("95 % over {batches} and {passes}").with("passes", passes())
         }
         0 | 1 => Sentence::new("none: {batches} in one pass"),
         _ => Sentence::new("none: {batches} in {passes} are too few").with("passes", passes()),
     };
-    let over = over.with("batches", Sentence::counted(value.batches, of("/n"), ["batch", "batches"]));
-    let point = |field, number| DisplayValue::bare(Number::Point(number), of(field));
+    let basis =
+        basis.with("batches", Sentence::counted(value.batches, cell_source("/n"), ["batch", "batches"]));
+    let point = |field, number| DisplayValue::bare(Number::Point(number), cell_source(field));
     let fastest = Sentence::new("fastest batch {min} ns").with("min", point("/min", value.min_ns));
     let cycles = value.cycles.zip(value.core_ghz).map(|(cycles, ghz)| {
         Sentence::new("{cycles} core cycles at {ghz} GHz")
-            .with("cycles", fmt::with_reach(of("/cycles/median"), cycles))
+            .with("cycles", fmt::with_reach(cell_source("/cycles/median"), cycles))
             .with("ghz", point("/core_ghz", ghz))
     });
     let shares = Sentence::new("CPUs {a} and {b}: {shares}")
@@ -99,22 +100,22 @@ fn still(
         .with("b", b)
         .with("shares", Arg::Shared(Scope::of(report.topology.relation(a, b), &report.topology)));
     let mut blocks = vec![
-        Block::Fact("interval", Sentence::joined([over, fastest].into_iter().chain(cycles), " · ")),
+        Block::Fact("interval", Sentence::joined([basis, fastest].into_iter().chain(cycles), " · ")),
         Block::Fact("reported", shares),
     ];
     blocks.extend(value.home_penalty.map(|penalty| {
-        let node = DisplayValue::bare(Number::Count(value.home.0.into()), of("/home"));
-        let said = Sentence::new("lines on the better node ({node}); {penalty} × as long on the other")
+        let node = DisplayValue::bare(Number::Count(value.home.0.into()), cell_source("/home"));
+        let sentence = Sentence::new("lines on the better node ({node}); {penalty} × as long on the other")
             .with("node", node)
             .with("penalty", point("/home_penalty", penalty));
-        Block::Fact("memory", said)
+        Block::Fact("memory", sentence)
     }));
-    let of_reason = |key| if key == "passes" { of("/passes") } else { Source::Unrecorded };
+    let of_reason = |key| if key == "passes" { cell_source("/passes") } else { Source::Unrecorded };
     blocks.extend(doubts(value, &of_reason).map(Block::Doubt));
     blocks
 }
 
-fn changing<'a>(report: &RunReport, pair: [CpuId; 2], watch: &'a StateWatch) -> Vec<Block<'a>> {
+fn changing_blocks<'a>(report: &RunReport, pair: [CpuId; 2], watch: &'a StateWatch) -> Vec<Block<'a>> {
     let mut blocks = vec![
         Block::sketch(|style| plot(watch, style)),
         Block::Gap,
@@ -122,7 +123,9 @@ fn changing<'a>(report: &RunReport, pair: [CpuId; 2], watch: &'a StateWatch) -> 
         Block::Gap,
         Block::Fact("states", changes(report, watch)),
     ];
-    blocks.extend(topology_words(&report.topology, pair, watch).map(|said| Block::Fact("reported", said)));
+    blocks.extend(
+        topology_words(&report.topology, pair, watch).map(|sentence| Block::Fact("reported", sentence)),
+    );
     blocks
 }
 
@@ -138,9 +141,9 @@ fn changes(report: &RunReport, watch: &StateWatch) -> Sentence {
         }
     };
     let contrast = state_contrast(watch);
-    let everything_moved = contrast.is_none_or(|contrast| contrast.slowed == contrast.kernels);
+    let all_slowed = contrast.is_none_or(|contrast| contrast.slowed == contrast.kernels);
     let cause = match contrast {
-        Some(contrast) if !everything_moved => {
+        Some(contrast) if !all_slowed => {
             Sentence::new(", but only for {slowed} of {kernels} kinds of exchange")
                 .with("slowed", DisplayValue::listed(contrast.slowed))
                 .with("kernels", DisplayValue::listed(contrast.kernels))
@@ -166,7 +169,7 @@ pub(super) fn levels(levels: &MovingLevels, pair: Option<[CpuId; 2]>) -> Sentenc
     let value = |number: Estimate, source| DisplayValue::bare(Number::Point(number.point), source);
     let end = |end: Operation| end.of([Source::Field(LEVELS.to_owned())]);
     let plan = value(planned, end(Operation::Most));
-    let whom = match pair {
+    let pair_sentence = match pair {
         Some([a, b]) => Sentence::new("between CPUs {a} and {b} ").with("a", a).with("b", b),
         None => Sentence::new(""),
     };
@@ -186,7 +189,7 @@ pub(super) fn levels(levels: &MovingLevels, pair: Option<[CpuId; 2]>) -> Sentenc
     };
     Sentence::new("{usual} ns {whom}{often}, {other} otherwise: plan for {plan}")
         .with("usual", usual)
-        .with("whom", whom)
+        .with("whom", pair_sentence)
         .with("often", often)
         .with("other", other)
         .with("plan", plan)
@@ -199,7 +202,7 @@ pub fn plot(watch: &StateWatch, style: &Style) -> Drawing {
         .states
         .iter()
         .enumerate()
-        .filter_map(|(index, state)| Some((index, line_ns(state)?.point)))
+        .filter_map(|(index, state)| Some((index, first_kernel_ns(state)?.point)))
         .collect();
     rows.sort_by(|a, b| b.1.total_cmp(&a.1));
     let (Some(first), Some(last)) = (watch.line.first(), watch.line.last()) else {
@@ -213,58 +216,58 @@ pub fn plot(watch: &StateWatch, style: &Style) -> Drawing {
         format!("{} {}", letter(state), right(&level, 4))
     };
     let names: Vec<String> = rows.iter().map(|&(state, level)| label(state, level)).collect();
-    let labels = names.iter().map(|name| name.chars().count()).max().unwrap_or(4);
-    let room = style.width.saturating_sub(labels + 3).clamp(8, 160);
+    let label_width = names.iter().map(|name| name.chars().count()).max().unwrap_or(4);
+    let plot_width = style.width.saturating_sub(label_width + 3).clamp(8, 160);
     let span = last.0.saturating_sub(first.0);
     let column = |at: Picos| {
         let passed = at.saturating_sub(first.0).0 as f64 / span.0.max(1) as f64;
-        ((passed * room as f64) as usize).min(room - 1)
+        ((passed * plot_width as f64) as usize).min(plot_width - 1)
     };
-    let unit = right("ns", labels);
+    let unit = right("ns", label_width);
     let words = [unit.as_str()].into_iter().chain("half round trip; each character is one pass".split(' '));
-    drawing.lines = flow(words, " ", style.width, labels + 2);
+    drawing.lines = flow(words, " ", style.width, label_width + 2);
     for ((state, level), name) in rows.iter().zip(&names) {
-        let mut cells = vec![' '; room];
-        for &(at, value, of) in &watch.line {
-            if usize::from(of) == *state {
+        let mut cells = vec![' '; plot_width];
+        for &(at, value, pass_state) in &watch.line {
+            if usize::from(pass_state) == *state {
                 let deviation = (value / level - 1.0) / 0.08;
                 let height = (4.0 + 4.0 * deviation).clamp(0.0, 7.0) as usize;
                 cells[column(at)] = HEIGHTS[height];
             }
         }
         let row: String = cells.into_iter().collect();
-        drawing.lines.push(format!("{} ┤{}", right(name, labels), row.trim_end()));
+        drawing.lines.push(format!("{} ┤{}", right(name, label_width), row.trim_end()));
     }
-    drawing.lines.push(time_axis(span.secs(), room, labels));
+    drawing.lines.push(time_axis(span.secs(), plot_width, label_width));
     drawing.unit = "ns".to_owned();
     drawing
 }
 
-fn time_axis(seconds: f64, room: usize, labels: usize) -> String {
-    let mut axis = vec![' '; room];
+fn time_axis(seconds: f64, plot_width: usize, label_width: usize) -> String {
+    let mut axis = vec![' '; plot_width];
     let mut write = |column: usize, text: &str| {
         for (cell, c) in axis.iter_mut().skip(column).zip(text.chars()) {
             *cell = c;
         }
     };
     let end = duration(seconds);
-    let last = room.saturating_sub(end.chars().count());
+    let last = plot_width.saturating_sub(end.chars().count());
     write(last, &end);
     write(0, "0 s");
     // Round steps, at least ten columns apart.
     let step = [1.0, 2.0, 5.0, 10.0, 20.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0]
         .into_iter()
-        .find(|step| step / seconds * room as f64 >= 10.0);
+        .find(|step| step / seconds * plot_width as f64 >= 10.0);
     let mut at = step.unwrap_or(f64::INFINITY);
     while at < seconds {
-        let column = (at / seconds * room as f64) as usize;
+        let column = (at / seconds * plot_width as f64) as usize;
         let text = fixed(at, 0);
         if column + text.len() + 2 <= last {
             write(column, &text);
         }
         at += step.unwrap_or(f64::INFINITY);
     }
-    format!("{}  {}", " ".repeat(labels), axis.into_iter().collect::<String>().trim_end())
+    format!("{}  {}", " ".repeat(label_width), axis.into_iter().collect::<String>().trim_end())
 }
 
 fn state_table(watch: &StateWatch) -> Table {
@@ -311,7 +314,7 @@ fn topology_words(topology: &Topology, [a, b]: [CpuId; 2], watch: &StateWatch) -
         Operation::Ratio.of([slowest, fastest])
     };
     let kernels = watch.states.first().map_or(0, |state| state.kernels.len());
-    let (source, of) = match contrast.of_headline {
+    let (source, note) = match contrast.of_headline {
         true => (of_kernel(0), ""),
         false => {
             let widest = Operation::Most.of((0..kernels).map(of_kernel).collect::<Vec<_>>());
@@ -320,9 +323,9 @@ fn topology_words(topology: &Topology, [a, b]: [CpuId; 2], watch: &StateWatch) -
     };
     let differ = Sentence::new("cannot tell how they are connected: the states differ by {ratio} ×{of}")
         .with("ratio", DisplayValue::bare(Number::Short(contrast.ratio), source))
-        .with("of", of);
+        .with("of", note);
     let Some(state) = contradicting_state(watch, relation) else { return Some(differ) };
-    let who = match topology.cpus().len() {
+    let subject = match topology.cpus().len() {
         2 => Sentence::new("both CPUs"),
         _ => Sentence::new("CPUs {a} and {b}").with("a", a).with("b", b),
     };
@@ -334,13 +337,13 @@ fn topology_words(topology: &Topology, [a, b]: [CpuId; 2], watch: &StateWatch) -
     };
     let template =
         "{differ}. The system reports {reported} for {who}, and state {letter} contradicts it: {known}.";
-    let said = Sentence::new(template)
+    let sentence = Sentence::new(template)
         .with("differ", differ)
         .with("reported", reported)
-        .with("who", who)
+        .with("who", subject)
         .with_name("letter", &letter(state).to_string())
         .with("known", known);
-    Some(said)
+    Some(sentence)
 }
 
 /// Several pairs on a machine that changed its state: how many changed, the states, and what remains unknown.
@@ -360,10 +363,11 @@ pub fn of_map<'a>(
     }
     // The time line is that of the pair that changed most.
     if !watch.line.is_empty() {
-        let who = watch.pair.map_or(Sentence::new(""), |[a, b]| {
+        let pair_sentence = watch.pair.map_or(Sentence::new(""), |[a, b]| {
             Sentence::new(", CPU {a} ↔ CPU {b}").with("a", a).with("b", b)
         });
-        blocks.push(Block::Prose(Sentence::new("The pair that changed most{who}:").with("who", who)));
+        blocks
+            .push(Block::Prose(Sentence::new("The pair that changed most{who}:").with("who", pair_sentence)));
         blocks.push(Block::sketch(|style| plot(watch, style)));
     }
     blocks.push(Block::Table(state_table(watch)));
@@ -371,7 +375,7 @@ pub fn of_map<'a>(
         watch
             .pair
             .and_then(|pair| topology_words(topology, pair, watch))
-            .map(|said| Block::Fact("reported", said)),
+            .map(|sentence| Block::Fact("reported", sentence)),
     );
     blocks
 }
@@ -389,7 +393,7 @@ fn change_of_map(watch: &StateWatch, kernel: &KernelId, measured: u64) -> Senten
         .with("watched", watched(watch))
 }
 
-fn line_ns(state: &WatchedState) -> Option<Estimate> {
+fn first_kernel_ns(state: &WatchedState) -> Option<Estimate> {
     state.kernels.first().map(|(_, latency)| *latency)
 }
 
@@ -413,8 +417,9 @@ pub fn doubts(value: &CellValue, source: Sources<'_>) -> Option<Sentence> {
         .reason
         .as_ref()
         .map(|reason| Sentence::new(": {reason}").with("reason", reason.sentence(source)));
-    let said = Sentence::new("grade {grade}, {flags}{reason}").with_name("grade", &value.grade.to_string());
+    let sentence =
+        Sentence::new("grade {grade}, {flags}{reason}").with_name("grade", &value.grade.to_string());
     (!flags.is_empty()).then(|| {
-        said.with("flags", Sentence::joined(flags, ", ")).with("reason", Sentence::joined(reason, ""))
+        sentence.with("flags", Sentence::joined(flags, ", ")).with("reason", Sentence::joined(reason, ""))
     })
 }

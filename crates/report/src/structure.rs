@@ -30,12 +30,13 @@ pub fn sentence(findings: &Findings) -> Vec<Block<'static>> {
         Ok(structure) => structure,
         Err(Refusal::Moved { .. } | Refusal::Matrix(InferError::TooFew { .. })) => return Vec::new(),
         Err(refusal) => {
-            let said = Sentence::new("cannot tell: {refusal}").with("refusal", self::refusal(refusal));
-            return vec![Block::Fact("inferred", said)];
+            let text = Sentence::new("cannot tell: {refusal}").with("refusal", self::refusal(refusal));
+            return vec![Block::Fact("inferred", text)];
         }
     };
-    let said = Sentence::new("from latencies alone: {found}").with("found", found(structure, findings));
-    [Block::Fact("inferred", said)].into_iter().chain(agreement::doubts(findings, "ns")).collect()
+    let text =
+        Sentence::new("from latencies alone: {found}").with("found", groups_found(structure, findings));
+    [Block::Fact("inferred", text)].into_iter().chain(agreement::doubts(findings, "ns")).collect()
 }
 
 /// Why the structure is unknown.
@@ -46,34 +47,37 @@ pub fn refusal(refusal: &Refusal) -> Sentence {
     })
 }
 
-/// States that the latencies alone show exactly the reported groups, as a clause of a sentence about these. `None` if
+/// States that the latencies alone show exactly the reported groups, as a clause about those groups. `None` if
 /// anything differs or a CPU is in no group.
 pub fn same_as_reported(findings: &Findings) -> Option<Sentence> {
     let structure = findings.structure.as_ref().ok()?;
-    let agree = |held: &Agreement| held.standing == AgreementVerdict::Agree && held.against.is_some();
-    let is_reported = |index: usize| findings.agreement.iter().any(|held| held.against == Some(index));
+    let agree =
+        |agreement: &Agreement| agreement.standing == AgreementVerdict::Agree && agreement.against.is_some();
+    let is_reported =
+        |index: usize| findings.agreement.iter().any(|agreement| agreement.against == Some(index));
     let is_whole = structure.levels.iter().all(|level| level.single.is_empty() && level.open.is_empty());
     let is_same = is_whole
         && !structure.levels.is_empty()
         && (0..structure.levels.len()).all(is_reported)
         && findings.agreement.iter().all(agree)
         && findings.lone_cpus().is_empty();
-    let names = findings.agreement.iter().rev().map(|held| level_words(held.level, 2).into());
+    let names = findings.agreement.iter().rev().map(|agreement| level_words(agreement.level, 2).into());
     is_same.then(|| {
         Sentence::new("the latencies alone show the same {names}").with("names", enumerated(names.collect()))
     })
 }
 
 /// The groups of each level, coarsest first. Groups that the system reports too have the name of the reported level.
-fn found(structure: &Structure, findings: &Findings) -> Sentence {
+fn groups_found(structure: &Structure, findings: &Findings) -> Sentence {
     if structure.levels.is_empty() {
-        return no_levels(structure, findings, "ns");
+        return why_no_levels(structure, findings, "ns");
     }
     let (mut reported, mut others) = (Vec::new(), Vec::new());
     for (index, level) in structure.levels.iter().enumerate().rev() {
-        let same = findings.agreement.iter().filter(|held| held.standing == AgreementVerdict::Agree);
-        let same = same.filter(|held| held.against == Some(index));
-        let names: Vec<Sentence> = same.map(|held| level_words(held.level, 2).into()).collect();
+        let same =
+            findings.agreement.iter().filter(|agreement| agreement.standing == AgreementVerdict::Agree);
+        let same = same.filter(|agreement| agreement.against == Some(index));
+        let names: Vec<Sentence> = same.map(|agreement| level_words(agreement.level, 2).into()).collect();
         let groups = groups_of(index, level);
         if names.is_empty() {
             let all =
@@ -94,14 +98,14 @@ fn found(structure: &Structure, findings: &Findings) -> Sentence {
         let all = Sentence::joined(others, "; ");
         parts.push(Sentence::new("{all}, not reported by the system").with("all", all));
     }
-    parts.extend(all_but_one(findings, "ns"));
-    parts.extend(hidden(structure));
+    parts.extend(lone_cpu_sentences(findings, "ns"));
+    parts.extend(contradictions(structure));
     Sentence::joined(parts, "; ")
 }
 
 /// CPUs that are either far from all others or slow; the reported levels may show which.
-fn all_but_one(findings: &Findings, unit: &'static str) -> Vec<Sentence> {
-    let one = |(at, lone): (usize, &LoneCpu<'_>)| {
+fn lone_cpu_sentences(findings: &Findings, unit: &'static str) -> Vec<Sentence> {
+    let describe = |(at, lone): (usize, &LoneCpu<'_>)| {
         let number = |key, value: Option<f64>| {
             value.map_or(Sentence::from("?"), |value| {
                 Sentence::new("{value}").with("value", field("all_but_one", at, key, Number::Point(value)))
@@ -121,13 +125,13 @@ fn all_but_one(findings: &Findings, unit: &'static str) -> Vec<Sentence> {
         .with("far", far)
         .with("why", why_alone(lone))
     };
-    findings.lone_cpus().iter().enumerate().map(one).collect()
+    findings.lone_cpus().iter().enumerate().map(describe).collect()
 }
 
 fn why_alone(lone: &LoneCpu<'_>) -> Sentence {
-    match (&lone.reported[..], &lone.group.slow_beside) {
-        ([], Some(beside)) => Sentence::new("it is slow, also to CPUs {cpus}, the group nearest to it")
-            .with("cpus", beside.clone()),
+    match (&lone.reported[..], &lone.group.slower_group) {
+        ([], Some(nearest)) => Sentence::new("it is slow, also to CPUs {cpus}, the group nearest to it")
+            .with("cpus", nearest.clone()),
         ([], None) => "it is far away or slow; one CPU alone cannot show which".into(),
         (levels, _) => {
             let names = levels.iter().map(|level| level_words(*level, 2).into());
@@ -137,9 +141,9 @@ fn why_alone(lone: &LoneCpu<'_>) -> Sentence {
     }
 }
 
-fn no_levels(structure: &Structure, findings: &Findings, unit: &'static str) -> Sentence {
-    if let Some(hidden) = hidden(structure) {
-        return Sentence::new("cannot tell the groups: {hidden}").with("hidden", hidden);
+fn why_no_levels(structure: &Structure, findings: &Findings, unit: &'static str) -> Sentence {
+    if let Some(contradictions) = contradictions(structure) {
+        return Sentence::new("cannot tell the groups: {hidden}").with("hidden", contradictions);
     }
     let scatter = |share: f64| {
         DisplayValue::field("/topology/inferred/scatter", Number::Point(share)).in_unit(Unit::Share)
@@ -151,13 +155,13 @@ fn no_levels(structure: &Structure, findings: &Findings, unit: &'static str) -> 
             "no groups that its clock can show".into()
         }
         Shape::TooFew => {
-            let told = all_but_one(findings, unit);
-            if told.is_empty() {
+            let lone_cpus = lone_cpu_sentences(findings, unit);
+            if lone_cpus.is_empty() {
                 let number = Number::Count(structure.cpus.len() as u64);
                 Sentence::new("{number} CPUs are too few to find groups")
                     .with("number", DisplayValue::field("/topology/cpus", number))
             } else {
-                Sentence::joined(told, "; ")
+                Sentence::joined(lone_cpus, "; ")
             }
         }
         Shape::Uniform { scatter } if *scatter < 1e-4 => "no groups, all pairs are equal".into(),
@@ -213,13 +217,13 @@ pub fn blocks<'a>(findings: &'a Findings, unit: &'static str) -> Vec<Block<'a>> 
     let structure = match &findings.structure {
         Ok(structure) => structure,
         Err(refusal) => {
-            let said = Sentence::new("Structure from the latencies: cannot tell: {refusal}.");
-            return vec![Block::Prose(said.with("refusal", self::refusal(refusal)))];
+            let sentence = Sentence::new("Structure from the latencies: cannot tell: {refusal}.");
+            return vec![Block::Prose(sentence.with("refusal", self::refusal(refusal)))];
         }
     };
     let mut blocks = Vec::new();
     if structure.levels.is_empty() {
-        let found = no_levels(structure, findings, unit);
+        let found = why_no_levels(structure, findings, unit);
         blocks.push(Block::Prose(Sentence::new("From the latencies alone: {found}.").with("found", found)));
     } else {
         blocks.push(Block::Table(level_table(structure, unit)));
@@ -236,13 +240,13 @@ pub fn blocks<'a>(findings: &'a Findings, unit: &'static str) -> Vec<Block<'a>> 
     blocks
 }
 
-const WITH_INTERVALS: usize = 100;
+const MIN_WIDTH_FOR_INTERVALS: usize = 100;
 
 fn level_table(structure: &Structure, unit: &'static str) -> Table {
     let columns = [
         Column::words("from the latencies"),
         Column::numbers(Sentence::new("inside, {unit}").with("unit", unit)),
-        Column::numbers("± (95 %)").from_width(WITH_INTERVALS),
+        Column::numbers("± (95 %)").from_width(MIN_WIDTH_FOR_INTERVALS),
         Column::numbers(Sentence::new("next level, {unit}").with("unit", unit)),
         Column::numbers("stability"),
         Column::words("groups"),
@@ -270,30 +274,30 @@ fn level_table(structure: &Structure, unit: &'static str) -> Table {
 }
 
 fn group_lists(level: &InferredLevel) -> Sentence {
-    let with = |template, cpus: &CpuSet| match cpus.is_empty() {
+    let optional = |template, cpus: &CpuSet| match cpus.is_empty() {
         true => Sentence::new(""),
         false => Sentence::new(template).with("cpus", cpus.clone()),
     };
     Sentence::new("{shown}{single}{open}")
         .with("shown", lists(&level.groups, MAX_GROUPS))
-        .with("single", with("  single: {cpus}", &level.single))
-        .with("open", with("  not known: {cpus}", &level.open))
+        .with("single", optional("  single: {cpus}", &level.single))
+        .with("open", optional("  not known: {cpus}", &level.open))
 }
 
-/// Pairs are not called threads of a core, because latency alone cannot show that.
+/// Remark on groups of two: latency alone cannot show whether they are threads of a core.
 fn pairs_remark(structure: &Structure) -> Option<Sentence> {
     let are_pairs = |level: &&InferredLevel| level.groups.iter().all(|group| group.len() == 2);
-    let untold =
+    let is_undecided =
         |level: &&InferredLevel| !matches!(level.execution, Some(Execution::Shared | Execution::Apart));
-    let finest = structure.levels.first().filter(are_pairs).filter(untold)?;
-    let said = Sentence::new(
+    let finest = structure.levels.first().filter(are_pairs).filter(is_undecided)?;
+    let sentence = Sentence::new(
         "{level} has the closest pairs: threads of one core, or cores that share a cache; latency alone cannot show \
          which.",
     );
-    Some(said.with_name("level", &finest.name))
+    Some(sentence.with_name("level", &finest.name))
 }
 
-fn hidden(structure: &Structure) -> Option<Sentence> {
+fn contradictions(structure: &Structure) -> Option<Sentence> {
     (structure.contradictory > 0).then(|| contradictory_words(structure.contradictory))
 }
 
@@ -314,39 +318,39 @@ pub fn contradictory_words(pairs: usize) -> Sentence {
 }
 
 fn remarks(structure: &Structure, findings: &Findings, unit: &'static str) -> Vec<Sentence> {
-    let ended = |said| Sentence::new("{said}.").with("said", said);
+    let ended = |sentence| Sentence::new("{sentence}.").with("sentence", sentence);
     let mut sentences: Vec<Sentence> = pairs_remark(structure).into_iter().collect();
     let is_grouped = !structure.levels.is_empty();
-    sentences.extend(all_but_one(findings, unit).into_iter().filter(|_| is_grouped).map(ended));
-    sentences.extend(structure.dropped.iter().enumerate().map(|(at, level)| no_level(at, level, unit)));
-    sentences.extend(hidden(structure).filter(|_| is_grouped).map(ended));
+    sentences.extend(lone_cpu_sentences(findings, unit).into_iter().filter(|_| is_grouped).map(ended));
+    sentences.extend(structure.dropped.iter().enumerate().map(|(at, level)| dropped_level(at, level, unit)));
+    sentences.extend(contradictions(structure).filter(|_| is_grouped).map(ended));
     for hint in structure.hints.iter().filter(|hint| hint.but.is_none()) {
-        let said = Sentence::new("One group stands out (a hint, not a level): {cpus}.");
-        sentences.push(said.with("cpus", hint.cpus.clone()));
+        let sentence = Sentence::new("One group stands out (a hint, not a level): {cpus}.");
+        sentences.push(sentence.with("cpus", hint.cpus.clone()));
     }
     let levels = structure.levels.iter().enumerate();
     for (at, level) in levels.filter(|(_, level)| !level.by_elimination.is_empty()) {
         let number = Number::Count(level.by_elimination.len() as u64);
         let number = field("levels", at, "by_elimination", number);
-        let said = Sentence::pluralized(
+        let sentence = Sentence::pluralized(
             "{level}: {number} pair{s} grouped by elimination, because their own latency is missing: {pairs}.",
             number,
         );
         let pairs = lists::pairs(level.by_elimination.iter().copied());
-        sentences.push(said.with_name("level", &level.name).with("pairs", pairs));
+        sentences.push(sentence.with_name("level", &level.name).with("pairs", pairs));
     }
     let left_out: CpuSet = structure.left_out.iter().copied().collect();
     if !left_out.is_empty() {
-        let said = Sentence::new(match left_out.len() {
+        let sentence = Sentence::new(match left_out.len() {
             1 => "Nothing is known about {cpus}: none of its pairs has a value.",
             _ => "Nothing is known about {cpus}: none of their pairs has a value.",
         });
-        sentences.push(said.with("cpus", cpus(&left_out)));
+        sentences.push(sentence.with("cpus", cpus(&left_out)));
     }
     sentences
 }
 
-fn no_level(at: usize, level: &InferredLevel, unit: &'static str) -> Sentence {
+fn dropped_level(at: usize, level: &InferredLevel, unit: &'static str) -> Sentence {
     let field = |key, number| field("dropped", at, key, number);
     let why = match level.inside.zip(level.across) {
         Some((inside, across)) => Sentence::new(
@@ -365,13 +369,13 @@ fn no_level(at: usize, level: &InferredLevel, unit: &'static str) -> Sentence {
 
 fn suspects(structure: &Structure) -> Vec<Block<'static>> {
     let all = structure.suspects.iter().enumerate();
-    let off: Vec<(usize, &Suspect)> =
+    let outliers: Vec<(usize, &Suspect)> =
         all.filter(|(_, suspect)| suspect.doubt == infer::SuspectReason::Outlier).collect();
-    let what = unfit_words(off.len(), !structure.levels.is_empty());
+    let what = unfit_words(outliers.len(), !structure.levels.is_empty());
     let mut blocks = vec![Block::Prose(Sentence::new("{what}:").with("what", what))];
-    blocks.extend(off.iter().take(MAX_SUSPECTS).map(|&(at, suspect)| {
+    blocks.extend(outliers.iter().take(MAX_SUSPECTS).map(|&(at, suspect)| {
         let [a, b] = suspect.pair;
-        let said = match suspect.ratio {
+        let sentence = match suspect.ratio {
             Some(ratio) => {
                 let ratio = field("suspects", at, "ratio", Number::Point(ratio));
                 Sentence::new("{ratio} × what would fit: CPUs {a} and {b}")
@@ -379,10 +383,10 @@ fn suspects(structure: &Structure) -> Vec<Block<'static>> {
             }
             None => Sentence::new("CPUs {a} and {b}"),
         };
-        Block::Item(said.with("a", a).with("b", b))
+        Block::Item(sentence.with("a", a).with("b", b))
     }));
-    let more = off.len().saturating_sub(MAX_SUSPECTS);
-    let source = count_of_unfit(off.len()).source.unlisted(MAX_SUSPECTS);
+    let more = outliers.len().saturating_sub(MAX_SUSPECTS);
+    let source = count_of_unfit(outliers.len()).source.unlisted(MAX_SUSPECTS);
     let number = DisplayValue::bare(Number::Count(more as u64), source);
     blocks.extend((more > 0).then(|| Block::Item(Sentence::pluralized("{number} more pair{s}", number))));
     blocks
@@ -430,15 +434,16 @@ mod tests {
     }
 
     #[test]
-    fn the_first_screen_says_whether_the_system_reports_what_shows() {
-        for (reported, said) in [
+    fn the_first_screen_compares_inferred_and_reported_groups() {
+        for (reported, expected) in [
             (&["0-7", "8-15"][..], " inferred  from latencies alone: 2 groups of 8 (L3), as reported"),
             (&[], " inferred  from latencies alone: 2 groups of 8, 0-7 and 8-15, not reported by the system"),
         ] {
-            assert_eq!(sentence(&findings(reported), 200), [said]);
+            assert_eq!(sentence(&findings(reported), 200), [expected]);
         }
-        let same = [&["0-7", "8-15"][..], &[], &["0-8", "9-15"]].map(|of| same_as_reported(&findings(of)));
-        let same = same.map(|said| said.map(|said| fmt::sentence(&said)));
+        let same = [&["0-7", "8-15"][..], &[], &["0-8", "9-15"]]
+            .map(|reported| same_as_reported(&findings(reported)));
+        let same = same.map(|clause| clause.map(|clause| fmt::sentence(&clause)));
         assert_eq!(same, [Some("the latencies alone show the same L3".to_owned()), None, None]);
         let hidden = sentence(&findings(&["0-15"]), 200);
         assert_eq!(hidden[1], " ! the reported L3 contain groups that the system does not report");
@@ -450,8 +455,8 @@ mod tests {
     }
 
     #[test]
-    fn groups_of_one_are_said_and_one_cpu_that_could_be_slow_is_not_called_alike() {
-        let said = |cpus: &[u32], reported: &[&str]| {
+    fn single_cpus_are_stated_and_possibly_slow_ones_explained() {
+        let screens = |cpus: &[u32], reported: &[&str]| {
             let observed = Matrix::symmetric(cpus.iter().copied().map(CpuId).collect(), |row, column| {
                 Some(Observation::bare(if cpus[row] / 8 == cpus[column] / 8 { 18.0 } else { 85.0 }))
             });
@@ -461,14 +466,14 @@ mod tests {
             let findings = Findings::of_matrix(&observed, &topology);
             [sentence(&findings, 300).concat(), table(&findings, "ns", 300).join("\n")]
         };
-        let [first, table] = said(&[0, 1, 2, 3, 8], &["0-3", "8"]);
+        let [first, table] = screens(&[0, 1, 2, 3, 8], &["0-3", "8"]);
         assert_eq!(
             first,
             " inferred  from latencies alone: CPU 8 takes 85.0 ns to CPUs 0-3, which take 18.0 to each other (medians): a group \
              of its own, as the system reports (L3)"
         );
         assert!(table.contains("agree, as far as one CPU can show"), "{table}");
-        let [first, _] = said(&[0, 1, 2, 3, 8], &[]);
+        let [first, _] = screens(&[0, 1, 2, 3, 8], &[]);
         assert!(first.ends_with("it is far away or slow; one CPU alone cannot show which"), "{first}");
         let slow = Matrix::symmetric((0..12).map(CpuId).collect(), |row, column| {
             let slow = if row == 5 || column == 5 { 20.0 } else { 0.0 };
@@ -477,15 +482,15 @@ mod tests {
         let flat = Topology::flat((0..12).map(CpuId).collect());
         let first = sentence(&Findings::of_matrix(&slow, &flat), 400).concat();
         assert!(first.contains("it is slow, also to CPUs 4,6,7, the group nearest to it"), "{first}");
-        let [first, table] = said(&[0, 1, 2, 3, 8, 16], &["0-3", "8", "16"]);
+        let [first, table] = screens(&[0, 1, 2, 3, 8, 16], &["0-3", "8", "16"]);
         assert_eq!(
             first,
             " inferred  from latencies alone: 1 group of 4 and 2 single CPUs (L3), as reported"
         );
         assert!(table.contains("1: 0-3 single: 8,16") && table.contains("agree: group-1"), "{table}");
-        let [first, _] = said(&[0, 1, 8, 16], &[]);
+        let [first, _] = screens(&[0, 1, 8, 16], &[]);
         assert!(first.contains("1 group of 2 and 2 single CPUs, 0,1, 8 and 16, not reported"), "{first}");
-        let [first, _] = said(&[0, 8, 16], &["0", "8", "16"]);
+        let [first, _] = screens(&[0, 8, 16], &["0", "8", "16"]);
         assert_eq!(first, " inferred  from latencies alone: 3 CPUs are too few to find groups");
     }
 

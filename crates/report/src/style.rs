@@ -9,7 +9,7 @@ pub struct Style {
     pub depth: ColorDepth,
     /// Order of the rows of maps.
     pub order: Order,
-    /// The content of a row of maps.
+    /// What a row of a map stands for.
     pub by: By,
 }
 
@@ -50,7 +50,7 @@ pub enum Order {
     Measured,
 }
 
-/// The content of a row of the map (`--by`). Without SMT there is no difference.
+/// What a row of a map stands for (`--by`). Without SMT there is no difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
     /// A core; its cell is the median over the pairs of threads.

@@ -14,18 +14,18 @@ use coretalk_model::quantity::{Aggregate, Quantity, Unit};
 use coretalk_model::queue::QueueCell;
 use coretalk_model::run::{RunReport, SeriesReport};
 use coretalk_model::series::MASK;
-use coretalk_model::series::{self, TrialResult, Value};
+use coretalk_model::series::{self, ParameterValue, TrialResult};
 use coretalk_model::stats::Estimate;
 use coretalk_model::{Flag, Flags};
 
 /// Half width from which a third digit has no meaning.
-const TWO_DIGITS: f64 = 0.05;
+const MIN_COARSE_WIDTH: f64 = 0.05;
 const MAX_ROWS: usize = 24;
 /// Parameters that identify columns, or that are the same everywhere.
 const NOT_IN_ROWS: [&str; 5] = ["threads", "arrange", "payload", "parent_mib", MASK];
 
 pub(super) fn blocks(report: &RunReport, series: &SeriesReport) -> Vec<Block<'static>> {
-    let common = common(&series.result.trials);
+    let common = common_flags(&series.result.trials);
     let mut blocks = vec![Block::Gap, Block::Prose(legend(series, &common))];
     for name in &series.settings.probes {
         let Some(probe) = probes::declaration(name) else { continue };
@@ -38,10 +38,12 @@ pub(super) fn blocks(report: &RunReport, series: &SeriesReport) -> Vec<Block<'st
         }
         let finding = findings::of_probe(report, series, name);
         blocks.extend(finding.and_then(|found| findings::sentence(report, &found)).map(Block::Answer));
-        blocks.extend(of_probe(report, series, &trials, &common));
+        blocks.extend(probe_table(report, series, &trials, &common));
         blocks.extend(plateaus::blocks(series, &trials));
         // The blocks of queues explain this themselves.
-        if *name != coretalk_model::queue::names::PROBE && trials.iter().any(|trial| of_slices(trial)) {
+        if *name != coretalk_model::queue::names::PROBE
+            && trials.iter().any(|trial| measures_time_slices(trial))
+        {
             let text = "s: threads share a CPU and poll instead of sleeping: this measures time slices.";
             blocks.push(Block::Prose(Sentence::new(text)));
         }
@@ -81,7 +83,7 @@ impl DisplayedValue<'_> {
             }
         };
         let number = match width {
-            Some(width) if width >= TWO_DIGITS => Number::Coarse(self.value),
+            Some(width) if width >= MIN_COARSE_WIDTH => Number::Coarse(self.value),
             _ => Number::Point(self.value),
         };
         let (template, unit) = match self.quantity.unit {
@@ -92,8 +94,8 @@ impl DisplayedValue<'_> {
         let interval = match (width, self.estimate) {
             (Some(width), _) if width <= precision * (1.0 + 1e-9) => Sentence::new(""),
             (_, None) => Sentence::new(" ±?"),
-            (_, Some(of)) => {
-                let number = Number::HalfWidth { of: *of, stated: self.value };
+            (_, Some(estimate)) => {
+                let number = Number::HalfWidth { of: *estimate, stated: self.value };
                 let source = match &source {
                     Source::OfTrial { .. } => source.clone(),
                     _ => Source::of_trial(trial, self.quantity.id, Statistic::Estimate),
@@ -101,8 +103,8 @@ impl DisplayedValue<'_> {
                 Sentence::new(" ±{width}").with("width", DisplayValue { number, unit: PERCENT, source })
             }
         };
-        let mark = match reason(trial, common) {
-            _ if of_slices(trial) => Sentence::new(" s"),
+        let mark = match marked_flag(trial, common) {
+            _ if measures_time_slices(trial) => Sentence::new(" s"),
             Some(flag) => Sentence::new(" ! {flag}").with("flag", flag.name()),
             None => Sentence::new(""),
         };
@@ -113,7 +115,7 @@ impl DisplayedValue<'_> {
     }
 }
 
-fn reason(trial: &TrialResult, common: &[Flag]) -> Option<Flag> {
+fn marked_flag(trial: &TrialResult, common: &[Flag]) -> Option<Flag> {
     trial
         .flags
         .iter()
@@ -123,7 +125,7 @@ fn reason(trial: &TrialResult, common: &[Flag]) -> Option<Flag> {
 }
 
 /// Flags of most trials: a mark on nearly all values would have no meaning.
-fn common(trials: &[TrialResult]) -> Vec<Flag> {
+fn common_flags(trials: &[TrialResult]) -> Vec<Flag> {
     let many =
         |flag: &Flag| 2 * trials.iter().filter(|trial| trial.flags.contains(*flag)).count() > trials.len();
     Flag::ALL.iter().copied().filter(|flag| flag.may_be_wrong() && many(flag)).collect()
@@ -132,37 +134,37 @@ fn common(trials: &[TrialResult]) -> Vec<Flag> {
 fn legend(series: &SeriesReport, common: &[Flag]) -> Sentence {
     let number = Number::Point(series.settings.precision);
     let width = DisplayValue { number, unit: PERCENT, source: Source::Option("precision") };
-    let said = Sentence::new(
+    let sentence = Sentence::new(
         "Intervals are ±{width} at 95 % unless shown (±?: too few passes); ! marks a value that should not be used, with the \
          reason.",
     );
-    let mut said = vec![said.with("width", width)];
+    let mut sentences = vec![sentence.with("width", width)];
     for flag in common {
-        let of = series.result.trials.iter().filter(|trial| trial.flags.contains(*flag));
-        let reason = of.clone().find(|trial| trial.flags.gravest() == Some(*flag));
+        let flagged = series.result.trials.iter().filter(|trial| trial.flags.contains(*flag));
+        let reason = flagged.clone().find(|trial| trial.flags.gravest() == Some(*flag));
         let reason = reason.and_then(of_trial).unwrap_or(flag.name().into());
         let unmarked = Sentence::new("Not marked because most values share it: {reason} ({of} of {all}).");
-        said.push(
+        sentences.push(
             unmarked
                 .with("reason", reason)
-                .with("of", DisplayValue::listed(of.count()))
+                .with("of", DisplayValue::listed(flagged.count()))
                 .with("all", DisplayValue::listed(series.result.trials.len())),
         );
     }
-    Sentence::new("{said}").with("said", Arg::Parts(said, " "))
+    Sentence::new("{sentences}").with("sentences", Arg::Parts(sentences, " "))
 }
 
-fn of_probe(
+fn probe_table(
     report: &RunReport,
     series: &SeriesReport,
     trials: &[&TrialResult],
     common: &[Flag],
 ) -> Vec<Block<'static>> {
     // The slowdown that waiting causes on the SMT sibling is a ratio, which only the full table of `wait` shows.
-    let ratio = |trial: &&&TrialResult| trial.spec.parameters.text("mode") == Some("sibling");
+    let is_ratio = |trial: &&&TrialResult| trial.spec.parameters.text("mode") == Some("sibling");
     let (mut rows, mut placements): (Vec<Sentence>, Vec<Sentence>) = Default::default();
     let mut cells: Vec<(Sentence, Sentence, &TrialResult)> = Vec::new();
-    for trial in trials.iter().filter(|trial| !ratio(trial)) {
+    for trial in trials.iter().filter(|trial| !is_ratio(trial)) {
         let (row, placement) = (label(trial), placement_label(report, trial));
         if !rows.contains(&row) {
             rows.push(row.clone());
@@ -173,7 +175,8 @@ fn of_probe(
         cells.push((row, placement, trial));
     }
     let displayed = |row: &Sentence, placement: &Sentence| {
-        let (_, _, trial) = cells.iter().find(|(of, at, _)| of == row && at == placement)?;
+        let (_, _, trial) =
+            cells.iter().find(|(of_row, of_placement, _)| of_row == row && of_placement == placement)?;
         let name = series::displayed_value(&series.settings, trial)?;
         let quantity = series.settings.quantities.of(&trial.spec.probe, name)?;
         let estimate = trial.medians_ns.get(name).or_else(|| trial.values.get(name));
@@ -184,7 +187,7 @@ fn of_probe(
     for row in rows.iter().take(MAX_ROWS) {
         let cell = |placement: &Sentence| match displayed(row, placement) {
             Some(DisplayedValue { trial, .. })
-                if of_slices(trial) && trial.spec.probe == coretalk_model::queue::names::PROBE =>
+                if measures_time_slices(trial) && trial.spec.probe == coretalk_model::queue::names::PROBE =>
             {
                 "s".into()
             }
@@ -193,9 +196,9 @@ fn of_probe(
         };
         table.row([row.clone().into()].into_iter().chain(placements.iter().map(cell)).collect::<Vec<_>>());
     }
-    let every =
+    let displayed_values =
         rows.iter().flat_map(|row| placements.iter().filter_map(|placement| displayed(row, placement)));
-    let what = quantities(every);
+    let what = quantities(displayed_values);
     let mut blocks = vec![Block::Prose(what), Block::Table(table)];
     if rows.len() > MAX_ROWS {
         let more = DisplayValue::listed(rows.len() - MAX_ROWS);
@@ -204,11 +207,11 @@ fn of_probe(
     blocks
 }
 
-/// The quantities of the numbers in a table, named as in the table of their probe. If there are several, the one of
+/// The quantities of the numbers in a table, named as in the table of their probe. If there are several, the one with
 /// most rows comes first, and the others are listed with their rows.
-fn quantities<'a>(every: impl Iterator<Item = DisplayedValue<'a>>) -> Sentence {
+fn quantities<'a>(displayed_values: impl Iterator<Item = DisplayedValue<'a>>) -> Sentence {
     let mut kinds: Vec<(&Quantity, Vec<Sentence>)> = Vec::new();
-    for displayed in every {
+    for displayed in displayed_values {
         let row = first_word(displayed.trial);
         match kinds.iter_mut().find(|(quantity, _)| quantity.id == displayed.quantity.id) {
             Some((_, rows)) if rows.contains(&row) => {}
@@ -228,41 +231,43 @@ fn quantities<'a>(every: impl Iterator<Item = DisplayedValue<'a>>) -> Sentence {
     Sentence::joined(parts, "; ")
 }
 
-fn of_slices(trial: &TrialResult) -> bool {
+fn measures_time_slices(trial: &TrialResult) -> bool {
     trial.flags.contains(Flag::SharedSpin)
 }
 
 /// The parameters of a trial without its placement: text first, then numbers.
 fn label(trial: &TrialResult) -> Sentence {
-    let is_text = |value: &Value| matches!(value, Value::Text(_));
+    let is_text = |value: &ParameterValue| matches!(value, ParameterValue::Text(_));
     let parts = [parameters(trial, is_text), parameters(trial, |value| !is_text(value))].concat();
     Sentence::new("{parts}").with("parts", Arg::Parts(parts, ", "))
 }
 
 fn first_word(trial: &TrialResult) -> Sentence {
-    let first = parameters(trial, |value| matches!(value, Value::Text(_))).into_iter().next();
+    let first = parameters(trial, |value| matches!(value, ParameterValue::Text(_))).into_iter().next();
     first.unwrap_or_else(|| label(trial))
 }
 
-fn parameters(trial: &TrialResult, which: impl Fn(&Value) -> bool) -> Vec<Sentence> {
-    let told =
+fn parameters(trial: &TrialResult, which: impl Fn(&ParameterValue) -> bool) -> Vec<Sentence> {
+    let shown =
         trial.spec.parameters.iter().filter(|(name, value)| !NOT_IN_ROWS.contains(name) && which(value));
-    told.map(|(name, value)| {
-        let source = Source::Parameter { trial: None, name: name.to_owned() };
-        let (template, unit) = match (name, value) {
-            (_, Value::Text(text)) => return Sentence::name(text),
-            ("pause_ns", _) => ("{value} apart", Unit::Ns),
-            ("distance_bytes", _) => ("{value} bytes apart", Unit::Number),
-            ("readers", Value::Number(1.0)) => ("{value} reader", Unit::Number),
-            ("readers", _) => ("{value} readers", Unit::Number),
-            ("critical_ns", _) => ("{value} inside", Unit::Ns),
-            ("parallel_ns", _) => ("{value} outside", Unit::Ns),
-            _ => return super::parameters::sentence(name, value, source),
-        };
-        let number = Number::Setting(trial.spec.parameters.number(name).unwrap_or_default());
-        Sentence::new(template).with("value", DisplayValue { number, unit: DisplayUnit::Own(unit), source })
-    })
-    .collect()
+    shown
+        .map(|(name, value)| {
+            let source = Source::Parameter { trial: None, name: name.to_owned() };
+            let (template, unit) = match (name, value) {
+                (_, ParameterValue::Text(text)) => return Sentence::name(text),
+                ("pause_ns", _) => ("{value} apart", Unit::Ns),
+                ("distance_bytes", _) => ("{value} bytes apart", Unit::Number),
+                ("readers", ParameterValue::Number(1.0)) => ("{value} reader", Unit::Number),
+                ("readers", _) => ("{value} readers", Unit::Number),
+                ("critical_ns", _) => ("{value} inside", Unit::Ns),
+                ("parallel_ns", _) => ("{value} outside", Unit::Ns),
+                _ => return super::parameters::sentence(name, value, source),
+            };
+            let number = Number::Setting(trial.spec.parameters.number(name).unwrap_or_default());
+            Sentence::new(template)
+                .with("value", DisplayValue { number, unit: DisplayUnit::Own(unit), source })
+        })
+        .collect()
 }
 
 fn placement_label(report: &RunReport, trial: &TrialResult) -> Sentence {

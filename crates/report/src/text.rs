@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_could_steer_the_terminal_is_replaced() {
+    fn terminal_control_characters_are_replaced() {
         for hostile in
             ["\x1b]0;title\x07", "a\u{9b}31m", "\u{202e}txt", "\u{2066}x", "zero\u{200b}width", "\u{7f}"]
         {
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_says_so() {
+    fn cut_text_ends_with_an_ellipsis() {
         assert_eq!((cut("abcdef", 4).as_str(), cut("abcd", 4).as_str()), ("abc…", "abcd"));
     }
 }

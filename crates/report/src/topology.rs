@@ -26,13 +26,13 @@ pub fn blocks(topology: &Topology) -> Vec<Block<'_>> {
     blocks
 }
 
-/// States that the report and the latencies are of different CPUs.
+/// States that the reported and the measured CPUs differ.
 pub fn other_cpus(others: &OtherCpus) -> Block<'static> {
-    let said = Sentence::new(
+    let sentence = Sentence::new(
         "the report is of {reported}, the latencies are of {measured}: the sets of CPUs differ, so the two are not \
          compared",
     );
-    Block::Doubt(said.with("reported", cpus(&others.reported)).with("measured", cpus(&others.measured)))
+    Block::Doubt(sentence.with("reported", cpus(&others.reported)).with("measured", cpus(&others.measured)))
 }
 
 const MAX_GROUPS: usize = 16;
@@ -59,15 +59,18 @@ fn remarks(topology: &Topology) -> Vec<Sentence> {
     if !unclassified.is_empty() {
         sentences.push(Sentence::new("Kind of core not reported: {cpus}.").with("cpus", cpus(&unclassified)));
     }
-    if let Some(beside) = topology.beside() {
-        let caches: Vec<Sentence> = beside.caches.iter().enumerate().map(cache_words).collect();
-        let said = Sentence::new("Caches: {caches}.");
-        sentences.extend((!caches.is_empty()).then(|| said.with("caches", Sentence::joined(caches, ", "))));
-        sentences.extend(beside.memory_nodes.iter().enumerate().map(|(at, node)| memory_words(at, node)));
-        let same = beside.same.iter().map(|(level, same)| same_words(topology, *level, *same));
-        let said = Sentence::new("Reported, but no separate level: {levels}.");
+    if let Some(other_facts) = topology.beside() {
+        let caches: Vec<Sentence> = other_facts.caches.iter().enumerate().map(cache_words).collect();
+        let sentence = Sentence::new("Caches: {caches}.");
         sentences
-            .extend((!beside.same.is_empty()).then(|| said.with("levels", Sentence::joined(same, "; "))));
+            .extend((!caches.is_empty()).then(|| sentence.with("caches", Sentence::joined(caches, ", "))));
+        sentences
+            .extend(other_facts.memory_nodes.iter().enumerate().map(|(at, node)| memory_words(at, node)));
+        let same = other_facts.same.iter().map(|(level, same)| same_words(topology, *level, *same));
+        let sentence = Sentence::new("Reported, but no separate level: {levels}.");
+        sentences.extend(
+            (!other_facts.same.is_empty()).then(|| sentence.with("levels", Sentence::joined(same, "; "))),
+        );
     }
     let missing = topology.unreported().unwrap_or_default();
     if !missing.is_empty() {
@@ -100,8 +103,8 @@ fn crossing(topology: &Topology) -> Option<Sentence> {
             "No box: {inner} and {outer} share CPUs and neither contains the other; so do {more} more pairs of groups."
         }
     };
-    let said = Sentence::new(template).with("inner", inner).with("outer", outer);
-    Some(if all.len() > 1 { said.with("more", more) } else { said })
+    let sentence = Sentence::new(template).with("inner", inner).with("outer", outer);
+    Some(if all.len() > 1 { sentence.with("more", more) } else { sentence })
 }
 
 /// A memory-only node: `Node 2 has memory and no CPUs of its own: 17.2 GB, at distance 14 from node 0 …`.
@@ -119,14 +122,14 @@ fn memory_words(at: usize, node: &MemoryNode) -> Sentence {
         true => Sentence::new(""),
         false => Sentence::new(", at distance {all}").with("all", enumerated(distances.collect())),
     };
-    let said = Sentence::new(match node.memory_bytes {
+    let sentence = Sentence::new(match node.memory_bytes {
         Some(0) => "Node {node} has neither CPUs of its own nor memory.",
         Some(_) => "Node {node} has memory and no CPUs of its own: {bytes}{distances}.",
         None => "Node {node} has no CPUs of its own: memory of unknown size{distances}.",
     });
     let bytes = node.memory_bytes.map(|bytes| field("memory_bytes", bytes).in_unit(Unit::Bytes));
-    let said = said.with("node", field("node", node.number.into())).with("distances", distances);
-    bytes.into_iter().fold(said, |said, bytes| said.with("bytes", bytes))
+    let sentence = sentence.with("node", field("node", node.number.into())).with("distances", distances);
+    bytes.into_iter().fold(sentence, |sentence, bytes| sentence.with("bytes", bytes))
 }
 
 /// The caches of one level and size: `8 × L1d of 48 KiB`.
@@ -184,18 +187,18 @@ fn boxed(topology: &Topology) -> Vec<&Domain> {
 fn boxes(topology: &Topology, cpus: &CpuSet, groups: &[&Domain], width: usize) -> Vec<String> {
     let mut tops: Vec<(Vec<&Domain>, Vec<&Domain>)> = Vec::new();
     // The box of each CPU. Groups nest, so one CPU is enough to find the box of its group.
-    let mut boxed: HashMap<CpuId, usize> = HashMap::new();
+    let mut box_of_cpu: HashMap<CpuId, usize> = HashMap::new();
     for &group in groups {
-        match group.cpus.first().and_then(|cpu| boxed.get(&cpu)).map(|&top| &mut tops[top]) {
+        match group.cpus.first().and_then(|cpu| box_of_cpu.get(&cpu)).map(|&top| &mut tops[top]) {
             Some((top, _)) if top[0].cpus == group.cpus => top.push(group),
             Some((_, inner)) => inner.push(group),
             None => {
-                boxed.extend(group.cpus.iter().map(|cpu| (cpu, tops.len())));
+                box_of_cpu.extend(group.cpus.iter().map(|cpu| (cpu, tops.len())));
                 tops.push((vec![group], Vec::new()));
             }
         }
     }
-    let alone: CpuSet = cpus.iter().filter(|cpu| !boxed.contains_key(cpu)).collect();
+    let ungrouped: CpuSet = cpus.iter().filter(|cpu| !box_of_cpu.contains_key(cpu)).collect();
     tops.sort_by_key(|(top, _)| top[0].cpus.first());
     let draw = |(top, inner): &(Vec<&Domain>, Vec<&Domain>)| {
         let names: Vec<String> = top.iter().map(|group| box_name(topology, group)).collect();
@@ -204,14 +207,14 @@ fn boxes(topology: &Topology, cpus: &CpuSet, groups: &[&Domain], width: usize) -
         (format!("{} · {members}", names.join(" = ")), body)
     };
     let boxes = match tops.as_slice() {
-        [first, second, between @ .., last] if tops.len() > most_boxes(topology) => {
+        [first, second, between @ .., last] if tops.len() > max_boxes(topology) => {
             summary(&[first, second, last].map(draw), between.len(), width)
         }
         tops => shelves(&tops.iter().map(draw).collect::<Vec<_>>(), width),
     };
-    let outside = if alone.is_empty() { Vec::new() } else { leaves(topology, &alone, width) };
+    let outside = if ungrouped.is_empty() { Vec::new() } else { leaves(topology, &ungrouped, width) };
     // CPUs in no group are placed by their ids.
-    if alone.first() < cpus.difference(&alone).first() {
+    if ungrouped.first() < cpus.difference(&ungrouped).first() {
         [outside, boxes].concat()
     } else {
         [boxes, outside].concat()
@@ -221,17 +224,17 @@ fn boxes(topology: &Topology, cpus: &CpuSet, groups: &[&Domain], width: usize) -
 /// The name of a group, with the size of the cache that its CPUs share: `L3 0 (32 MiB)`.
 fn box_name(topology: &Topology, domain: &Domain) -> String {
     let is_cache = matches!(domain.level, Level::L2 | Level::Cluster | Level::L3);
-    let is_its = |cache: &&CacheSize| {
+    let matches_cpus = |cache: &&CacheSize| {
         cache.groups.iter().any(|cpus| cpus.intersection(topology.cpus()) == domain.cpus)
     };
-    let cache = topology.beside().and_then(|beside| beside.caches.iter().rev().find(is_its));
+    let cache = topology.beside().and_then(|other_facts| other_facts.caches.iter().rev().find(matches_cpus));
     let size = cache.filter(|_| is_cache).map(|cache| format!("({})", binary_bytes(cache.bytes)));
     let name = [level_words(domain.level, 1).to_owned()].into_iter();
     name.chain(domain.os_id.map(|id| id.to_string())).chain(size).collect::<Vec<_>>().join(" ")
 }
 
 /// Maximum number of boxes drawn inside another: all up to 256 CPUs, and enough to show the pattern on larger ones.
-fn most_boxes(topology: &Topology) -> usize {
+fn max_boxes(topology: &Topology) -> usize {
     if topology.cpus().len() > 256 { 3 } else { 16 }
 }
 
@@ -293,16 +296,16 @@ fn leaves(topology: &Topology, cpus: &CpuSet, width: usize) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut class: Option<String> = None;
     for core in topology.one_per_core(cpus).iter() {
-        let of_core = topology.class_of(core).map(|class| plain(&class.name));
-        if of_core != class {
-            words.extend(of_core.as_ref().map(|name| format!("{name}:")));
-            class = of_core;
+        let core_class = topology.class_of(core).map(|class| plain(&class.name));
+        if core_class != class {
+            words.extend(core_class.as_ref().map(|name| format!("{name}:")));
+            class = core_class;
         }
         let threads: Vec<String> =
             topology.siblings(core).intersection(cpus).iter().map(|cpu: CpuId| cpu.to_string()).collect();
         words.push(if threads.len() > 1 { format!("[{}]", threads.join(" ")) } else { threads.concat() });
     }
     let longest = words.iter().map(|word| columns(word) + 1).max().unwrap_or(4);
-    let most = (longest * 8).max(24).min(width);
-    super::text::flow(words.iter().map(String::as_str), " ", most, 0)
+    let line_width = (longest * 8).max(24).min(width);
+    super::text::flow(words.iter().map(String::as_str), " ", line_width, 0)
 }

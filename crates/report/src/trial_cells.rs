@@ -16,13 +16,16 @@ pub(super) fn value(trial: &TrialResult, quantity: &'static str, unit: DisplayUn
 }
 
 pub(super) fn width(trial: &TrialResult, quantity: &'static str) -> Cell {
-    let width = trial.values.get(quantity).map(|of| Number::HalfWidth { of: *of, stated: of.point });
+    let width = trial
+        .values
+        .get(quantity)
+        .map(|estimate| Number::HalfWidth { of: *estimate, stated: estimate.point });
     number(trial, quantity, Statistic::Estimate, width, PERCENT)
 }
 
 /// A percentile, if the distribution has enough events for it.
 pub(super) fn percentile(trial: &TrialResult, quantity: &'static str, share: f64, unit: DisplayUnit) -> Cell {
-    let known = trial.histogram(quantity).and_then(|of| of.telling_percentile_ns(share));
+    let known = trial.histogram(quantity).and_then(|histogram| histogram.telling_percentile_ns(share));
     number(trial, quantity, Statistic::Percentile(share), known.map(Number::Point), unit)
 }
 
@@ -35,7 +38,7 @@ pub(super) fn count(trial: &TrialResult, quantity: &'static str, unit: DisplayUn
 pub(super) fn median_width(trial: &TrialResult, quantity: &'static str) -> Cell {
     let stated = trial.histogram(quantity).and_then(|histogram| histogram.percentile_ns(0.5));
     let known = trial.medians_ns.get(quantity).zip(stated);
-    let width = known.map(|(of, stated)| Number::HalfWidth { of: *of, stated });
+    let width = known.map(|(median, stated)| Number::HalfWidth { of: *median, stated });
     number(trial, quantity, Statistic::Estimate, width, PERCENT)
 }
 

@@ -16,21 +16,21 @@ use coretalk_model::{CpuId, Matrix, Relation, contend, jitter};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// Kinds of trials that are shown as maps of pairs: those of probes without tables of a special form.
+/// Kinds of trials that are shown as maps of pairs; probes with tables of their own are left out.
 pub fn maps(series: &SeriesReport) -> Vec<Alike<'_>> {
-    let listed = [contend::names::PROBE, jitter::names::PROBE, probes::spawn::DECLARATION.id];
+    let table_probes = [contend::names::PROBE, jitter::names::PROBE, probes::spawn::DECLARATION.id];
     let trials = series
         .result
         .trials
         .iter()
-        .filter(|trial| !QueueCell::holds(trial) && !listed.contains(&trial.spec.probe.as_str()));
+        .filter(|trial| !QueueCell::holds(trial) && !table_probes.contains(&trial.spec.probe.as_str()));
     alike(trials).into_iter().filter(Alike::is_map).collect()
 }
 
 /// A description of a map, its rows and its columns.
 pub fn map_words(series: &SeriesReport, kind: &Alike<'_>) -> Sentence {
     let spec = &kind.trials[0].spec;
-    let roles = probes::declaration(&spec.probe).unwrap_or(&ProbeDeclaration::EMPTY).roles_of_a_pair;
+    let roles = probes::declaration(&spec.probe).unwrap_or(&ProbeDeclaration::EMPTY).pair_roles;
     let is_value = |name: &&str| kind.trials.iter().any(|trial| trial.values.contains_key(*name));
     let value = kind.displayed_value(&series.settings).filter(is_value);
     let what = value.map_or(Sentence::new("median"), |name| title_sentence(&spec.probe, name));
@@ -58,9 +58,9 @@ pub fn number_of_map<'a>(
 /// The headline values of one kind of trial over many pairs, and their summary by relation.
 pub fn map<'a>(report: &'a RunReport, series: &'a SeriesReport, kind: &Alike<'a>) -> Vec<Block<'a>> {
     let unit = kind.unit(&series.settings);
-    let told: Vec<&TrialResult> = kind.with_value().collect();
+    let measured: Vec<&TrialResult> = kind.with_value().collect();
     let of_pair: BTreeMap<&[CpuId], &TrialResult> =
-        told.iter().map(|trial| (trial.spec.placement.as_slice(), *trial)).collect();
+        measured.iter().map(|trial| (trial.spec.placement.as_slice(), *trial)).collect();
     let readings = Matrix::directed(series.settings.cpus.clone(), |row, column| {
         let (from, to) = (series.settings.cpus[row], series.settings.cpus[column]);
         let trial = of_pair.get(&[from, to][..])?;
@@ -74,23 +74,24 @@ pub fn map<'a>(report: &'a RunReport, series: &'a SeriesReport, kind: &Alike<'a>
         quantity: kind.displayed_value(&series.settings).unwrap_or_default().to_owned(),
     };
     let relation = |(relation, value, pairs): (Relation, f64, usize)| {
-        let of = |statistic| {
+        let pairs_source = |statistic| {
             let map = source.clone();
             Source::Pairs { map, relation, classes: None, statistic }
         };
         let number = Number::Point(value);
         let unit_of = DisplayUnit::OfColumn(unit.divisor);
-        let value = DisplayValue { number, unit: unit_of, source: of(Statistic::Percentile(0.5)) };
-        let pairs = Sentence::counted(pairs as u64, of(Statistic::Count), ["pair", "pairs"]);
-        let said = match unit.name.is_empty() {
+        let value = DisplayValue { number, unit: unit_of, source: pairs_source(Statistic::Percentile(0.5)) };
+        let pairs = Sentence::counted(pairs as u64, pairs_source(Statistic::Count), ["pair", "pairs"]);
+        let sentence = match unit.name.is_empty() {
             true => Sentence::new("{relation} {value} ({pairs})"),
             false => Sentence::new("{relation} {value} {unit} ({pairs})").with_name("unit", &unit.name),
         };
-        said.with("relation", relation_sentence(relation, &report.topology))
+        sentence
+            .with("relation", relation_sentence(relation, &report.topology))
             .with("value", value)
             .with("pairs", pairs)
     };
-    let relations = by_relation(&series.settings, &report.topology, &told).into_iter().map(relation);
+    let relations = by_relation(&series.settings, &report.topology, &measured).into_iter().map(relation);
     let relations = Block::Prose(Sentence::joined(relations, ", "));
     let map = PairMap::new(Cow::Owned(readings), &report.topology, source.clone()).in_unit(unit.clone());
     vec![

@@ -24,17 +24,18 @@ pub fn legend_of_trials(
     trials: &[&TrialResult],
 ) -> Vec<Block<'static>> {
     let specs: Vec<_> = trials.iter().map(|trial| &trial.spec).collect();
-    let mut told = BTreeSet::new();
+    let mut seen = BTreeSet::new();
     let entries = (series.glossary.legend)(&specs, &report.environment);
-    let said = entries.into_iter().filter(|entry| told.insert(entry.clone())).map(|(name, words, number)| {
-        let number =
-            number.map(|number| DisplayValue::bare(Number::Setting(number.into()), Source::Unrecorded));
-        let words =
-            number.into_iter().fold(Sentence::new(words), |words, number| words.with("number", number));
-        let said = Sentence::new(if name.is_empty() { "{words}" } else { "{name}: {words}" });
-        Block::Remark(said.with_name("name", &name).with("words", words))
-    });
-    said.collect()
+    let remarks =
+        entries.into_iter().filter(|entry| seen.insert(entry.clone())).map(|(name, words, number)| {
+            let number =
+                number.map(|number| DisplayValue::bare(Number::Setting(number.into()), Source::Unrecorded));
+            let words =
+                number.into_iter().fold(Sentence::new(words), |words, number| words.with("number", number));
+            let sentence = Sentence::new(if name.is_empty() { "{words}" } else { "{name}: {words}" });
+            Block::Remark(sentence.with_name("name", &name).with("words", words))
+        });
+    remarks.collect()
 }
 
 /// The CPUs in role order, and the scope that two of them share.

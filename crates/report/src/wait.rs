@@ -33,7 +33,7 @@ pub(super) fn blocks<'a>(
         let here: Vec<&TrialResult> =
             listed.iter().copied().filter(|trial| trial.spec.placement == placement).collect();
         blocks.push(Block::Heading(placement_sentence(&report.topology, placement)));
-        blocks.extend(of_placement(&here));
+        blocks.extend(placement_blocks(&here));
         blocks.push(Block::Gap);
     }
     blocks.extend(crossovers(report, series));
@@ -51,18 +51,18 @@ fn placements<'a>(trials: &[&'a TrialResult]) -> Vec<&'a [CpuId]> {
     placements
 }
 
-fn of_placement(trials: &[&TrialResult]) -> Vec<Block<'static>> {
-    let of = |mode: Option<&str>| -> Vec<&TrialResult> {
+fn placement_blocks(trials: &[&TrialResult]) -> Vec<Block<'static>> {
+    let in_mode = |mode: Option<&str>| -> Vec<&TrialResult> {
         trials.iter().copied().filter(|trial| trial.spec.parameters.text("mode") == mode).collect()
     };
     let prose = |text: &'static str| Block::Prose(Sentence::new(text));
     let mut blocks = Vec::new();
-    let singles: Vec<&TrialResult> = of(Some(names::CLOCK)).into_iter().chain(of(None)).collect();
+    let singles: Vec<&TrialResult> = in_mode(Some(names::CLOCK)).into_iter().chain(in_mode(None)).collect();
     if !singles.is_empty() {
         blocks.push(Block::Table(percentiles(&singles)));
     }
-    let trips: Vec<&TrialResult> = of(None).into_iter().chain(of(Some(names::ALTERNATE))).collect();
-    blocks.extend(of(Some(names::ALTERNATE)).into_iter().map(|trial| Block::Table(side_by_side(trial))));
+    let trips: Vec<&TrialResult> = in_mode(None).into_iter().chain(in_mode(Some(names::ALTERNATE))).collect();
+    blocks.extend(in_mode(Some(names::ALTERNATE)).into_iter().map(|trial| Block::Table(side_by_side(trial))));
     if !trips.is_empty() {
         blocks.push(prose(
             "Cost of a trip in ns: mean of the samples, the clock's part of it, the rest (net), and the whole \
@@ -70,26 +70,26 @@ fn of_placement(trials: &[&TrialResult]) -> Vec<Block<'static>> {
         ));
         blocks.extend(costs(&trips));
     }
-    let many = of(Some(names::NO_CLOCK));
+    let many = in_mode(Some(names::NO_CLOCK));
     if !many.is_empty() {
         blocks.extend([prose("Many trips between two reads of the clock:"), Block::Table(throughput(&many))]);
         blocks.extend(energy(&many));
     }
-    let calls = of(Some(names::COST));
+    let calls = in_mode(Some(names::COST));
     if !calls.is_empty() {
         blocks.extend([
             prose("One call of what each strategy does between polls:"),
             Block::Table(values(&calls, [(names::CALL_NS, "ns"), (names::CALL_CYCLES, "core cycles")])),
         ]);
     }
-    let beside = of(Some(names::SIBLING));
-    if !beside.is_empty() {
+    let siblings = in_mode(Some(names::SIBLING));
+    if !siblings.is_empty() {
         blocks.extend([
             prose(
                 "The first CPU waits while the second works on the same core: time of that work ÷ its time \
                  while the first CPU sleeps.",
             ),
-            Block::Table(values(&beside, [(names::SLOWDOWN, "times")])),
+            Block::Table(values(&siblings, [(names::SLOWDOWN, "times")])),
         ]);
     }
     blocks
@@ -98,14 +98,14 @@ fn of_placement(trials: &[&TrialResult]) -> Vec<Block<'static>> {
 /// The name of a row: `pause`, or `pause : futex` if the sides differ; marks show doubts and hypervisor effects.
 fn name(trial: &TrialResult) -> Sentence {
     let text = |name: &str| trial.spec.parameters.text(name);
-    let both = match text("partner") {
+    let sides = match text("partner") {
         Some(partner) => Sentence::new("{strategy} : {partner}").with_name("partner", partner),
         // Its values cover both phases.
         None if trial.histogram(names::HINT).is_some() => Sentence::new("{strategy}, alternating with busy"),
         None => Sentence::new("{strategy}"),
     };
     Sentence::new("{both}{guest}{slices}{doubt}")
-        .with("both", both.with_name("strategy", text("strategy").unwrap_or("clock")))
+        .with("both", sides.with_name("strategy", text("strategy").unwrap_or("clock")))
         .with("guest", if trial.flags.contains(Flag::PauseExits) { " g" } else { "" })
         .with("slices", if trial.flags.contains(Flag::SharedSpin) { " s" } else { "" })
         .with("doubt", if trial.flags.may_be_wrong() { " !" } else { "" })
@@ -132,18 +132,18 @@ fn side_by_side(trial: &TrialResult) -> Table {
         Column::numbers("difference"),
     ];
     let views = [names::HINT, names::PLAIN];
-    let [of_hint, of_plain] = views.map(|view| median_width(trial, view));
-    let mut table = Table::new(columns).with([["± of p50".into(), of_hint, of_plain, Cell::Blank]]);
+    let [hint_cell, plain_cell] = views.map(|view| median_width(trial, view));
+    let mut table = Table::new(columns).with([["± of p50".into(), hint_cell, plain_cell, Cell::Blank]]);
     for (title, share) in SHARES {
         let [hint, plain] = views.map(|view| trial.histogram(view)?.telling_percentile_ns(share));
-        let [of_hint, of_plain] = views.map(|view| percentile(trial, view, share, PLAIN));
-        let of_both = views.map(|view| Source::of_trial(trial, view, Statistic::Percentile(share)));
+        let [hint_cell, plain_cell] = views.map(|view| percentile(trial, view, share, PLAIN));
+        let sources = views.map(|view| Source::of_trial(trial, view, Statistic::Percentile(share)));
         let difference = hint.zip(plain).map(|(hint, plain)| DisplayValue {
             number: Number::Relative(hint / plain - 1.0),
             unit: PLAIN,
-            source: Operation::Ratio.of(of_both),
+            source: Operation::Ratio.of(sources),
         });
-        table.row([title.into(), of_hint, of_plain, Cell::number(difference)]);
+        table.row([title.into(), hint_cell, plain_cell, Cell::number(difference)]);
     }
     table
 }
@@ -160,10 +160,10 @@ fn costs(trials: &[&TrialResult]) -> Vec<Block<'static>> {
             known(names::CLOCK_NS),
             known(names::NET_NS),
             known(names::LOOP_NS),
-            short(trial, names::SPINS),
+            small_number(trial, names::SPINS),
             known(names::CPU_NS),
-            short(trial, names::SLEEPS),
-            short(trial, names::TAKEN),
+            small_number(trial, names::SLEEPS),
+            small_number(trial, names::TAKEN),
         ]
     });
     let mut blocks = vec![Block::Table(Table::new(columns).with(rows))];
@@ -196,24 +196,25 @@ fn throughput(trials: &[&TrialResult]) -> Table {
             value(trial, names::LOOP_NS, PLAIN),
             width(trial, names::LOOP_NS),
             value(trial, names::TRIPS_PER_S, DisplayUnit::Millions),
-            short(trial, names::SPINS),
+            small_number(trial, names::SPINS),
             value(trial, names::CPU_NS, PLAIN),
-            short(trial, names::SLEEPS),
+            small_number(trial, names::SLEEPS),
         ]
     });
     Table::new(columns).with(rows)
 }
 
 fn energy(trials: &[&TrialResult]) -> Option<Block<'static>> {
-    let of = |trial: &&TrialResult| {
+    let energy_of = |trial: &&TrialResult| {
         let number = Number::Estimate(*trial.values.get(names::PACKAGE_NJ)?);
         let nj = trial_cells::of(trial, names::PACKAGE_NJ, Statistic::Estimate, number, PLAIN);
         Some(Sentence::new("{name} {nj}").with("name", name(trial)).with("nj", nj))
     };
-    let told: Vec<Sentence> = trials.iter().filter_map(of).collect();
-    (!told.is_empty()).then(|| {
-        let said = Sentence::new("Energy of all packages per trip, other activity included, in nJ: {told}.");
-        Block::Prose(said.with("told", Arg::Parts(told, ", ")))
+    let energies: Vec<Sentence> = trials.iter().filter_map(energy_of).collect();
+    (!energies.is_empty()).then(|| {
+        let sentence =
+            Sentence::new("Energy of all packages per trip, other activity included, in nJ: {energies}.");
+        Block::Prose(sentence.with("energies", Arg::Parts(energies, ", ")))
     })
 }
 
@@ -228,8 +229,8 @@ fn values<const N: usize>(trials: &[&TrialResult], shown: [(&'static str, &'stat
     Table::new(columns).with(rows)
 }
 
-/// A small number with two decimals; a non-zero value never reads as zero.
-fn short(trial: &TrialResult, quantity: &'static str) -> Cell {
+/// A number; below 0.005 it reads as `<0.01`, so that only zero reads as zero.
+fn small_number(trial: &TrialResult, quantity: &'static str) -> Cell {
     let is_small = trial.values.get(quantity).is_some_and(|value| value.point.abs() < 0.005);
     value(trial, quantity, if is_small { DisplayUnit::Decimals(2) } else { PLAIN })
 }
@@ -237,14 +238,14 @@ fn short(trial: &TrialResult, quantity: &'static str) -> Cell {
 /// The longest waits for which polling is cheaper, as found by `wait`.
 pub(super) fn crossovers(report: &RunReport, series: &SeriesReport) -> Vec<Block<'static>> {
     let found = coretalk_model::wait::crossovers(&series.result);
-    let which =
+    let note =
         "Shorter waits are cheaper with polling, longer ones with sleeping, if latency does not matter.";
-    let which = (!found.is_empty()).then(|| Sentence::new(which));
+    let note = (!found.is_empty()).then(|| Sentence::new(note));
     found
         .iter()
         .enumerate()
         .map(|(at, found)| crossover(report, at, found))
-        .chain(which)
+        .chain(note)
         .map(Block::Prose)
         .collect()
 }
@@ -252,14 +253,14 @@ pub(super) fn crossovers(report: &RunReport, series: &SeriesReport) -> Vec<Block
 /// The wait from which sleeping is cheaper.
 fn crossover(report: &RunReport, at: usize, found: &Crossover) -> Sentence {
     let range = |keys: [&'static str; 2], [point, low, high]: [f64; 3]| {
-        let us = |ns, field: String| DisplayValue {
+        let micros = |ns, field: String| DisplayValue {
             unit: MICROS,
             ..DisplayValue::field(pointer!("/advice/{at}/{field}"), Number::Point(ns))
         };
         Sentence::new("{point} µs ({low} to {high})")
-            .with("point", us(point, keys[0].to_owned()))
-            .with("low", us(low, pointer!("{}/0", keys[1])))
-            .with("high", us(high, pointer!("{}/1", keys[1])))
+            .with("point", micros(point, keys[0].to_owned()))
+            .with("low", micros(low, pointer!("{}/0", keys[1])))
+            .with("high", micros(high, pointer!("{}/1", keys[1])))
     };
     let later = match found.later_ns {
         [_, low, _] if low > 0.0 => Sentence::new("resumes {later} later")
@@ -279,19 +280,19 @@ fn crossover(report: &RunReport, at: usize, found: &Crossover) -> Sentence {
 fn legend(report: &RunReport, series: &SeriesReport, trials: &[&TrialResult]) -> Vec<Block<'static>> {
     let mut blocks = legend_of_trials(report, series, trials);
     let mut prose = |text: &'static str| blocks.push(Block::Prose(Sentence::new(text)));
-    let any = |flag: Flag| trials.iter().any(|trial| trial.flags.contains(flag));
-    if any(Flag::PauseExits) {
+    let any_has_flag = |flag: Flag| trials.iter().any(|trial| trial.flags.contains(flag));
+    if any_has_flag(Flag::PauseExits) {
         prose("g: in a guest, the hypervisor may deschedule a CPU that executes many wait hints in a row.");
     }
-    if any(Flag::SharedSpin) {
+    if any_has_flag(Flag::SharedSpin) {
         prose(
             "s: both threads poll without yielding and share one CPU, so they hand over once per time \
              slice: this measures the scheduler. Such trials end after a fixed time.",
         );
     }
     let timed = trials.iter().any(|trial| trial.spec.parameters.text("mode").is_none());
-    let beside = trials.iter().any(|trial| trial.spec.parameters.text("mode") == Some(names::SIBLING));
-    if timed && !beside {
+    let has_sibling = trials.iter().any(|trial| trial.spec.parameters.text("mode") == Some(names::SIBLING));
+    if timed && !has_sibling {
         let reported = report.topology.has_smt(report.topology.cpus());
         prose(if reported {
             "No two of these CPUs are threads of one core: what waiting costs a sibling was not measured."
@@ -331,12 +332,14 @@ mod tests {
     }
 
     #[test]
-    fn energy_is_told_where_packages_count_it() {
+    fn energy_is_shown_if_packages_report_it() {
         let [busy, futex, unknown] = [("busy", Some(4_200.0)), ("futex", Some(90.0)), ("pause", None)]
             .map(|(name, nj)| trial(name, nj));
-        let Some(Block::Prose(told)) = energy(&[&busy, &futex, &unknown]) else { panic!("nothing is told") };
-        let told = fmt::sentence(&told);
-        assert!(told.ends_with("in nJ: busy 4 200 ±10 %, futex 90.0 ±10 %."), "{told}");
+        let Some(Block::Prose(sentence)) = energy(&[&busy, &futex, &unknown]) else {
+            panic!("nothing is told")
+        };
+        let text = fmt::sentence(&sentence);
+        assert!(text.ends_with("in nJ: busy 4 200 ±10 %, futex 90.0 ±10 %."), "{text}");
         assert!(energy(&[&unknown]).is_none());
     }
 }

@@ -10,15 +10,15 @@ use coretalk_model::wake::RanOn;
 
 /// A row of shares for each trial with unbound threads; empty for other trials.
 pub(super) fn places(trials: &[&TrialResult]) -> Vec<Block<'static>> {
-    let told: Vec<&&TrialResult> = trials.iter().filter(|trial| trial.spec.mask().is_some()).collect();
-    let known = |place: &RanOn| told.iter().any(|trial| trial.values.contains_key(place.share()));
+    let unbound: Vec<&&TrialResult> = trials.iter().filter(|trial| trial.spec.mask().is_some()).collect();
+    let known = |place: &RanOn| unbound.iter().any(|trial| trial.values.contains_key(place.share()));
     let places: Vec<RanOn> = RanOn::ALL.into_iter().filter(known).collect();
     if places.is_empty() {
         return Vec::new();
     }
     let mut columns = vec![Column::words("wake-ups")];
     columns.extend(places.iter().map(|place| Column::numbers(place.title())));
-    let rows = told.iter().map(|trial| {
+    let rows = unbound.iter().map(|trial| {
         let parameters = trial.spec.parameters.iter().filter(|(name, _)| *name != MASK);
         let words = parameters.map(|(name, value)| telling_sentence(name, value));
         let share = |place: &RanOn| {
@@ -30,11 +30,11 @@ pub(super) fn places(trials: &[&TrialResult]) -> Vec<Block<'static>> {
         let name = Cell::from(Sentence::joined(words, ", "));
         std::iter::once(name).chain(places.iter().map(share)).collect::<Vec<_>>()
     });
-    let said = "Where the waiter ran relative to the waker when it resumed: shares of the wake-ups with the 95 % interval \
+    let intro = "Where the waiter ran relative to the waker when it resumed: shares of the wake-ups with the 95 % interval \
                 over passes.";
     vec![
         Block::Gap,
-        Block::Prose(Sentence::new(said)),
+        Block::Prose(Sentence::new(intro)),
         Block::Table(Table::new(columns).with(rows)),
         Block::Gap,
     ]

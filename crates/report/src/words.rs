@@ -75,7 +75,7 @@ pub fn legend(
     let mut parts: Vec<Sentence> = at_a_time(map).into_iter().collect();
     if threads_per_core > 1 {
         parts.push(Sentence::new("cells: medians of thread pairs"));
-        // A part combines several cores, so its middle reading is hardly ever one between threads of a core.
+        // A pixel or character combines several cores, so its median is rarely a latency between threads of a core.
         if matches!(format, MapFormat::Parts { rows, columns, .. } if rows.max(columns) > 1) {
             parts.push(Sentence::new("threads of one core are not shown"));
         }
@@ -89,23 +89,25 @@ pub fn legend(
                 .with("rows", DisplayValue::listed(rows))
                 .with("columns", DisplayValue::listed(columns)),
         );
-        parts.extend(hidden_words(topology, rows, what));
+        parts.extend(hidden_levels(topology, rows, what));
     }
     // A pixel has no room for a mark, so doubtful pairs are counted below the picture.
     let marked = format == MapFormat::Numbers;
     parts.push(match settings.counts {
         Counts::Adaptive => {
             let all = coretalk_model::latency::summary::overall(map);
-            let of = if map.needs_cycles(precision) { " in ns or cycles" } else { "" };
+            let units = if map.needs_cycles(precision) { " in ns or cycles" } else { "" };
             let mark = match (marked, all.doubtful) {
                 (_, 0) => "",
                 (true, _) => "; !: may be wrong",
                 (false, _) => "; pairs that may be wrong are counted below",
             };
             let source = MapSource::Kernel(map.kernel.to_string());
-            let asked = if map.protocol.is_latency() { Source::Option("precision") } else { Source::Method };
-            let precision = DisplayValue::bare(Number::Point(precision), asked).in_unit(Unit::Share);
-            let widths = widths(precision, of, &all.wide, all.measured - all.doubtful, source);
+            let precision_source =
+                if map.protocol.is_latency() { Source::Option("precision") } else { Source::Method };
+            let precision =
+                DisplayValue::bare(Number::Point(precision), precision_source).in_unit(Unit::Share);
+            let widths = widths(precision, units, &all.wide, all.measured - all.doubtful, source);
             Sentence::new("{widths}{mark}").with("widths", widths).with("mark", mark)
         }
         Counts::Fixed { samples, iterations } => {
@@ -125,7 +127,7 @@ pub fn legend(
 /// The requested half width, and the intervals wider than it: `±2 % at 95 % in ns, 3 of 6 up to ±4.1 %`.
 pub fn widths(
     precision: DisplayValue,
-    scale: &'static str,
+    units: &'static str,
     wide: &[f64],
     sound: u64,
     map: MapSource,
@@ -134,12 +136,12 @@ pub fn widths(
     Sentence::new("{none}±{precision} at 95 %{scale}{wider}")
         .with("none", none)
         .with("precision", precision)
-        .with("scale", scale)
+        .with("scale", units)
         .with("wider", wider(wide, sound, &map))
 }
 
 /// How many intervals are too wide, and the widest stated: `, 3 of 6 up to ±4.1 %, 1 too wide to state`.
-fn wider(wide: &[f64], of: u64, map: &MapSource) -> Sentence {
+fn wider(wide: &[f64], sound: u64, map: &MapSource) -> Sentence {
     let source = |number| Source::Wide { map: map.clone(), number };
     let count = |count: u64, number| DisplayValue::bare(Number::Count(count), source(number));
     let (stated, rest): (Vec<f64>, Vec<f64>) = wide.iter().partition(|reach| **reach < WIDEST_STATED);
@@ -147,7 +149,7 @@ fn wider(wide: &[f64], of: u64, map: &MapSource) -> Sentence {
         let widest = DisplayValue::bare(Number::Point(widest), source(WideNumber::Widest));
         Sentence::new(", {some} of {all} up to ±{widest}")
             .with("some", count(stated.len() as u64, WideNumber::Stated))
-            .with("all", count(of, WideNumber::Sound))
+            .with("all", count(sound, WideNumber::Sound))
             .with("widest", widest.in_unit(Unit::Share))
     });
     let rest = (!rest.is_empty()).then(|| {
@@ -157,7 +159,7 @@ fn wider(wide: &[f64], of: u64, map: &MapSource) -> Sentence {
     Sentence::joined(widest.into_iter().chain(rest), "")
 }
 
-fn hidden_words(topology: &Topology, rows: usize, what: &'static str) -> Option<Sentence> {
+fn hidden_levels(topology: &Topology, rows: usize, what: &'static str) -> Option<Sentence> {
     let hidden = |&level: &Level| {
         let groups = topology.level(level);
         let cores = |cpus: &CpuSet| topology.one_per_core(cpus).len();
@@ -176,7 +178,7 @@ fn hidden_words(topology: &Topology, rows: usize, what: &'static str) -> Option<
     })
 }
 
-/// Whether to show the middle of a map.
+/// Whether to show the median of a map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Middle {
     /// The median is shown.
@@ -198,21 +200,21 @@ pub fn extremes(kernel: &KernelId, all: &Overall, middle: Middle) -> Block<'stat
         }
         Middle::LeftOut => Sentence::new(""),
     };
-    let said = Sentence::new("min {low} {lows}{middle} · max {high} ns {highs} · {pairs}")
+    let sentence = Sentence::new("min {low} {lows}{middle} · max {high} ns {highs} · {pairs}")
         .with("low", value(min.ns, MatrixNumber::Least(min.pair)))
         .with("lows", pair(min.pair))
         .with("middle", middle)
         .with("high", value(max.ns, MatrixNumber::Most(max.pair)))
         .with("highs", pair(max.pair))
         .with("pairs", pairs(kernel, all.measured, MatrixNumber::Pairs));
-    Block::Fact("range", said)
+    Block::Fact("range", sentence)
 }
 
 fn pairs(kernel: &KernelId, number: u64, of: MatrixNumber) -> Sentence {
     Sentence::counted(number, Source::of_matrix(kernel, of), ["pair", "pairs"])
 }
 
-/// The kinds of cores of a hybrid machine compared with each other, since no number represents all of them.
+/// Compares the kinds of cores of a hybrid machine, since no number represents all of them.
 pub fn class_table(map: &LatencyMap, classes: &[ClassPair], topology: &Topology) -> Table {
     let columns = [
         Column::words("core classes, ns"),
@@ -235,7 +237,7 @@ pub fn class_table(map: &LatencyMap, classes: &[ClassPair], topology: &Topology)
         };
         [
             Cell::name(&kind_words(&pair.classes)),
-            shared_words(pair.relation, clustered(classes, pair), topology).into(),
+            shared_words(pair.relation, has_cluster(classes, pair), topology).into(),
             value(Number::Count(pair.pairs), Statistic::Count).into(),
             value(Number::Point(pair.median_ns), Statistic::Percentile(0.5)).into(),
             range,
@@ -244,7 +246,7 @@ pub fn class_table(map: &LatencyMap, classes: &[ClassPair], topology: &Topology)
     Table::new(columns).with(rows)
 }
 
-fn clustered(classes: &[ClassPair], pair: &ClassPair) -> bool {
+fn has_cluster(classes: &[ClassPair], pair: &ClassPair) -> bool {
     classes.iter().any(|other| other.classes == pair.classes && other.relation == Relation::Cluster)
 }
 
@@ -269,11 +271,11 @@ pub fn cell_doubts(kernel: &KernelId, all: &Overall) -> Vec<Block<'static>> {
                 .with("pairs", pairs(kernel, *cells, MatrixNumber::Flagged(flag.name())))
         });
         let doubtful = Source::of_matrix(kernel, MatrixNumber::Doubtful);
-        let said = Sentence::new("{doubtful} of {pairs} may be wrong: {flags}")
+        let sentence = Sentence::new("{doubtful} of {pairs} may be wrong: {flags}")
             .with("doubtful", DisplayValue::bare(Number::Count(all.doubtful), doubtful))
             .with("pairs", pairs(kernel, all.measured, MatrixNumber::Pairs))
             .with("flags", Sentence::joined(flags, ", "));
-        blocks.push(Block::Doubt(said));
+        blocks.push(Block::Doubt(sentence));
     }
     blocks
 }
@@ -281,11 +283,11 @@ pub fn cell_doubts(kernel: &KernelId, all: &Overall) -> Vec<Block<'static>> {
 /// The worst doubt about the machine with its fix; `doctor` lists the others.
 pub fn doubt(report: &RunReport) -> Option<Block<'static>> {
     // The title already states that a machine is simulated.
-    let is_said = |finding: &DoctorFinding| report.header.simulated && finding.id == SIMULATED;
+    let is_in_title = |finding: &DoctorFinding| report.header.simulated && finding.id == SIMULATED;
     let mut doubts: Vec<&DoctorFinding> = report
         .doctor
         .iter()
-        .filter(|finding| finding.verdict >= Verdict::Warn && !is_said(finding))
+        .filter(|finding| finding.verdict >= Verdict::Warn && !is_in_title(finding))
         .collect();
     // The sort is stable: ties keep the order of the checks.
     doubts.sort_by_key(|finding| std::cmp::Reverse((finding.verdict, finding.fix.is_some())));
@@ -299,9 +301,9 @@ pub fn doubt(report: &RunReport) -> Option<Block<'static>> {
         (_, true) => Sentence::new(" · {more} more"),
         (_, false) => Sentence::new(" · {more} more: coretalk doctor"),
     };
-    let said = Sentence::new("{text}{fix}{more}").with("text", clause(&report.doctor, worst));
+    let sentence = Sentence::new("{text}{fix}{more}").with("text", clause(&report.doctor, worst));
     Some(Block::Doubt(
-        said.with("fix", fix).with("more", more.with("more", DisplayValue::listed(rest.len()))),
+        sentence.with("fix", fix).with("more", more.with("more", DisplayValue::listed(rest.len()))),
     ))
 }
 
@@ -309,12 +311,12 @@ pub fn doubt(report: &RunReport) -> Option<Block<'static>> {
 pub fn isolated(report: &RunReport) -> Option<Block<'static>> {
     let measured: CpuSet = report.cpus().into_iter().collect();
     let left_out = report.environment.isolated.difference(&measured);
-    let said = match left_out.len() {
+    let template = match left_out.len() {
         0 => return None,
         1 => "CPU {cpus} is isolated and was left out; to measure it: coretalk latency --cpus LIST",
         _ => "CPUs {cpus} are isolated and were left out: coretalk latency --cpus {cpus}",
     };
-    Some(Block::Prose(Sentence::new(said).with("cpus", left_out)))
+    Some(Block::Prose(Sentence::new(template).with("cpus", left_out)))
 }
 
 /// The result of the equivalence gate for the matrix at index `at` of the document, if pairs were measured in parallel;
@@ -357,7 +359,7 @@ mod tests {
     use coretalk_model::{Relation, Topology};
 
     #[test]
-    fn what_was_not_compared_with_serial_has_no_percentage() {
+    fn regimes_without_serial_comparison_have_no_percentage() {
         let outcome = |cells| GateOutcome {
             relation: Relation::L3,
             pairs: 2,
@@ -374,16 +376,16 @@ mod tests {
     }
 
     #[test]
-    fn a_legend_states_no_width_that_a_table_does_not() {
+    fn legend_widths_omit_unstatable_intervals() {
         let precision =
             || DisplayValue::bare(Number::Point(0.02), Source::Option("precision")).in_unit(Unit::Share);
-        let said =
+        let text =
             |wide: &[f64], sound| fmt::sentence(&widths(precision(), "", wide, sound, MapSource::Queues));
-        assert_eq!(said(&[], 6), "±2 % at 95 %");
-        assert_eq!(said(&[0.03, 0.041], 6), "±2 % at 95 %, 2 of 6 up to ±4.1 %");
-        assert_eq!(said(&[0.03, 13.11, 4.8], 50), "±2 % at 95 %, 2 of 50 up to ±480 %, 1 too wide to state");
-        assert_eq!(said(&[13.11], 50), "±2 % at 95 %, 1 too wide to state");
-        assert_eq!(said(&[0.03, 0.5], 2), "no cell is within ±2 % at 95 %, 2 of 2 up to ±50 %");
-        assert_eq!(said(&[], 0), "no cell is within ±2 % at 95 %");
+        assert_eq!(text(&[], 6), "±2 % at 95 %");
+        assert_eq!(text(&[0.03, 0.041], 6), "±2 % at 95 %, 2 of 6 up to ±4.1 %");
+        assert_eq!(text(&[0.03, 13.11, 4.8], 50), "±2 % at 95 %, 2 of 50 up to ±480 %, 1 too wide to state");
+        assert_eq!(text(&[13.11], 50), "±2 % at 95 %, 1 too wide to state");
+        assert_eq!(text(&[0.03, 0.5], 2), "no cell is within ±2 % at 95 %, 2 of 2 up to ±50 %");
+        assert_eq!(text(&[], 0), "no cell is within ±2 % at 95 %");
     }
 }

@@ -10,8 +10,8 @@ use coretalk_model::series::Parameters;
 /// Options of `contend`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ContendArgs {
-    /// Methods: {names}; and RUNTIME:NAME of a runtime of another language, without sections (default:
-    /// fetch-add,cas-backoff,std-mutex,parking-lot-mutex,ttas,mcs,per-thread)
+    /// Methods: {names}; and RUNTIME:NAME of a runtime of another language, without critical and
+    /// parallel sections (default: fetch-add,cas-backoff,std-mutex,parking-lot-mutex,ttas,mcs,per-thread)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub method: Vec<String>,
     /// Numbers of threads (default: 1 to the number of CPUs, above eight in powers of two; also one more than CPUs, and

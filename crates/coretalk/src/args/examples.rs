@@ -57,6 +57,14 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "versus",
+        &[
+            ("coretalk versus old=./a new=./b", "two builds"),
+            ("coretalk versus x=./a y=./a --env y:THREADS=8", "one program, two environments"),
+            ("coretalk versus old=./a new=./b --fail-on slower", "for CI: exits with 1 or 7"),
+        ],
+    ),
+    (
         "spawn",
         &[
             ("coretalk spawn", "all kinds of threads and processes"),

@@ -56,7 +56,7 @@ pub struct Global {
     /// Tag for the run
     #[arg(long, global = true, value_name = "TAG", value_parser = value::tag, help_heading = "Saving")]
     pub name: Option<String>,
-    /// Keep raw ticks above 64 CPUs too
+    /// Keep raw ticks also with more than 64 CPUs
     #[arg(long, global = true, help_heading = "Saving")]
     pub keep_raw: bool,
     /// Name of the machine in results
@@ -73,13 +73,13 @@ pub struct Global {
     /// Write the result to a file instead of standard output
     #[arg(long, short, global = true, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
-    /// Also write the matrix as CSV with CPU IDs; repeatable
+    /// Also write the result as CSV: a matrix with CPU IDs, or the values of each run; repeatable
     #[arg(long, global = true, value_name = "FILE", help_heading = "Output")]
     pub export_csv: Vec<PathBuf>,
     /// Also write a bare matrix in core-to-core-latency format; repeatable
     #[arg(long, global = true, value_name = "FILE", help_heading = "Output")]
     pub export_c2c_csv: Vec<PathBuf>,
-    /// Also write the matrix as a Markdown table; repeatable
+    /// Also write the result as a Markdown table; repeatable
     #[arg(long, global = true, value_name = "FILE", help_heading = "Output")]
     pub export_markdown: Vec<PathBuf>,
     /// Also write the JSON document; repeatable
@@ -113,11 +113,11 @@ pub struct Global {
 
 /// What to measure, and how.
 pub const MEASURED: &[&str] = &["cpus", "smt", "machine", "seed", "precision", "budget", "nice", "rt"];
-/// [`MEASURED`] for `jitter`: `--for` states the time, and rare gaps have no precision.
+/// [`MEASURED`] for `jitter`, without `budget` (`--for` sets the time) and `precision` (rare gaps have no interval).
 pub const WATCHED: &[&str] = &["cpus", "smt", "machine", "seed", "nice", "rt"];
-/// [`MEASURED`] for `place`: the workload sets its own priority.
+/// [`MEASURED`] for `place` and `versus`, without `nice` and `rt`: the compared programs set their own priority.
 pub const COMPARED: &[&str] = &["cpus", "smt", "machine", "seed", "precision", "budget"];
-/// What a run measures, as its file keeps it: a resumed run takes none of these.
+/// Settings kept in the run file: a resumed run accepts none of these.
 pub const SETTINGS: &[&str] = &["cpus", "smt", "seed", "precision", "keep_raw"];
 /// Storage and metadata of a new run.
 pub const SAVED: &[&str] = &["resume", "store", "no_save", "name", "label", "note"];
@@ -148,11 +148,11 @@ pub const EXPORTS: &[&str] = &["export_csv", "export_markdown", "export_json", "
 /// Additional output files for a map.
 pub const EXPORTS_OF_MAP: &[&str] =
     &["export_csv", "export_c2c_csv", "export_markdown", "export_json", "export_jsonl"];
-/// Additional output files for a comparison of placements.
-pub const EXPORTS_OF_PLACE: &[&str] = &["export_markdown", "export_json", "export_jsonl"];
-/// Private facts and messages.
+/// Additional output files for a comparison.
+pub const EXPORTS_OF_PLACE: &[&str] = &["export_csv", "export_markdown", "export_json", "export_jsonl"];
+/// Whether to include private facts, and how many messages to print.
 pub const SAID: &[&str] = &["with_identity", "quiet", "verbose"];
-/// Options of the quick look.
+/// Options of `coretalk` without a command (the quick look).
 pub const QUICK_LOOK: &[&[&str]] =
     &[MEASURED, SAVED, &["strict", "keep_raw"], RESULT, DRAWN, EXPORTS_OF_MAP, SAID];
 

@@ -62,7 +62,7 @@ pub fn definitions() -> Command {
     definitions_for(|_| true)
 }
 
-/// Adds unsupported options only to some commands, because adding them takes a quarter of the startup time.
+/// Adds unsupported options only to used commands: adding them to all takes a quarter of the startup time.
 fn definitions_for(is_used: impl Fn(&str) -> bool) -> Command {
     let of_quick_look = options::QUICK_LOOK.concat();
     let is_hidden = |arg: &Arg| arg.is_global_set() && !of_quick_look.contains(&arg.get_id().as_str());
@@ -76,22 +76,25 @@ fn definitions_for(is_used: impl Fn(&str) -> bool) -> Command {
     });
     let all = options::all();
     root.mut_subcommands(|command| match is_used(command.get_name()) {
-        true => with_the_others(command, &all),
+        true => with_unsupported_options(command, &all),
         false => command,
     })
 }
 
-fn with_the_others(command: Command, all: &[Arg]) -> Command {
+fn with_unsupported_options(command: Command, all: &[Arg]) -> Command {
     let takes = |arg: &&Arg| command.get_arguments().any(|own| own.get_id() == arg.get_id());
-    let others: Vec<Arg> = all.iter().filter(|arg| !takes(arg)).map(|arg| arg.clone().hide(true)).collect();
-    with_names(command).args(others).mut_subcommands(|below| with_the_others(below, all))
+    let unsupported: Vec<Arg> =
+        all.iter().filter(|arg| !takes(arg)).map(|arg| arg.clone().hide(true)).collect();
+    with_names(command)
+        .args(unsupported)
+        .mut_subcommands(|subcommand| with_unsupported_options(subcommand, all))
 }
 
-/// Replaces `{names}` in the help of a probe's options by what the probe measures, without runtimes, which come last.
+/// Replaces `{names}` in the help of a probe's options by what the probe measures, without the last item, runtimes.
 fn with_names(command: Command) -> Command {
     let variants = series_by_id(command.get_name()).map_or(Vec::new(), SeriesProbe::variants);
-    let Some((_, ours)) = variants.split_last() else { return command };
-    let names: Vec<&str> = ours.iter().map(|(name, _)| name.as_str()).collect();
+    let Some((_, native)) = variants.split_last() else { return command };
+    let names: Vec<&str> = native.iter().map(|(name, _)| name.as_str()).collect();
     command.mut_args(|arg| match arg.get_help() {
         Some(help) => {
             let help = help.to_string().replace("{names}", &names.join(", "));
@@ -125,8 +128,8 @@ fn parsed(words: &[OsString], mut ignored: Vec<String>) -> Result<Typed, Failure
     if let Some(other) = typed.iter().find(|arg| arg.is_global_set() && arg.is_hide_set()) {
         let what = if path.is_empty() { "the quick look".to_owned() } else { format!("`{path}`") };
         let sentence = format!("{} has no effect on {what}", flag(other));
-        let rest = without(words, other);
-        // Combined with another short option (`-qo`), it cannot be removed.
+        let rest = without_option(words, other);
+        // An option combined with another short one (`-qo`) cannot be removed.
         if rest.len() == words.len() {
             return Err(Failure::Usage(format!("{sentence}; leave it out (see `coretalk {path} --help`)")));
         }
@@ -134,13 +137,13 @@ fn parsed(words: &[OsString], mut ignored: Vec<String>) -> Result<Typed, Failure
         return parsed(&rest, ignored);
     }
     // clap checks options before and after the command separately, but not conflicts between them.
-    let excluded = |arg: &Arg| {
+    let conflicting = |arg: &Arg| {
         command
             .get_arg_conflicts_with(arg)
             .into_iter()
-            .find(|other| typed.iter().any(|it| it.get_id() == other.get_id()))
+            .find(|other| typed.iter().any(|present| present.get_id() == other.get_id()))
     };
-    if let Some((option, other)) = typed.iter().find_map(|arg| Some((arg, excluded(arg)?))) {
+    if let Some((option, other)) = typed.iter().find_map(|arg| Some((arg, conflicting(arg)?))) {
         return Err(Failure::Usage(format!(
             "the argument '{option}' cannot be used with '{other}'; see `{} --help`",
             command_of(words)
@@ -148,7 +151,7 @@ fn parsed(words: &[OsString], mut ignored: Vec<String>) -> Result<Typed, Failure
     }
     let typed =
         typed.iter().map(|arg| TypedOption { id: arg.get_id().to_string(), flag: flag(arg) }).collect();
-    let mut cli = Cli::from_arg_matches(&matches).map_err(|error| sentence(&error, words))?;
+    let mut cli = Cli::from_arg_matches(&matches).map_err(|error| usage_failure(&error, words))?;
     if command.get_arguments().any(|arg| arg.get_id() == "format" && !arg.is_hide_set()) {
         let global = &mut cli.global;
         global.format = global.format.or_else(|| Format::of_file(global.output.as_deref()?));
@@ -178,13 +181,13 @@ fn leaf<'a>(definitions: &'a Command, matches: &'a ArgMatches) -> (String, &'a C
     (path.join(" "), command, leaf)
 }
 
-/// The flag of an option: `--no-save`; of another argument, its name.
+/// The flag of an option, such as `--no-save`, or the name of another argument.
 fn flag(option: &Arg) -> String {
     option.get_long().map_or_else(|| format!("the {}", option.get_id()), |long| format!("--{long}"))
 }
 
-/// Removes an option and its value (`--long`, `--long=value`, `-s`, `-svalue`) before `--`: later words are not ours.
-fn without(words: &[OsString], option: &Arg) -> Vec<OsString> {
+/// Removes an option and its value (`--long`, `--long=value`, `-s`, `-svalue`) before `--`: later words are not options.
+fn without_option(words: &[OsString], option: &Arg) -> Vec<OsString> {
     let long = flag(option);
     let short = option.get_short().map(|short| format!("-{short}"));
     let has_value = option.get_action().takes_values();
@@ -213,7 +216,7 @@ fn text_or_failure(error: &clap::Error, words: &[OsString]) -> Result<Typed, Fai
     match error.kind() {
         ErrorKind::DisplayVersion if words.iter().skip(1).any(is_verbose) => Ok(Typed::Build),
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Ok(Typed::Text(error.to_string())),
-        _ => Err(sentence(error, words)),
+        _ => Err(usage_failure(error, words)),
     }
 }
 
@@ -224,7 +227,7 @@ fn is_verbose(word: &OsString) -> bool {
 }
 
 /// Joins clap's report into one line: the error, the suggestion, and the command for help.
-fn sentence(error: &clap::Error, words: &[OsString]) -> Failure {
+fn usage_failure(error: &clap::Error, words: &[OsString]) -> Failure {
     let report = error.to_string();
     let mut parts: Vec<String> = Vec::new();
     for paragraph in report.split("\n\n") {
@@ -239,7 +242,7 @@ fn sentence(error: &clap::Error, words: &[OsString]) -> Failure {
     Failure::Usage(parts.join("; "))
 }
 
-/// The command path, as far as the words name one.
+/// The path of the command that the words name, such as `coretalk runs list`.
 fn command_of(words: &[OsString]) -> String {
     let definitions = definitions();
     let (mut path, mut command) = (vec!["coretalk"], &definitions);
@@ -264,12 +267,12 @@ mod tests {
     }
 
     #[test]
-    fn the_definitions_hold() {
+    fn definitions_are_consistent() {
         definitions().debug_assert();
     }
 
     #[test]
-    fn options_stand_before_and_after_the_command() {
+    fn options_are_accepted_before_and_after_the_command() {
         for words in [["coretalk", "--seed", "7", "latency"], ["coretalk", "latency", "--seed", "7"]] {
             let Ok(Typed::Command(invocation)) = parse(words.map(OsString::from)) else {
                 panic!("{words:?} was refused")
@@ -280,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ending_of_the_file_chooses_the_format_unless_one_is_typed() {
+    fn the_file_extension_selects_the_format_unless_one_is_given() {
         let format = |words: &[&str]| {
             let all = std::iter::once("coretalk").chain(words.iter().copied());
             let Ok(Typed::Command(invocation)) = parse(all.map(OsString::from)) else {
@@ -313,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn options_exclude_each_other_wherever_they_stand() {
+    fn conflicting_options_are_refused_in_any_position() {
         for words in [
             ["--store", "x", "wait", "--no-save"],
             ["wait", "--store", "x", "--no-save"],
@@ -329,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_are_one_sentence_that_says_what_to_do() {
+    fn refusals_are_one_sentence_with_a_remedy() {
         assert_eq!(refusal(&["smoke"]), "unrecognized subcommand 'smoke'; see `coretalk --help`");
         assert_eq!(
             refusal(&["latency", "--protocol", "smoke"]),
@@ -339,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_that_the_command_does_not_take_changes_nothing_and_is_told() {
+    fn unsupported_options_are_ignored_with_a_notice() {
         for words in [
             &["runs", "list", "--budget", "5s", "--store", "x"][..],
             &["--budget=5s", "runs", "list", "--store", "x"],
@@ -353,8 +356,8 @@ mod tests {
             assert_eq!(invocation.cli.global.budget, None, "{words:?}");
             assert_eq!(invocation.cli.global.store, Some("x".into()), "{words:?}");
             assert!(!invocation.words.iter().any(|word| word.contains("budget")), "{words:?}");
-            let told = "--budget has no effect on `runs list` and is ignored".to_owned();
-            assert!(invocation.ignored.contains(&told), "{words:?}: {:?}", invocation.ignored);
+            let notice = "--budget has no effect on `runs list` and is ignored".to_owned();
+            assert!(invocation.ignored.contains(&notice), "{words:?}: {:?}", invocation.ignored);
             assert_eq!(invocation.ignored.len(), if words[0] == "-v" { 2 } else { 1 });
         }
     }
@@ -368,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn how_it_was_built_is_told_where_the_version_is_asked_for_verbosely() {
+    fn verbose_version_requests_build_details() {
         let parsed = |words: &[&str]| {
             parse(std::iter::once("coretalk").chain(words.iter().copied()).map(OsString::from)).unwrap()
         };
@@ -381,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn help_leaves_out_what_has_no_effect() {
+    fn help_omits_options_without_effect() {
         let Ok(Typed::Text(help)) = parse(["coretalk", "runs", "path", "--help"].map(OsString::from)) else {
             panic!("no help")
         };

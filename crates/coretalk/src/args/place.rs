@@ -1,4 +1,4 @@
-//! [`PlaceArgs`]: the options of `place` as typed.
+//! [`PlaceArgs`]: the options of `place` as typed; [`ComparedRuns`]: those that it shares with `versus`.
 
 use super::value;
 use clap::Args;
@@ -17,7 +17,7 @@ pub struct PlaceArgs {
     /// Built-in workloads: execl, process, pipe, shell:N, n-queens:N, integer, threads-yield, mutex-array,
     /// memory-read, memory-write, stream-copy, stream-scale, stream-add, stream-triad, barrier, ring, all-to-all,
     /// pipeline, shared-counter
-    #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with = "command")]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with_all = ["command", "metric", "higher_is_better", "timeout"])]
     pub workload: Vec<Workload>,
     /// Number of threads of each workload, and of CPUs of each named placement (default: depends on the machine)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
@@ -26,21 +26,29 @@ pub struct PlaceArgs {
     /// verdict
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=200))]
     pub repeat: Option<u32>,
+    /// Options for runs of commands and for the comparison.
+    #[command(flatten)]
+    pub runs: ComparedRuns,
+    /// Command to run, with its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+/// Options of the commands that compare runs: `place` and `versus`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ComparedRuns {
     /// Number in the output of the command: the last match of REGEX, or its first matching group; repeatable
-    #[arg(long, value_name = "NAME=REGEX", conflicts_with = "workload", value_parser = metric)]
+    #[arg(long, value_name = "NAME=REGEX", value_parser = metric)]
     pub metric: Vec<(String, Regex)>,
     /// Metric for which higher is better; repeatable (default: lower is better)
-    #[arg(long, value_name = "NAME", conflicts_with = "workload")]
+    #[arg(long, value_name = "NAME")]
     pub higher_is_better: Vec<String>,
     /// Time limit for each run of the command (default: until the budget ends)
-    #[arg(long, value_name = "TIME", conflicts_with = "workload", value_parser = timeout)]
+    #[arg(long, value_name = "TIME", value_parser = timeout)]
     pub timeout: Option<Picos>,
     /// Minimum relevant difference, 0.1% to 50% (default: 1%)
     #[arg(long, value_name = "PERCENT", value_parser = effect)]
     pub min_effect: Option<f64>,
-    /// Command to run, with its arguments
-    #[arg(last = true, value_name = "COMMAND")]
-    pub command: Vec<OsString>,
 }
 
 fn placement(text: &str) -> Result<PlacementName, String> {
@@ -119,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_placement_says_what_is_wrong() {
+    fn invalid_placements_state_the_reason() {
         for (text, part) in [
             ("one-l3+none=0-1", "`one-l3+none` names built-in placements"),
             ("dense", "use compact, spread"),

@@ -5,7 +5,7 @@ use crate::args::series::{SeriesArgs, list};
 use crate::args::value::{self, AutoOr, PairsWord, RatesWord};
 use clap::Args;
 use coretalk_model::Picos;
-use coretalk_model::series::{Parameters, Value};
+use coretalk_model::series::{ParameterValue, Parameters};
 
 /// Options of `queue`.
 #[derive(Debug, Clone, Default, Args)]
@@ -20,7 +20,7 @@ pub struct QueueArgs {
     /// Message types: u64, bytes:16, bytes:64, bytes:256, bytes:1024, string (default: u64)
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub payload: Vec<String>,
-    /// Messages per cell in the first eight passes, if the budget allows, for example 25M (default: passes of a few ms)
+    /// Messages per cell over the first eight passes, if the budget allows, such as 25M (default: passes of a few ms)
     #[arg(long, value_name = "N", value_parser = value::messages)]
     pub messages: Option<u64>,
     /// Send at a fixed rate, for example 100k/s, and measure message latency
@@ -37,13 +37,13 @@ pub struct QueueArgs {
         conflicts_with_all = ["rate", "producers", "consumers"]
     )]
     pub rate_sweep: Option<RatesWord>,
-    /// Numbers of producers per queue, for queues that allow several; with a list, a table over --consumers
+    /// Numbers of producers per queue, for queues that allow several; a list gives a table of producers and consumers
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=255))]
     pub producers: Vec<u32>,
     /// Numbers of consumers per queue, for queues that allow several
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=255))]
     pub consumers: Vec<u32>,
-    /// Numbers of messages sent and received at once, for queues with batches; a list gives a table; with --rate, the
+    /// Numbers of messages sent and received at once, for queues with batches; a list gives a table; --rate gives the
     /// delay of the first and the last message of a batch (default: single messages; queues spsc,slots; capacity 1000)
     #[arg(
         long,
@@ -74,7 +74,7 @@ impl SeriesArgs for QueueArgs {
         let several = !self.producers.is_empty() || !self.consumers.is_empty();
         let side = |counts: &[u32]| {
             several.then(|| match counts {
-                [] => Value::Number(1.0),
+                [] => ParameterValue::Number(1.0),
                 [count] => f64::from(*count).into(),
                 counts => counts.iter().map(ToString::to_string).collect::<Vec<_>>().join(",").into(),
             })

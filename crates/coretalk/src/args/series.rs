@@ -10,7 +10,7 @@ pub trait SeriesArgs {
     /// The id of the probe.
     fn probe(&self) -> &'static str;
 
-    /// Its own options without defaults; they determine the trials.
+    /// The command's own options, without defaults; the trials are derived from them.
     fn options(&self) -> Parameters;
 
     /// `--pairs` as typed.

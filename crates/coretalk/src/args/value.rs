@@ -15,7 +15,7 @@ pub const MAX_SAMPLES: i64 = 1_000_000;
 /// Maximum round trips per sample: at 500 ns each, half a second, which fits the 32 bits of a sample on any clock.
 pub const MAX_ITERATIONS: i64 = 1_000_000;
 
-/// Enough for a pilot and one pass over a pair with its pauses.
+/// Shortest machine time: enough for a pilot and one pass over a pair, with pauses.
 const MIN_BUDGET: Picos = Picos::from_ms(100);
 /// Longest machine time: a day.
 const MAX_BUDGET: Picos = Picos(86_400_000_000_000_000);
@@ -153,7 +153,7 @@ pub fn share(text: &str) -> Result<f64, String> {
 
 /// Parses `25M`; at most ten billion messages.
 pub fn messages(text: &str) -> Result<u64, String> {
-    const MOST: f64 = 1e10;
+    const MAX_MESSAGES: f64 = 1e10;
     let text = text.trim();
     let (number, scale) = match text.chars().last() {
         Some('k' | 'K') => (&text[..text.len() - 1], 1e3),
@@ -164,7 +164,7 @@ pub fn messages(text: &str) -> Result<u64, String> {
     let number = number.trim().parse::<f64>().ok().map(|number| number * scale);
     match number.ok_or("expected a number of messages such as `25M`, `100k` or `800`")? {
         number if number.fract() != 0.0 => Err("the number of messages must be whole".into()),
-        number if (1.0..=MOST).contains(&number) => Ok(number as u64),
+        number if (1.0..=MAX_MESSAGES).contains(&number) => Ok(number as u64),
         _ => Err("the number of messages must be between 1 and `10G`".into()),
     }
 }
@@ -306,18 +306,18 @@ fn machine_of(word: &OsStr) -> Result<MachineWord, String> {
     }
 }
 
-/// Splits at the first `at`; the rest may be a file name that is not valid UTF-8.
-pub fn split_once(word: &OsStr, at: char) -> Option<(&str, &OsStr)> {
+/// Splits at the first `separator`; the rest may be a file name that is not valid UTF-8.
+pub fn split_once(word: &OsStr, separator: char) -> Option<(&str, &OsStr)> {
     #[cfg(unix)]
     {
         use std::os::unix::ffi::OsStrExt;
         let bytes = word.as_bytes();
-        let position = bytes.iter().position(|&byte| char::from(byte) == at)?;
+        let position = bytes.iter().position(|&byte| char::from(byte) == separator)?;
         Some((std::str::from_utf8(&bytes[..position]).ok()?, OsStr::from_bytes(&bytes[position + 1..])))
     }
     #[cfg(not(unix))]
     {
-        let (before, after) = word.to_str()?.split_once(at)?;
+        let (before, after) = word.to_str()?.split_once(separator)?;
         Some((before, OsStr::new(after)))
     }
 }
@@ -335,7 +335,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cpu_is_named_once() {
+    fn repeated_cpus_are_refused() {
         for text in ["0,0", "0-3,2", "4-7/2,6", "1,0-8", "l3:0,1,1"] {
             assert!(cpus(text).unwrap_err().contains("listed twice"), "{text:?}");
         }
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_are_two_cpus_each_pair_named_once() {
+    fn pairs_have_two_cpus_and_no_repetition() {
         assert_eq!(pairs("all"), Ok(PairsWord::All));
         assert_eq!(pairs("3-3"), Ok(PairsWord::Listed(vec![[CpuId(3); 2]])), "two threads may share a CPU");
         let listed = PairsWord::Listed(vec![[CpuId(1), CpuId(0)], [CpuId(4), CpuId(9)]]);
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn budgets_are_from_a_tenth_of_a_second_up_to_a_day() {
+    fn budgets_range_from_100_ms_to_a_day() {
         assert_eq!(budget("24h"), Ok(MAX_BUDGET));
         for text in ["0s", "99ms", "25h", "-1s", "60", "soon"] {
             assert!(budget(text).is_err(), "{text:?} was accepted");
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn machines_are_this_one_or_simulated() {
+    fn machines_are_the_host_or_simulated() {
         assert_eq!(machine_of(OsStr::new("sim:hybrid")), Ok(MachineWord::Sim("hybrid".into())));
         for text in ["", "sim:", "hosts", "hybrid"] {
             assert!(machine_of(OsStr::new(text)).is_err(), "{text:?} was accepted");

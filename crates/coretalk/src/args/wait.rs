@@ -17,7 +17,7 @@ pub struct WaitArgs {
     /// Different strategies for the two CPUs of a pair: with pause:futex the first spins and the second sleeps
     #[arg(long, value_name = "A:B", value_delimiter = ',')]
     pub asym: Vec<String>,
-    /// Alternate between the strategy (default: pause) and busy on every round trip, with a distribution of each
+    /// Alternate between --strategy (default: pause) and `busy` on every round trip, with a distribution of each
     #[arg(long, conflicts_with_all = ["no_clock", "cost", "asym"])]
     pub alternate: bool,
     /// Time many round trips at once, without clock reads in the loop

@@ -24,8 +24,8 @@ pub struct WakeArgs {
     /// Let both threads use all measured CPUs, and count where the waiter ran relative to the waker
     #[arg(long, conflicts_with = "pairs")]
     pub unpinned: bool,
-    /// Minimum number of wake-ups per trial over all passes, if the budget allows; passes last as long as the precision
-    /// requires and make more (default: 50000)
+    /// Minimum number of wake-ups per trial over all passes, if the budget allows; more are made if the
+    /// precision requires it (default: 50000)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub samples: Option<u32>,
     /// Runtimes of other languages.
@@ -40,10 +40,10 @@ impl SeriesArgs for WakeArgs {
 
     fn options(&self) -> Parameters {
         let primitives = list(&self.primitive);
-        // A map has a single gap, even if it has few pairs.
-        let of_map =
+        // `--pairs all` requests a map: a single gap even for few pairs.
+        let map_gap =
             (self.pairs == Some(PairsWord::All) && self.fewest_cpus() > 1).then_some(wake::MAP_GAP_NS);
-        let gaps = self.gap.as_ref().map_or(of_map.into_iter().collect(), |gaps| gaps.0.clone());
+        let gaps = self.gap.as_ref().map_or(map_gap.into_iter().collect(), |gaps| gaps.0.clone());
         let gaps: Vec<String> = gaps.iter().map(ToString::to_string).collect();
         let samples = self.samples.map_or(wake::SAMPLES, f64::from);
         Parameters::default()
@@ -66,7 +66,8 @@ impl SeriesArgs for WakeArgs {
     }
 
     fn fewest_cpus(&self) -> usize {
-        let alone = !self.primitive.is_empty() && self.primitive.iter().all(|name| wake::needs_one_cpu(name));
-        if alone { 1 } else { 2 }
+        let needs_one =
+            !self.primitive.is_empty() && self.primitive.iter().all(|name| wake::needs_one_cpu(name));
+        if needs_one { 1 } else { 2 }
     }
 }

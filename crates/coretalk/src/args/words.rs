@@ -31,9 +31,9 @@ pub enum HintWord {
 /// `--fail-on`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FailOnWord {
-    /// A level or a cell is slower
+    /// An arm, a level or a cell is slower
     Slower,
-    /// A level or a cell is faster
+    /// An arm, a level or a cell is faster
     Faster,
     /// Either
     Any,

@@ -7,7 +7,7 @@ use crate::args::options::Global;
 use crate::commands::shape::say;
 use crate::exit::{ExitCode, Failure};
 use crate::resolve::cpus::Chosen;
-use crate::resolve::output::{self, Verbosity, remark};
+use crate::resolve::output::{self, Verbosity, print_notice};
 use crate::resolve::{adapters, machine};
 use crate::run::signals;
 use coretalk_measure::Machine;
@@ -41,33 +41,33 @@ pub fn execute(global: &Global, args: &AdaptersArgs) -> Result<ExitCode, Failure
 /// Builds adapters that are not built yet, and lists what each offers.
 fn list(global: &Global) -> Result<ExitCode, Failure> {
     let settings = adapters::settings()?;
-    let start = start(global)?;
+    let prepared = prepare(global)?;
     let stop = signals::stop()?;
     let builder = AdapterBuilder {
         cache: &settings.cache,
         users: Some(&settings.users),
-        allowed: &start.settings.allowed,
-        watchdog: start.watchdog.as_ref(),
+        allowed: &prepared.settings.allowed,
+        watchdog: prepared.watchdog.as_ref(),
         patience: Duration::MAX,
     };
     let verbosity = output::options(global).verbosity;
     let mut building = |spec: &AdapterSpec| {
-        remark(verbosity, Verbosity::Normal, &format!("building the adapter `{}`", spec.name));
+        print_notice(verbosity, Verbosity::Normal, &format!("building the adapter `{}`", spec.name));
     };
-    let found = found::find_all(&settings.catalogue, &builder, &start.settings, &mut building, &stop);
+    let found = found::find_all(&settings.catalogue, &builder, &prepared.settings, &mut building, &stop);
     if stop.is_raised() {
         return Err(Failure::Interrupted("interrupted; adapters that were built are kept".into()));
     }
     say(global, &screen::list(&found, &settings.users, &settings.cache))
 }
 
-struct Start {
+struct Preparation {
     settings: StartSettings,
     watchdog: Option<Watchdog>,
     chosen: Chosen,
 }
 
-fn start(global: &Global) -> Result<Start, Failure> {
+fn prepare(global: &Global) -> Result<Preparation, Failure> {
     let mut machine = machine::host()?;
     let chosen = Chosen::of(&mut machine, global)?;
     let allowed = machine.allowance().mask.intersection(&machine.allowance().cpuset);
@@ -76,18 +76,18 @@ fn start(global: &Global) -> Result<Start, Failure> {
         let (name, value) = watchdog.mark();
         (name.to_owned(), value.to_owned())
     });
-    Ok(Start { settings: StartSettings { allowed, guard }, watchdog, chosen })
+    Ok(Preparation { settings: StartSettings { allowed, guard }, watchdog, chosen })
 }
 
 fn check(global: &Global, args: &CheckArgs) -> Result<ExitCode, Failure> {
-    let start = start(global)?;
-    let cpus = two_of(&start.settings.allowed, start.chosen.cpus.as_ref())?;
+    let prepared = prepare(global)?;
+    let cpus = two_of(&prepared.settings.allowed, prepared.chosen.cpus.as_ref())?;
     let stop = signals::stop()?;
     let name = Path::new(&args.words[0]).file_name().unwrap_or(&args.words[0]);
     let name = name.to_string_lossy().into_owned();
     let adapter = Adapter { name, command: args.words.clone(), environment: Vec::new() };
     let settings = CheckSettings {
-        start: start.settings,
+        start: prepared.settings,
         helpers: Helpers::Apart,
         cpus,
         span: SPAN,
@@ -96,21 +96,22 @@ fn check(global: &Global, args: &CheckArgs) -> Result<ExitCode, Failure> {
         patience: PATIENCE,
     };
     let verbosity = output::options(global).verbosity;
-    let mut told = |offer: &Offer, payload: Option<Payload>| {
+    let mut announce = |offer: &Offer, payload: Option<Payload>| {
         let thing = screen::thing(offer.kind, &offer.name, payload);
-        remark(verbosity, Verbosity::Normal, &format!("checking: {}", fmt::sentence(&thing)));
+        print_notice(verbosity, Verbosity::Normal, &format!("checking: {}", fmt::sentence(&thing)));
     };
-    let found = conformance::check(&adapter, &settings, &mut told, &stop).map_err(|error| match error {
-        AdapterError::Interrupted => {
-            Failure::Interrupted("interrupted; `adapters check` saves nothing".into())
-        }
-        error => Failure::Input(format!("`{}` is no adapter: {error}", adapter.name)),
-    })?;
+    let found =
+        conformance::check(&adapter, &settings, &mut announce, &stop).map_err(|error| match error {
+            AdapterError::Interrupted => {
+                Failure::Interrupted("interrupted; `adapters check` saves nothing".into())
+            }
+            error => Failure::Input(format!("`{}` is no adapter: {error}", adapter.name)),
+        })?;
     say(global, &screen::conformance(&adapter.name, cpus, &found))?;
     Ok(if found.breaches().is_empty() { ExitCode::Done } else { ExitCode::Found })
 }
 
-/// Returns the CPUs of the two roles: the first two allowed CPUs, or the only one twice.
+/// Returns the CPUs of the two roles: the first two chosen CPUs, or the only one twice.
 fn two_of(allowed: &CpuSet, wanted: Option<&CpuSet>) -> Result<[CpuId; 2], Failure> {
     let chosen = wanted.unwrap_or(allowed);
     let refused = chosen.difference(allowed);

@@ -72,9 +72,9 @@ fn advice_view(global: &Global, args: &AdviseArgs) -> Result<(AdviceView, Option
     };
     let (spent, departed) = (known.spent, known.departed.iter().map(|departure| departure.cpu).collect());
     // Offline CPUs are removed from `--cpus`, so that the others get an answer.
-    let stayed = known.asked.as_ref().map(|cpus| cpus.difference(&departed));
-    let wanted = Chosen { cpus: stayed.clone(), smt: global.smt };
-    known.asked = stayed;
+    let online = known.asked.as_ref().map(|cpus| cpus.difference(&departed));
+    let wanted = Chosen { cpus: online.clone(), smt: global.smt };
+    known.asked = online;
     let avoid = args.avoid.as_ref().map(|avoid| known.selected("--avoid", avoid, environment.as_ref()));
     known.avoid = avoid.transpose()?.unwrap_or_default();
     if let (Some(noise), Some(here)) = (&noise, &environment) {
@@ -126,7 +126,7 @@ fn pattern(args: &AdviseArgs) -> Pattern {
     args.pattern.unwrap_or(Pattern::AllToAll)
 }
 
-/// A claim to test with real work, or why there is none, without a full stop.
+/// A claim that a workload can test, or the reason why there is none (text without a full stop).
 type Provable = Result<Claim, &'static str>;
 
 const NOTHING_ADVISED: Provable = Err("there is no advice to check");
@@ -143,7 +143,7 @@ fn advised(
     let reported = known.reported.clone().unwrap_or_else(|| Topology::flat(ids.clone()));
     let findings = Findings::of_stepped_matrix(&known.observed, &reported, step_of(&known.doubts))
         .tested(&known.execution);
-    let is_told = args.reported.is_some() && !reported.level(Level::Core).is_empty();
+    let has_reported_cores = args.reported.is_some() && !reported.level(Level::Core).is_empty();
     let cores = cores_shown(&reported, &findings, known.reported.is_none());
     let (among, avoid) = (chosen(known.asked.as_ref(), &ids)?, known.avoid.clone());
     let departed: CpuSet = known.departed.iter().map(|departure| departure.cpu).collect();
@@ -156,13 +156,13 @@ fn advised(
     }
     let avoid = noise.map_or_else(|| avoid.clone(), |noise| avoid.union(&noise.cpus()));
     let among = among.difference(&avoid);
-    let open = match (&findings.structure, &known.reported) {
+    let likely = match (&findings.structure, &known.reported) {
         (Ok(structure), None) => likely_cores(structure, &known.observed, &among),
         _ => Vec::new(),
     };
-    let may_be_cores = !open.is_empty() || cores.is_some_and(|level| level.execution.is_none());
+    let may_be_cores = !likely.is_empty() || cores.is_some_and(|level| level.execution.is_none());
     let shown = cores.map_or(&[][..], |level| &level.groups);
-    let reported = with_cores(reported, if open.is_empty() { shown } else { &open });
+    let reported = with_cores(reported, if likely.is_empty() { shown } else { &likely });
     let has_cores = reported.level(Level::Core).iter().any(|core| core.cpus.len() > 1);
     let sharing = asked_sharing.unwrap_or_default();
     if asked_sharing.is_some() && known.reported.is_none() && !has_cores {
@@ -172,7 +172,7 @@ fn advised(
         )));
     }
     let constraints = Constraints { avoid, class: args.class.clone(), node: args.node, sharing };
-    // In the order of CPU numbers, which is the one of the system.
+    // In the order of the system's CPU numbers.
     let all: Vec<CpuId> = among.iter().collect();
     let threads = graph.as_ref().map_or(args.threads.unwrap_or(1) as usize, Graph::len);
     let cpus = candidates(&reported, &all, threads, &constraints).map_err(|error| match error {
@@ -191,7 +191,7 @@ fn advised(
         }),
         _ => Failure::Usage(error.to_string()),
     })?;
-    // Built only after the check for enough CPUs: it grows with the square of the number of threads.
+    // Built only after the check for enough CPUs: a graph grows with the square of the number of threads.
     let graph = &graph.unwrap_or_else(|| Graph::of_pattern(pattern(args), threads));
     let left_out = match sharing {
         Sharing::IfNeeded => siblings_left_out(&reported, &all, &cpus),
@@ -232,10 +232,10 @@ fn advised(
     }
     if distances.filled() * 2 > distances.len() * (distances.len() - 1) / 2 {
         let pairs = distances.len() * (distances.len() - 1) / 2;
-        let said =
+        let outcome =
             Sentence::new("{filled} of the {pairs} candidate pairs have no value; at least half are needed");
-        let said = said.with("filled", DisplayValue::listed(distances.filled()));
-        view.outcome = Err(said.with("pairs", DisplayValue::listed(pairs)));
+        let outcome = outcome.with("filled", DisplayValue::listed(distances.filled()));
+        view.outcome = Err(outcome.with("pairs", DisplayValue::listed(pairs)));
         return Ok((view, NOTHING_ADVISED));
     }
     let advice = advise(graph, &distances, global.seed.unwrap_or(0));
@@ -244,7 +244,7 @@ fn advised(
         &distances,
         &findings,
         &reported,
-        !may_be_cores && (has_cores || is_told),
+        !may_be_cores && (has_cores || has_reported_cores),
         sharing,
     );
     if !left_out.is_empty() {
@@ -268,7 +268,7 @@ fn advised(
     Ok((view, claim))
 }
 
-fn of_file(number: f64) -> DisplayValue {
+fn value_of_file(number: f64) -> DisplayValue {
     DisplayValue::bare(Number::Point(number), ValueSource::Unrecorded)
 }
 
@@ -295,16 +295,16 @@ fn groups(findings: &Findings, reported: &Topology) -> Vec<Vec<CpuSet>> {
 
 /// Returns the inferred level that stands for cores if no core with several threads is reported. Groups shown by
 /// execution tests qualify, because a guest only sees the cores that its host invents. For a file without cores, groups
-/// of two also qualify, because two threads on one core cost more than two cores.
+/// of two also qualify: mistaking SMT siblings for two cores is the costlier error.
 fn cores_shown<'a>(
     reported: &Topology,
     findings: &'a Findings,
-    is_silent: bool,
+    has_no_report: bool,
 ) -> Option<&'a InferredLevel> {
     let finest = findings.structure.as_ref().ok().and_then(|structure| structure.levels.first())?;
-    let may_be =
-        is_silent && finest.execution.is_none() && finest.groups.iter().all(|group| group.len() == 2);
-    let is_shown = finest.execution == Some(Execution::Shared) || may_be;
+    let may_be_cores =
+        has_no_report && finest.execution.is_none() && finest.groups.iter().all(|group| group.len() == 2);
+    let is_shown = finest.execution == Some(Execution::Shared) || may_be_cores;
     let is_reported = reported.level(Level::Core).iter().any(|core| core.cpus.len() > 1);
     (is_shown && !is_reported).then_some(finest)
 }
@@ -320,7 +320,7 @@ fn with_cores(reported: Topology, cores: &[CpuSet]) -> Topology {
     Topology::new(reported.cpus().clone(), others.chain(cores).collect(), classes)
 }
 
-/// Returns the pairs of a file that `lint` lists as unfit. A run has measured them again.
+/// Returns the pairs of a file that `lint` lists as unfit. A run has none: it measures such pairs again.
 fn unfit(doubts: &[LintFinding]) -> &[Suspect] {
     let cells = doubts.iter().find_map(|doubt| match doubt {
         LintFinding::Unfit { cells, .. } => Some(&cells[..]),
@@ -329,19 +329,19 @@ fn unfit(doubts: &[LintFinding]) -> &[Suspect] {
     cells.unwrap_or_default()
 }
 
-/// Formats the notice that other values replace suspicious ones.
+/// Formats the notice that suspicious values were replaced by what the other pairs suggest.
 fn too_near_in_words(pairs: &[TooNear], candidates: &CpuSet, unit: &'static str) -> Option<Sentence> {
     let among: Vec<&TooNear> =
         pairs.iter().filter(|near| near.pair.iter().all(|cpu| candidates.contains(*cpu))).collect();
     let TooNear { pair: [a, b], value, counted } = among.first()?;
     let others = DisplayValue::listed(among.len() - 1);
     let others = (among.len() > 1).then(|| Sentence::pluralized(", and {number} pair{s} more", others));
-    let said = Sentence::new(
+    let remark = Sentence::new(
         "CPUs {a} and {b} take {value} {unit} where the other pairs suggest {counted}{others} (`coretalk lint`): what the \
          others suggest is counted, since such a value may be wrong; measure again",
     );
-    let said = said.with("a", *a).with("b", *b).with("value", of_file(*value)).with("unit", unit);
-    Some(said.with("counted", of_file(*counted)).with("others", Sentence::joined(others, "")))
+    let remark = remark.with("a", *a).with("b", *b).with("value", value_of_file(*value)).with("unit", unit);
+    Some(remark.with("counted", value_of_file(*counted)).with("others", Sentence::joined(others, "")))
 }
 
 /// Formats the findings of `lint` that affect a placement.
@@ -353,7 +353,7 @@ fn doubts_in_words(doubts: &[LintFinding], unit: &'static str) -> Vec<Sentence> 
                 "the values are multiples of {step} {unit} (`coretalk lint`); the bounds allow for an error of half \
                  of that",
             )
-            .with("step", of_file(*step))
+            .with("step", value_of_file(*step))
             .with("unit", unit),
         ),
         LintFinding::Unpinned { .. } => Some(
@@ -383,32 +383,32 @@ fn remarks(
     sharing: Sharing,
 ) -> Vec<Sentence> {
     let mut remarks = Vec::new();
-    let both = |group: &CpuSet| cpus.iter().filter(|&&cpu| group.contains(cpu)).count() > 1;
+    let has_several = |group: &CpuSet| cpus.iter().filter(|&&cpu| group.contains(cpu)).count() > 1;
     if distances.filled() > 0 {
-        let said = Sentence::new(
+        let remark = Sentence::new(
             "{filled} of the candidate pairs have no value: each is estimated from the other pairs of its CPUs, \
              and the bounds assume nothing about it",
         );
-        remarks.push(said.with("filled", DisplayValue::listed(distances.filled())));
+        remarks.push(remark.with("filled", DisplayValue::listed(distances.filled())));
     }
-    let shared = knows_cores && reported.level(Level::Core).iter().any(|core| both(&core.cpus));
+    let shared = knows_cores && reported.level(Level::Core).iter().any(|core| has_several(&core.cpus));
     if shared && sharing != Sharing::Allowed {
         remarks.push(
             "there are more threads than cores: threads that share a core compute at about half speed".into(),
         );
     } else if shared {
         remarks.push(
-            "threads share cores, where each computes at about half speed; --sharing never keeps them apart"
+            "threads share cores, where each computes at about half speed; --sharing never prevents this"
                 .into(),
         );
     }
     let pairs = findings.structure.as_ref().ok().and_then(|structure| structure.levels.first());
-    let untested = |level: &&InferredLevel| level.execution != Some(Execution::Apart);
+    let may_share_execution = |level: &&InferredLevel| level.execution != Some(Execution::Apart);
     let siblings = pairs
-        .filter(untested)
+        .filter(may_share_execution)
         .filter(|level| !knows_cores && level.groups.iter().all(|group| group.len() == 2));
-    let may_share = !knows_cores && reported.level(Level::Core).iter().any(|core| both(&core.cpus));
-    if may_share || siblings.is_some_and(|level| level.groups.iter().any(both)) {
+    let may_share = !knows_cores && reported.level(Level::Core).iter().any(|core| has_several(&core.cpus));
+    if may_share || siblings.is_some_and(|level| level.groups.iter().any(has_several)) {
         remarks.push(
             "some of the closest pairs may be SMT siblings, where each thread computes at about half speed; latency alone cannot tell"
                 .into(),
@@ -418,7 +418,7 @@ fn remarks(
     if contradictory > 0 {
         remarks.push(report::structure::contradictory_words(contradictory));
     }
-    if findings.agreement.iter().any(|held| held.standing == AgreementVerdict::Conflict) {
+    if findings.agreement.iter().any(|level| level.standing == AgreementVerdict::Conflict) {
         remarks.push(
             "the latencies contradict the reported topology (`coretalk topology`); the groups used here \
              follow the latencies"

@@ -6,7 +6,7 @@ use crate::args::words::FailOnWord;
 use crate::commands::shape::say;
 use crate::commands::view;
 use crate::exit::{ExitCode, Failure};
-use crate::resolve::output::{self, Verbosity, remark};
+use crate::resolve::output::{self, Verbosity, print_notice};
 use crate::resolve::source::Source;
 use crate::run::out::Out;
 use coretalk_model::compare::{
@@ -38,12 +38,12 @@ pub fn execute(global: &Global, args: &CompareArgs) -> Result<ExitCode, Failure>
     }
     let sources = Source::open_all(global, &args.sides)?;
     match sources.as_slice() {
-        [a, b] => two(global, args, a, b),
+        [a, b] => compare_two(global, args, a, b),
         many => table(global, args, many),
     }
 }
 
-/// Compares percentile tables and interval logs by percentile. They have no intervals, so there is no verdict.
+/// Compares percentile tables and interval logs by percentile. Without confidence intervals, there is no verdict.
 fn percentiles(
     global: &Global,
     args: &CompareArgs,
@@ -63,7 +63,7 @@ fn percentiles(
     say(global, &spectra::blocks(&view::views(files, options.verbosity)?))
 }
 
-fn two(global: &Global, args: &CompareArgs, a: &Source, b: &Source) -> Result<ExitCode, Failure> {
+fn compare_two(global: &Global, args: &CompareArgs, a: &Source, b: &Source) -> Result<ExitCode, Failure> {
     let options = output::options(global);
     with_view(global, args, [a, b], |view| {
         let mut out = Out::open(options.output.as_deref())?;
@@ -75,7 +75,7 @@ fn two(global: &Global, args: &CompareArgs, a: &Source, b: &Source) -> Result<Ex
             }
             _ => out.text(&screen(&blocks(view), &output::style(&options)))?,
         }
-        Ok(args.fail_on.map_or(ExitCode::Done, |what| judged(view, what, options.verbosity)))
+        Ok(args.fail_on.map_or(ExitCode::Done, |what| fail_on_code(view, what, options.verbosity)))
     })?
 }
 
@@ -98,7 +98,7 @@ fn with_view<R>(
     global: &Global,
     args: &CompareArgs,
     [a, b]: [&Source; 2],
-    then: impl FnOnce(&CompareView<'_>) -> R,
+    show: impl FnOnce(&CompareView<'_>) -> R,
 ) -> Result<R, Failure> {
     let options = output::options(global);
     let (left, right) = (a.side(), b.side());
@@ -109,9 +109,12 @@ fn with_view<R>(
     let least = args.min_effect.map_or(LeastEffect::DEFAULT, LeastEffect);
     let align = if args.force { Alignment::forced } else { Alignment::between };
     let alignment = align(&left, &right);
-    if args.force && !alignment.is_forced() && differing.iter().all(|of| of.weight == Weight::Warns) {
+    if args.force
+        && !alignment.is_forced()
+        && differing.iter().all(|mismatch| mismatch.weight == Weight::Warns)
+    {
         let text = "--force changes nothing here: there is nothing that it could compare in addition";
-        remark(options.verbosity, Verbosity::Normal, text);
+        print_notice(options.verbosity, Verbosity::Normal, text);
     }
     let comparison = compare(&left, &right, &alignment, least);
     let [first, second] = &names;
@@ -139,7 +142,7 @@ fn with_view<R>(
         files: [a, b].iter().any(|source| matches!(source, Source::File(..))),
         least: least.0,
     };
-    Ok(then(&view))
+    Ok(show(&view))
 }
 
 /// `word` is the argument that names the side.
@@ -185,15 +188,15 @@ fn compared(view: &CompareView<'_>, identity: Identity) -> Compared {
         levels,
         pairing: view.alignment.pairing().name(),
         pairing_reason: pairing_words(view.alignment, view.comparison, &named)
-            .map(|said| fmt::sentence(&said)),
+            .map(|sentence| fmt::sentence(&sentence)),
         together: DifferenceDoc::of_all_alike(view.comparison),
         mismatches: view.mismatches.iter().map(MismatchDoc::of).collect(),
     }
 }
 
-/// Refuses different experiments without `--force`, and data without a common measure always.
+/// Refuses different experiments unless `--force` is given, and always refuses data without a common measure.
 fn refuse(differing: &[Mismatch], force: bool, [a, b]: &[String; 2]) -> Result<(), Failure> {
-    let said = |mismatch: &Mismatch| {
+    let difference = |mismatch: &Mismatch| {
         let side = |text: &Option<String>| {
             text.as_deref().map_or_else(|| "unknown".to_owned(), |text| coretalk_report::text::cut(text, 60))
         };
@@ -201,7 +204,7 @@ fn refuse(differing: &[Mismatch], force: bool, [a, b]: &[String; 2]) -> Result<(
     };
     let list = |weight: Weight| {
         let named: Vec<String> =
-            differing.iter().filter(|mismatch| mismatch.weight == weight).map(said).collect();
+            differing.iter().filter(|mismatch| mismatch.weight == weight).map(difference).collect();
         (!named.is_empty()).then(|| named.join(", "))
     };
     if let Some(named) = list(Weight::Forbids) {
@@ -217,10 +220,10 @@ fn refuse(differing: &[Mismatch], force: bool, [a, b]: &[String; 2]) -> Result<(
 
 /// Returns the exit code of `--fail-on`. An undecided level matters only while the requested direction is possible: a
 /// level that is slower or equal cannot be faster.
-fn judged(view: &CompareView<'_>, what: FailOnWord, verbosity: Verbosity) -> ExitCode {
+fn fail_on_code(view: &CompareView<'_>, what: FailOnWord, verbosity: Verbosity) -> ExitCode {
     let (comparison, [a, b]) = (view.comparison, view.called());
     let doubtful = view.alignment.doubts().iter().filter(|_| !view.alignment.is_forced()).count();
-    let named = |verdict: Verdict| match what {
+    let is_requested = |verdict: Verdict| match what {
         FailOnWord::Slower => verdict == Verdict::Slower,
         FailOnWord::Faster => verdict == Verdict::Faster,
         FailOnWord::Any => verdict.is_different(),
@@ -233,7 +236,7 @@ fn judged(view: &CompareView<'_>, what: FailOnWord, verbosity: Verbosity) -> Exi
     let levels =
         || comparison.datasets.iter().flat_map(|dataset| &dataset.levels).map(|level| &level.difference);
     let cells = comparison.datasets.iter().flat_map(|dataset| &dataset.cells).map(|cell| &cell.difference);
-    if levels().chain(cells).any(|difference| named(difference.verdict)) {
+    if levels().chain(cells).any(|difference| is_requested(difference.verdict)) {
         return ExitCode::Found;
     }
     let open = doubtful + levels().filter(|difference| is_open(difference)).count();
@@ -245,7 +248,7 @@ fn judged(view: &CompareView<'_>, what: FailOnWord, verbosity: Verbosity) -> Exi
         0 => format!("{a} and {b} have nothing in common that can be compared"),
         _ => format!("{open} of {} levels are undecided", all + doubtful),
     };
-    remark(verbosity, Verbosity::Normal, &format!("{text}, which fails with --fail-on"));
+    print_notice(verbosity, Verbosity::Normal, &format!("{text}, which fails with --fail-on"));
     ExitCode::CannotTell
 }
 

@@ -13,7 +13,7 @@ use crate::run::signals;
 #[cfg(target_os = "linux")]
 use coretalk_measure::asm;
 use coretalk_measure::asm_block::AsmBlock;
-use coretalk_measure::host::{HostMachine, facts as of_measure};
+use coretalk_measure::host::{HostMachine, facts as measure_facts};
 #[cfg(target_os = "linux")]
 use coretalk_measure::series::RequestError;
 use coretalk_measure::{Machine, SeriesProbe, probes};
@@ -27,7 +27,7 @@ use coretalk_report::facts::ProbeRow;
 #[cfg(target_os = "linux")]
 use std::time::Instant;
 
-/// Maximum CPUs whose counters `clock` compares in pairs: 120 pairs of a millisecond.
+/// Maximum CPUs whose counters `clock` compares in pairs: 120 pairs, a millisecond each.
 #[cfg(target_os = "linux")]
 const MAX_COMPARED: usize = 16;
 const CLOCK_BUDGET: Picos = Picos::from_ms(10_000);
@@ -107,7 +107,7 @@ fn host_clock(_: Picos) -> Result<(ClockView, Environment), Failure> {
 }
 
 pub fn build() -> Result<ExitCode, Failure> {
-    let (compiler, libc) = (of_measure::compiler(), of_measure::libc_version());
+    let (compiler, libc) = (measure_facts::compiler(), measure_facts::libc_version());
     say(&Global::default(), &report::facts::build(&build_facts(), compiler.as_deref(), libc.as_deref()))
 }
 
@@ -187,13 +187,13 @@ fn code(name: &str) -> Result<Vec<AsmBlock>, Failure> {
                 Failure::Environment(format!("`{strategy}` is a waiting strategy of another architecture"))
             })?
         }
-        _ => asm::disassemble(probes::kernel_by_id(name).ok_or_else(|| unknown(name))?),
+        _ => asm::disassemble(probes::kernel_by_id(name).ok_or_else(|| unknown_kernel(name))?),
     };
     shown.map_err(|error| Failure::Environment(format!("failed to {error}")))
 }
 
 #[cfg(target_os = "linux")]
-fn unknown(name: &str) -> Failure {
+fn unknown_kernel(name: &str) -> Failure {
     let kernels: Vec<String> = probes::kernels().map(|kernel| kernel.id.to_string()).collect();
     let loops = LOOPS.map(|(probe, what)| format!("{probe}{what}"));
     let loops = loops.join(", ");

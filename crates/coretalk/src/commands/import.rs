@@ -4,7 +4,7 @@ use crate::args::ImportArgs;
 use crate::args::options::Global;
 use crate::exit::{ExitCode, Failure};
 use crate::resolve::files;
-use crate::resolve::output::{self, Verbosity, remark};
+use crate::resolve::output::{self, Verbosity, print_notice};
 use crate::run::out::Out;
 use coretalk_model::formats::{ImportedMatrix, Spread, write_c2c_csv, write_csv, write_markdown};
 use coretalk_model::latency::summary::Reading;
@@ -23,14 +23,14 @@ use std::path::Path;
 pub fn execute(global: &Global, args: &ImportArgs) -> Result<ExitCode, Failure> {
     let options = output::options(global);
     let (imported, refused) = files::matrices_of_all(&args.files)?;
-    let ended = refused.map_or(Ok(ExitCode::Done), Err);
+    let outcome = refused.map_or(Ok(ExitCode::Done), Err);
     for (file, matrix) in &imported {
         for warning in &matrix.warnings {
-            remark(options.verbosity, Verbosity::Normal, &format!("{}: {warning}", file.display()));
+            print_notice(options.verbosity, Verbosity::Normal, &format!("{}: {warning}", file.display()));
         }
     }
-    let one = matches!(options.format, Format::Csv | Format::C2cCsv);
-    if one && imported.len() > 1 {
+    let is_single = matches!(options.format, Format::Csv | Format::C2cCsv);
+    if is_single && imported.len() > 1 {
         let format = options.format;
         let sentence = format!(
             "`{format}` can contain only one matrix, and there are {}; convert them one at a time",
@@ -41,12 +41,12 @@ pub fn execute(global: &Global, args: &ImportArgs) -> Result<ExitCode, Failure> 
     if options.format == Format::Json {
         let document = Document::of_imported(imported.iter().map(|(_, matrix)| matrix));
         Out::open(options.output.as_deref())?.write(|out| Ok(document.write_to(out)?))?;
-        return ended;
+        return outcome;
     }
     let style = output::style(&options);
-    let mut whole = String::new();
+    let mut text = String::new();
     for (file, matrix) in &imported {
-        whole.push_str(&match options.format {
+        text.push_str(&match options.format {
             Format::Text => screen(file, matrix, &style),
             Format::Csv => write_csv(&matrix.matrix, matrix.unit, &matrix.metadata),
             Format::C2cCsv => write_c2c_csv(&matrix.matrix),
@@ -64,19 +64,19 @@ pub fn execute(global: &Global, args: &ImportArgs) -> Result<ExitCode, Failure> 
             }
         });
     }
-    Out::open(options.output.as_deref())?.text(&whole)?;
-    ended
+    Out::open(options.output.as_deref())?.text(&text)?;
+    outcome
 }
 
 fn screen(file: &Path, imported: &ImportedMatrix, style: &Style) -> String {
     let head = lint::head(&file.display().to_string(), imported, Source::Listed);
     let readings = imported.matrix.map(|cell| cell.map(|ns| Reading { ns, doubtful: ns <= 0.0 }));
-    let of_file = ImportedFile::new(String::new(), vec![imported.clone()]);
+    let imported_file = ImportedFile::new(String::new(), vec![imported.clone()]);
     let source = MapSource::Kernel("unknown".to_owned());
-    let map = PairMap::new(Cow::Owned(readings), of_file.groups(), source);
+    let map = PairMap::new(Cow::Owned(readings), imported_file.groups(), source);
     let map = Block::sketch(move |style| map.draw(style).0);
     let mut blocks = vec![Block::Headline(head)];
-    blocks.extend(of_file.origin().map(Block::Headline));
+    blocks.extend(imported_file.origin().map(Block::Headline));
     blocks.extend([Block::Gap, map, Block::Gap]);
     if let Some(Spread { least, median, most, values }) = imported.spread() {
         let value = |number| DisplayValue {
@@ -85,15 +85,15 @@ fn screen(file: &Path, imported: &ImportedMatrix, style: &Style) -> String {
             source: Source::Unrecorded,
         };
         let template = "{least} to {most} {unit}, median {median} {unit}, {number} value{s}.";
-        let said = Sentence::pluralized(template, DisplayValue::listed(values))
+        let sentence = Sentence::pluralized(template, DisplayValue::listed(values))
             .with("least", value(least))
             .with("most", value(most))
             .with("median", value(median))
             .with("unit", imported.unit.name());
-        blocks.push(Block::Prose(said));
+        blocks.push(Block::Prose(sentence));
     }
     blocks.extend(
-        of_file.findings().into_iter().flat_map(|found| structure::blocks(found, imported.unit.name())),
+        imported_file.findings().into_iter().flat_map(|found| structure::blocks(found, imported.unit.name())),
     );
     terminal::screen(&blocks, style)
 }

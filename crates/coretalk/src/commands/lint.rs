@@ -5,7 +5,7 @@ use crate::args::options::Global;
 use crate::commands::shape::say;
 use crate::exit::{ExitCode, Failure};
 use crate::resolve::files;
-use crate::resolve::output::{self, Verbosity, remark};
+use crate::resolve::output::{self, Verbosity, print_notice};
 use coretalk_model::formats::ImportedMatrix;
 use coretalk_model::lint::lint;
 use coretalk_report::blocks::Block;
@@ -15,17 +15,17 @@ use std::path::Path;
 /// Reads every file first. Unreadable files do not stop the others; the final error names them.
 pub fn execute(global: &Global, args: &LintArgs) -> Result<ExitCode, Failure> {
     let (matrices, refused) = files::matrices_of_all(&args.files)?;
-    let (said, doubted) = with_views(&matrices, |views| {
+    let (printed, doubted) = with_views(&matrices, |views| {
         (say(global, &blocks(views)), views.iter().filter(|view| !view.doubts.is_empty()).count())
     });
-    said?;
+    printed?;
     if let Some(refused) = refused {
         return Err(refused);
     }
     if global.strict && doubted > 0 {
         let text =
             format!("{doubted} of {} matrices are doubtful, which fails with --strict", matrices.len());
-        remark(output::options(global).verbosity, Verbosity::Normal, &text);
+        print_notice(output::options(global).verbosity, Verbosity::Normal, &text);
         return Ok(ExitCode::Found);
     }
     Ok(ExitCode::Done)

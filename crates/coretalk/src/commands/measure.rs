@@ -1,45 +1,86 @@
-//! Commands that measure a map: the quick look, `latency`, and `suite`.
+//! Commands that measure.
 
+use crate::args::Subject;
 use crate::args::parse::Invocation;
 use crate::exit::{ExitCode, Failure};
 use crate::resolve::machine;
-use crate::resolve::map::{self, Measuring, Request};
-use crate::resolve::output::{Verbosity, remark};
+use crate::resolve::measure::Measure;
+use crate::resolve::output::{Verbosity, print_notice};
 use crate::resolve::run_options::RunOptions;
-use crate::run::measure::{RunPlan, perform};
-use crate::run::outputs::{Measured, Outputs};
-use crate::run::segment::Opening;
-use crate::run::{resume, signals};
+use crate::resolve::task::Task;
+use crate::run::outputs::{Outputs, refuse_formats};
+use crate::run::placement::Comparison;
+use crate::run::resume::ResumableRun;
+use crate::run::segment::{Past, Segment};
+use crate::run::{measure, signals};
 use coretalk_measure::room::{Bound, Room};
 use coretalk_measure::session::latency;
 use coretalk_measure::{Machine, Stop, WorkerSettings};
 use coretalk_model::latency::{LatencySettings, cells};
 use coretalk_report::fmt::digits::duration;
 
-pub fn execute(invocation: &Invocation, measuring: Measuring<'_>) -> Result<ExitCode, Failure> {
+pub fn execute(invocation: &Invocation, subject: Subject<'_>) -> Result<ExitCode, Failure> {
     let global = &invocation.cli.global;
     let stop = signals::stop()?;
     if let Some(run) = &global.resume {
-        return resume::execute(invocation, measuring, run, &stop);
+        let resumable = ResumableRun::open(invocation, subject, run)?;
+        let mut machine = resumable.machine(global)?;
+        if let Some(code) = resumable.show_if_complete(global)? {
+            return Ok(code);
+        }
+        let measure = resumable.measure(&mut *machine, global, &stop)?;
+        refuse_formats(&measure.options.output, measure.task.settings())?;
+        return run_to_end(&mut *machine, measure, Start::Resumed(resumable), &stop);
     }
     let (mut machine, seed) = machine::open_seeded(global)?;
-    let Request { latency, series, notices, options } = map::request(&mut *machine, global, measuring, seed)?;
-    if let Some(settings) = latency.as_ref().filter(|_| global.budget.is_some()) {
-        enough_time(&mut *machine, settings, &options, &stop)?;
+    let measure = Measure::resolve(&mut *machine, global, subject, seed, &stop)?;
+    refuse_formats(&measure.options.output, measure.task.settings())?;
+    if let Task::Probes { latency: Some(settings), .. } = &measure.task {
+        if global.budget.is_some() {
+            refuse_short_budget(&mut *machine, settings, &measure.options, &stop)?;
+        }
+        refuse_lack_of_memory(cells(machine.topology(), settings).len())?;
     }
-    enough_memory(latency.as_ref().map_or(0, |settings| cells(machine.topology(), settings).len()))?;
-    let outputs = Outputs::open(&options.output, Measured::of(measuring, series.as_ref()), &stop)?;
+    run_to_end(&mut *machine, measure, Start::Fresh(invocation), &stop)
+}
+
+#[allow(clippy::large_enum_variant, reason = "there is one per run")]
+enum Start<'a> {
+    Fresh(&'a Invocation),
+    Resumed(ResumableRun),
+}
+
+fn run_to_end(
+    machine: &mut dyn Machine,
+    measure: Measure,
+    start: Start<'_>,
+    stop: &Stop,
+) -> Result<ExitCode, Failure> {
+    let Measure { task, notices, options } = measure;
+    let outputs = Outputs::open(&options.output, stop)?;
     for notice in &notices {
-        remark(options.output.verbosity, Verbosity::Normal, notice);
+        print_notice(options.output.verbosity, Verbosity::Normal, notice);
     }
-    let plan = RunPlan::fresh(latency, series);
-    let opening = Opening { invocation, options: &options, settings: plan.settings(), stop: &stop };
-    let segment = opening.open(&mut *machine)?;
-    perform(&mut *machine, segment, plan, outputs, &options, &stop)
+    let (segment, task, past) = match start {
+        Start::Fresh(invocation) => {
+            let segment = Segment::open(machine, invocation, &options, task.settings(), stop)?;
+            (segment, task, Past::default())
+        }
+        Start::Resumed(resumable) => resumable.go_on(machine, &options, task, stop)?,
+    };
+    match task {
+        Task::Probes { latency, series } => {
+            measure::perform(machine, segment, (latency, series), past, outputs, &options, stop)
+        }
+        Task::Comparison { settings, works, hooks, fail_on } => {
+            let comparison = Comparison { settings, works, hooks, fail_on };
+            comparison.perform(machine, segment, past.series, outputs, &options.output, stop)
+        }
+    }
 }
 
 /// Refuses a budget that is too short for one pair as an imitated tool measures it.
-fn enough_time(
+fn refuse_short_budget(
     machine: &mut dyn Machine,
     settings: &LatencySettings,
     options: &RunOptions,
@@ -49,7 +90,7 @@ fn enough_time(
     machine.engage(workers)?;
     let budget = duration(settings.budget.secs());
     let least = latency::least_time(machine, settings, stop);
-    // Releases the workers and the affinity mask, because examining the machine must see their original state.
+    // Ends the workers and restores the affinity mask: `examine` must see the machine as it was before.
     machine.engage(&WorkerSettings::default())?;
     match least? {
         Some(least) if least <= settings.budget => Ok(()),
@@ -73,7 +114,7 @@ const RESERVED_BYTES: u64 = 300 << 20;
 const MANY_PAIRS: usize = 50_000;
 
 /// Refuses a run that would exhaust the memory: Rust aborts a program when an allocation fails.
-fn enough_memory(pairs: usize) -> Result<(), Failure> {
+fn refuse_lack_of_memory(pairs: usize) -> Result<(), Failure> {
     let Some(room) = Room::of_this_process().filter(|_| pairs >= MANY_PAIRS) else { return Ok(()) };
     let needed = pairs as u64 * BYTES_PER_PAIR;
     let (needed, has, help) = match room.bound {

@@ -4,7 +4,7 @@ use crate::args::ReportArgs;
 use crate::args::options::Global;
 use crate::args::words::{AxisWord, ReportFormat, ScaleWord};
 use crate::exit::{ExitCode, Failure};
-use crate::resolve::output::{self, OutputOptions, Verbosity, remark};
+use crate::resolve::output::{self, OutputOptions, Verbosity, print_notice};
 use crate::resolve::source::{Source, SourceFile};
 use crate::run::out::Out;
 use crate::run::saved;
@@ -31,7 +31,7 @@ enum Opened {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Named {
-    /// By its file name, or the title in it.
+    /// By the given name, the file name, or the title in the file.
     ByItself,
     ByNumber,
 }
@@ -62,7 +62,7 @@ pub fn execute(global: &Global, args: &ReportArgs) -> Result<ExitCode, Failure> 
         .collect::<Result<_, Failure>>()?;
     if opened.iter().any(Opened::is_numbered) {
         let text = "file names are private, so files are numbered here; NAME=FILE names one, and --with-identity shows their names";
-        remark(options.verbosity, Verbosity::Normal, text);
+        print_notice(options.verbosity, Verbosity::Normal, text);
     }
     let mut inputs: Vec<ReportInput<'_>> = opened.iter().map(|run| input(run, &options, kind)).collect();
     if args.cdf.is_some() && kind == ReportFormat::Html {
@@ -75,7 +75,7 @@ pub fn execute(global: &Global, args: &ReportArgs) -> Result<ExitCode, Failure> 
     let simulated = inputs.iter().filter(|input| input.is_simulated()).count();
     if simulated > 0 && simulated < inputs.len() {
         let text = "this report shows simulated and real machines side by side and labels which is which";
-        remark(options.verbosity, Verbosity::Normal, text);
+        print_notice(options.verbosity, Verbosity::Normal, text);
     }
     let drawing = drawing(&options, args, kind != ReportFormat::Html && inputs.len() > 1);
     if args.series.is_some() {
@@ -88,7 +88,7 @@ pub fn execute(global: &Global, args: &ReportArgs) -> Result<ExitCode, Failure> 
         let listed = names.iter().take(MAX_LEFT_OUT).cloned();
         let listed: Vec<String> = listed.chain((more > 0).then(|| format!("{more} more"))).collect();
         let text = format!("not in this chart: {}; --series NAME,… draws them", listed.join(", "));
-        remark(options.verbosity, Verbosity::Normal, &text);
+        print_notice(options.verbosity, Verbosity::Normal, &text);
     }
     let page = || html::page(&inputs, drawing).map_err(|error| contradiction(&error));
     let bytes = kind.bytes(page, || picture(&inputs, drawing))?;
@@ -105,7 +105,7 @@ fn open(found: SourceFile, word: &OsStr, number: usize, options: &OutputOptions)
         SourceFile::Run(file) => file,
         SourceFile::File(matrices, name) => {
             for warning in matrices.iter().flat_map(|matrix| &matrix.warnings) {
-                remark(
+                print_notice(
                     options.verbosity,
                     Verbosity::Normal,
                     &format!("{}: {warning}", word.to_string_lossy()),
@@ -187,7 +187,7 @@ fn refuse_undrawn(inputs: &[ReportInput<'_>], drawing: Drawing) -> Result<(), Fa
 }
 
 /// Chooses the drawing options. By default, colours span the values of a single run, while several runs use the fixed
-/// scale, which also compares with other pictures.
+/// scale, which is comparable with other pictures.
 fn drawing(options: &OutputOptions, args: &ReportArgs, is_of_several: bool) -> Drawing {
     let style = output::style(options);
     let scale = match args.scale {

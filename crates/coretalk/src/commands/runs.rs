@@ -59,7 +59,7 @@ fn names(global: &Global) -> Result<(), Failure> {
 
 /// Converts an entry of a listing.
 fn saved_run(listed: &Listed) -> SavedRunDoc {
-    let unreadable = SavedRunDoc {
+    let base = SavedRunDoc {
         id: listed.id.clone(),
         name: listed.name.clone(),
         bytes: std::fs::metadata(&listed.path).ok().map(|metadata| metadata.len()),
@@ -77,8 +77,8 @@ fn saved_run(listed: &Listed) -> SavedRunDoc {
                 .or_else(|| environment.cpu_model.clone()),
             cpus: Some(*cpus),
             state: if header.complete { SavedRunState::Complete } else { SavedRunState::Partial },
-            ..unreadable
+            ..base
         },
-        Err(error) => SavedRunDoc { reason: Some(format!("failed to {error}")), ..unreadable },
+        Err(error) => SavedRunDoc { reason: Some(format!("failed to {error}")), ..base },
     }
 }

@@ -4,7 +4,7 @@ use crate::args::options::Global;
 use crate::commands::shape::{Shape, say, shape};
 use crate::exit::{ExitCode, Failure};
 use crate::resolve::machine;
-use crate::resolve::output::{self, Verbosity, remark};
+use crate::resolve::output::{self, Verbosity, print_notice};
 use crate::run::out::Out;
 use crate::run::signals;
 use crate::selftest;
@@ -25,13 +25,13 @@ pub fn execute(global: &Global) -> Result<ExitCode, Failure> {
         .map_err(|error| Failure::Environment(format!("failed to find this program's own file: {error}")))?;
     let scratch = Scratch::new()?;
     let cpus = machine.allowance().mask.intersection(&machine.allowance().cpuset);
-    let environment = machine.examine(&cpus, None);
+    let doctor_findings = machine.examine(&cpus, None);
     let verbosity = output::options(global).verbosity;
     let began = Instant::now();
-    let mut each = |promise: &str| {
-        remark(verbosity, Verbosity::Normal, &format!("checking: {promise}"));
+    let mut announce = |promise: &str| {
+        print_notice(verbosity, Verbosity::Normal, &format!("checking: {promise}"));
     };
-    let findings = selftest::run(&program, &scratch.0, &cpus, &stop, &mut each);
+    let findings = selftest::run(&program, &scratch.0, &cpus, &stop, &mut announce);
     if stop.is_raised() {
         return Err(Failure::Interrupted("interrupted; `selftest` saves nothing".into()));
     }
@@ -45,7 +45,7 @@ pub fn execute(global: &Global) -> Result<ExitCode, Failure> {
             let document = SelftestDoc::of(
                 machine.topology(),
                 machine.environment(),
-                &environment,
+                &doctor_findings,
                 &findings,
                 verdict,
                 identity,
@@ -88,7 +88,7 @@ fn private_directory(path: &Path) -> std::io::Result<()> {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // On failure, the system's cleaning of temporary files remains.
+        // If this fails, the system removes temporary files eventually.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -58,8 +58,8 @@ fn describe(command: &clap::Command, path: &str, roff: &mut String) {
         let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
         let _ = writeln!(roff, ".TP\n{}\n{}", escaped(name.trim()), escaped(&help));
     }
-    for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
-        describe(below, &format!("{path} {}", below.get_name()), roff);
+    for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
+        describe(subcommand, &format!("{path} {}", subcommand.get_name()), roff);
     }
 }
 
@@ -86,9 +86,9 @@ fn script(shell: Shell) -> String {
     let generated = String::from_utf8_lossy(&generated);
     match shell {
         Shell::Bash => {
-            let asked = r#"$("$1" runs names 2>/dev/null)"#;
+            let list_runs = r#"$("$1" runs names 2>/dev/null)"#;
             let script = generated
-                .replace(RUNS, asked)
+                .replace(RUNS, list_runs)
                 .replace("complete -F _coretalk ", "complete -F _coretalk_words ");
             let machines = machines().collect::<Vec<_>>().join(" ");
             BASH.replace("MACHINES", &machines) + &script
@@ -99,20 +99,20 @@ fn script(shell: Shell) -> String {
             1,
         ),
         Shell::Fish => {
-            let asked = "(coretalk runs names 2>/dev/null)";
-            let script = generated.replace(&format!("-f -a \"{RUNS}\\t''\""), &format!("-a \"{asked}\""));
-            let of_runs = BELOW_RUNS.map(|below| {
-                format!("__fish_coretalk_using_subcommand runs; and __fish_seen_subcommand_from {below}")
+            let list_runs = "(coretalk runs names 2>/dev/null)";
+            let script = generated.replace(&format!("-f -a \"{RUNS}\\t''\""), &format!("-a \"{list_runs}\""));
+            let of_runs = BELOW_RUNS.map(|subcommand| {
+                format!("__fish_coretalk_using_subcommand runs; and __fish_seen_subcommand_from {subcommand}")
             });
-            let when = WITH_RUN.map(|command| format!("__fish_coretalk_using_subcommand {command}"));
-            let line = |when| format!("complete -c coretalk -n \"{when}\" -a \"{asked}\"\n");
-            script + &when.into_iter().chain(of_runs).map(line).collect::<String>()
+            let conditions = WITH_RUN.map(|command| format!("__fish_coretalk_using_subcommand {command}"));
+            let line = |when| format!("complete -c coretalk -n \"{when}\" -a \"{list_runs}\"\n");
+            script + &conditions.into_iter().chain(of_runs).map(line).collect::<String>()
         }
         _ => generated.into_owned(),
     }
 }
 
-/// Works around readline: it passes only the last part of words with `:` or `=`, but comma-separated lists whole.
+/// Works around readline, which passes only the last part of words with `:` or `=`, but comma-separated lists whole.
 const BASH: &str = r#"_coretalk_words() {
     local line="${COMP_LINE:0:COMP_POINT}"
     local word="${line##*[[:space:]=]}"
@@ -144,19 +144,19 @@ _coretalk_runs() {
 /// Adds all known names to the definitions and removes hidden commands.
 fn with_names(command: &Command, shell: Shell) -> Command {
     let name = command.get_name().to_owned();
-    let known = |argument: &clap::Arg| {
+    let with_known_values = |argument: &clap::Arg| {
         let names = names(&name, argument.get_id().as_str(), shell);
         match names {
             Some(names) => argument.clone().value_parser(PossibleValuesParser::new(names)),
             None => argument.clone(),
         }
     };
-    let shown = command.get_subcommands().filter(|below| !below.is_hide_set());
+    let shown = command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set());
     let mut copy = Command::new(name.clone())
         .disable_help_subcommand(command.is_disable_help_subcommand_set())
-        .args(command.get_arguments().map(known))
+        .args(command.get_arguments().map(with_known_values))
         .groups(command.get_groups().cloned())
-        .subcommands(shown.map(|below| with_names(below, shell)));
+        .subcommands(shown.map(|subcommand| with_names(subcommand, shell)));
     if let Some(about) = command.get_about() {
         copy = copy.about(about.clone());
     }

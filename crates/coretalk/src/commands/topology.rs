@@ -31,7 +31,7 @@ struct StructureInput {
     title: Option<Sentence>,
     /// Topology of the source; `None` for a matrix file.
     reported: Option<Topology>,
-    /// Set if the report is about other CPUs, which prevents a comparison.
+    /// Set if the reported topology covers other CPUs, which prevents a comparison.
     others: Option<OtherCpus>,
     offline: Option<CpuSet>,
     departed: Vec<CpuLoss>,
@@ -100,8 +100,8 @@ fn of_machine(global: &Global, reported: Option<Topology>) -> Result<StructureIn
     let measured = match short::measure(global, "topology", 2) {
         // The reported structure is useful even if nothing can be measured.
         Err(Failure::Machine(error)) if error.is_of_host() => {
-            let (own, allowance) = HostMachine::reported()?;
-            let reported = reported.unwrap_or(own);
+            let (host, allowance) = HostMachine::reported()?;
+            let reported = reported.unwrap_or(host);
             return Ok(StructureInput {
                 cpus: reported.order(reported.cpus()),
                 offline: Some(allowance.offline),
@@ -113,11 +113,11 @@ fn of_machine(global: &Global, reported: Option<Topology>) -> Result<StructureIn
         }
         measured => measured?,
     };
-    let own: Vec<CpuId> = measured.topology.cpus().iter().collect();
+    let machine_cpus: Vec<CpuId> = measured.topology.cpus().iter().collect();
     let reported = reported.unwrap_or(measured.topology);
     let input = StructureInput {
         cpus: reported.order(reported.cpus()),
-        others: OtherCpus::between(&reported, &own),
+        others: OtherCpus::between(&reported, &machine_cpus),
         offline: Some(measured.offline),
         departed: measured.departed,
         reported: Some(reported),
@@ -159,9 +159,9 @@ fn of_source(global: &Global, from: &OsStr, reported: Option<Topology>) -> Resul
         Ok(file) => {
             let report = file.report()?;
             let cpus = report.cpus();
-            let own: Vec<CpuId> = report.topology.cpus().iter().collect();
+            let run_cpus: Vec<CpuId> = report.topology.cpus().iter().collect();
             let input = StructureInput {
-                others: reported.as_ref().and_then(|reported| OtherCpus::between(reported, &own)),
+                others: reported.as_ref().and_then(|reported| OtherCpus::between(reported, &run_cpus)),
                 reported: Some(reported.unwrap_or(report.topology)),
                 simulated: report.environment.simulated.clone(),
                 environment: Some(report.environment),
@@ -211,17 +211,17 @@ fn of_source(global: &Global, from: &OsStr, reported: Option<Topology>) -> Resul
         unit,
         ..StructureInput::default()
     };
-    let nothing = Topology::flat(input.cpus.iter().copied().collect());
+    let flat = Topology::flat(input.cpus.iter().copied().collect());
     let step = step_of(&doubts);
-    let findings = Findings::of_stepped_matrix(&observed, input.compared().unwrap_or(&nothing), step);
+    let findings = Findings::of_stepped_matrix(&observed, input.compared().unwrap_or(&flat), step);
     Ok(StructureInput { findings: Some(graded(findings, &observed)), doubts, ..input })
 }
 
 fn blocks(input: &StructureInput) -> Vec<Block<'_>> {
     let mut blocks = Vec::new();
     if let Some(simulated) = input.simulated.as_deref() {
-        let said = Sentence::new("SIMULATED {name}: this says nothing about hardware");
-        blocks.push(Block::Headline(said.with_name("name", simulated)));
+        let sentence = Sentence::new("SIMULATED {name}: this says nothing about hardware");
+        blocks.push(Block::Headline(sentence.with_name("name", simulated)));
     }
     let emulation = input.environment.as_ref().and_then(report::words::emulation);
     blocks.extend(emulation.map(Block::Doubt));
@@ -234,8 +234,8 @@ fn blocks(input: &StructureInput) -> Vec<Block<'_>> {
         )),
     }
     if let Some(offline) = input.offline.as_ref().filter(|offline| !offline.is_empty()) {
-        let said = Sentence::new("Offline: {cpus}.").with("cpus", report::lists::cpus(offline));
-        blocks.push(Block::Prose(said));
+        let sentence = Sentence::new("Offline: {cpus}.").with("cpus", report::lists::cpus(offline));
+        blocks.push(Block::Prose(sentence));
     }
     blocks.extend(report::saved::departures(input.departed.iter().enumerate(), ""));
     blocks.push(Block::Gap);

@@ -6,7 +6,7 @@ use crate::args::words::ReportFormat;
 use crate::commands::shape::say;
 use crate::exit::{ExitCode, Failure};
 use crate::resolve::files;
-use crate::resolve::output::{self, Verbosity, remark};
+use crate::resolve::output::{self, Verbosity, print_notice};
 use crate::run::out::Out;
 use coretalk_model::formats::{ImportError, Spectrum, holds_percentiles, is_hlog, read_hgrm, read_hlog};
 use coretalk_report::figure::spectra::picture_file;
@@ -29,7 +29,7 @@ pub fn execute(global: &Global, args: &ViewArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::Done)
 }
 
-/// Reads the histograms of all files, which may have been given a name; prints warnings about them.
+/// Reads the histograms of all files, each with an optional name; prints warnings.
 pub(super) fn views(
     named: &[(Option<&str>, &OsStr)],
     verbosity: Verbosity,
@@ -43,7 +43,7 @@ pub(super) fn views(
         for spectrum in spectra {
             let title = title(*given, file, &spectrum, named.len());
             for warning in &spectrum.warnings {
-                remark(verbosity, Verbosity::Normal, &format!("{title}: {warning}"));
+                print_notice(verbosity, Verbosity::Normal, &format!("{title}: {warning}"));
             }
             views.push(SpectrumView { title, spectrum });
         }
@@ -71,8 +71,8 @@ fn read(bytes: &[u8]) -> Result<Vec<Spectrum>, ImportError> {
     }
 }
 
-/// Returns the title of a spectrum: the given name, or the file name without its extension, with the name within the
-/// file.
+/// Returns the title of a spectrum: the given name, else the file name without extension, then the name in the file.
+/// With a single file, the name in the file suffices.
 fn title(given: Option<&str>, file: &Path, spectrum: &Spectrum, files: usize) -> String {
     let stem = || file.file_stem().map_or_else(|| "-".to_owned(), |stem| stem.to_string_lossy().into_owned());
     let stem = given.map_or_else(stem, str::to_owned);

@@ -1,4 +1,4 @@
-//! Lists of adapters: built-in ones, those of the user, and those on the command line.
+//! Lists of adapters: the built-in list and that of the user.
 
 use crate::exit::Failure;
 use coretalk_measure::adapters::catalogue::{Catalogue, Origin};
@@ -36,7 +36,7 @@ pub fn settings() -> Result<AdapterSettings, Failure> {
         (places.config_dir().join("coretalk"), places.cache_dir().join("coretalk").join("adapters"));
     let mut catalogue = Catalogue::parse(sources::LIST, Origin::Ours)
         .map_err(|error| Failure::Internal(format!("failed to {error}")))?;
-    if let Some(list) = users_list(&users.join(LIST))? {
+    if let Some(list) = read_user_list(&users.join(LIST))? {
         let path = users.join(LIST);
         let failed = |error| Failure::Input(format!("{}: failed to {error}", path.display()));
         catalogue.add(Catalogue::parse(&list, Origin::Users).map_err(failed)?).map_err(failed)?;
@@ -44,7 +44,7 @@ pub fn settings() -> Result<AdapterSettings, Failure> {
     Ok(AdapterSettings { catalogue, users, cache })
 }
 
-fn users_list(path: &Path) -> Result<Option<String>, Failure> {
+fn read_user_list(path: &Path) -> Result<Option<String>, Failure> {
     match std::fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -4,7 +4,7 @@ use crate::args::options::Global;
 use crate::args::value::{AutoOr, PairsWord};
 use crate::args::words::SmtWord;
 use crate::exit::Failure;
-use crate::resolve::output::{self, Verbosity, remark};
+use crate::resolve::output::{self, Verbosity, print_notice};
 use coretalk_measure::Machine;
 use coretalk_model::latency::{PairChoice, Parallel};
 use coretalk_model::selection::{SelectedCpus, SelectionError, SelectionFacts};
@@ -21,7 +21,7 @@ pub struct Chosen {
 }
 
 impl Chosen {
-    /// Resolves both on a machine.
+    /// Resolves `--cpus` on a machine.
     ///
     /// # Errors
     /// As [`selected`].
@@ -32,8 +32,8 @@ impl Chosen {
     }
 }
 
-/// Returns the CPUs of a selection on a machine, whose names are limited to `among` (the cpuset of this process), in its
-/// order. Says which of its quiet CPUs are not quiet.
+/// Resolves a selection on a machine, in the order of the selection. Names refer to CPUs in `among` only (default: the
+/// cpuset of this process). Prints a notice if too few CPUs are quiet.
 ///
 /// # Errors
 /// As [`resolved`].
@@ -49,11 +49,11 @@ pub fn selected(
         machine.sample_use(None);
     }
     let (topology, environment) = (machine.topology(), machine.environment());
-    let usual = usual(machine);
+    let default_cpus = default_cpus(machine);
     let facts = SelectionFacts {
         topology,
         allowed: among.unwrap_or(&machine.allowance().cpuset),
-        usual: among.unwrap_or(&usual),
+        usual: among.unwrap_or(&default_cpus),
         isolated: &environment.isolated,
         cpu_use: environment.cpu_use.as_ref(),
     };
@@ -66,15 +66,15 @@ pub fn selected(
             "{option}: too few CPUs are quiet; these are the least busy, with the share of 300 ms that their cores were busy: {}",
             named.join(", ")
         );
-        remark(output::options(global).verbosity, Verbosity::Normal, &text);
+        print_notice(output::options(global).verbosity, Verbosity::Normal, &text);
     }
     Ok(cpus)
 }
 
-/// Resolves a selection by what is known of a machine.
+/// Resolves a selection from the facts about a machine.
 ///
 /// # Errors
-/// [`Failure`]: a name that means nothing there, CPUs that this process may not use, or too few.
+/// [`Failure`]: an unknown name, CPUs that this process may not use, or too few.
 pub fn resolved(
     option: &str,
     selection: &CpuSelection,
@@ -91,8 +91,8 @@ pub fn resolved(
     })
 }
 
-/// Returns the CPUs that are used without a selection.
-fn usual(machine: &dyn Machine) -> CpuSet {
+/// Returns the default CPUs.
+fn default_cpus(machine: &dyn Machine) -> CpuSet {
     let allowance = machine.allowance();
     allowance.mask.intersection(&allowance.cpuset).intersection(machine.topology().cpus())
 }
@@ -127,7 +127,7 @@ pub fn cpus_and_pairs(
             }
             asked.clone()
         }
-        None => usual(machine),
+        None => default_cpus(machine),
     };
     if let Some(cpu) = chosen.difference(&allowance.cpuset).first() {
         return Err(Failure::Environment(format!(

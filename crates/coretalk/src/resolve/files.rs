@@ -6,7 +6,7 @@ use coretalk_model::formats::{ImportedMatrix, read_matrices};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Maximum input size, which is that of the matrix readers.
+/// Maximum input size, as in the matrix readers.
 const MAX_BYTES: u64 = 512 << 20;
 
 /// Reads a regular file. Refuses pipes and devices, because they might never end and would delay a signal.
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_ordinary_files_are_read() {
+    fn only_regular_files_are_read() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("some");
         std::fs::write(&file, "text").unwrap();

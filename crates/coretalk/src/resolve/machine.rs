@@ -5,7 +5,7 @@ use crate::args::value::MachineWord;
 use crate::build_facts::build_facts;
 use crate::exit::Failure;
 use crate::resolve::files;
-use crate::resolve::output::{Verbosity, remark};
+use crate::resolve::output::{Verbosity, print_notice};
 use coretalk_measure::host::HostMachine;
 use coretalk_measure::sim::{Scenario, SimMachine};
 use coretalk_measure::{Machine, MachineError};
@@ -73,16 +73,16 @@ fn scenario(what: &OsStr) -> Result<Scenario, Failure> {
                 )));
             }
             let all = first.matrix.len() * (first.matrix.len() - 1) / 2;
-            let other = |row, column| first.matrix.get(column, row).is_some_and(Option::is_some);
+            let has_transposed = |row, column| first.matrix.get(column, row).is_some_and(Option::is_some);
             let is_missing = |(row, column, cell): &(usize, usize, &Option<f64>)| {
-                row > column && cell.is_none() && !other(*row, *column)
+                row > column && cell.is_none() && !has_transposed(*row, *column)
             };
             let missing = first.matrix.iter().filter(is_missing).count();
             if missing > 0 {
                 let text = format!(
                     "{what}: {missing} of {all} latencies are missing; the simulated machine uses the median of the others"
                 );
-                remark(Verbosity::Normal, Verbosity::Normal, &text);
+                print_notice(Verbosity::Normal, Verbosity::Normal, &text);
             }
             Scenario::from_matrix(&matrix_name(&first.matrix), first.matrix)
                 .map_err(|error| Failure::Input(format!("{what}: failed to {error}")))

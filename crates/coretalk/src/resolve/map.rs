@@ -1,13 +1,13 @@
 //! Resolves the options of latency maps: every CPU exists and may be used, every default is filled in.
 
+use crate::args::MapCommand;
 use crate::args::latency::LatencyArgs;
 use crate::args::options::Global;
 use crate::args::value::{AutoOr, PairsWord};
 use crate::args::words::{HintWord, OrderWord};
 use crate::exit::Failure;
 use crate::resolve::cpus::{Chosen, cpus_and_pairs, parallel, two_cpus_each};
-use crate::resolve::output::OutputOptions;
-use crate::resolve::run_options::RunOptions;
+use crate::resolve::task::Task;
 use crate::resolve::trials::possible;
 use coretalk_measure::probes::imitation::Imitation;
 use coretalk_measure::{Machine, suite};
@@ -15,76 +15,50 @@ use coretalk_model::latency::{Counts, HintChoice, HomeSetting, LatencySettings, 
 use coretalk_model::series::{Gathering, SeriesSettings};
 use coretalk_model::stats::{ANALYSES, MAX_ANALYSES};
 use coretalk_model::{CpuId, Home, Level, Picos, Protocol, Tool, Topology};
-use coretalk_report::export::Format;
 
 /// Default half width.
 const PRECISION: f64 = LatencySettings::PRECISION;
 /// Default rate for the correction of tails.
 const TAIL_RATE_PER_S: f64 = 10_000.0;
 
-/// Command that measures.
-#[derive(Debug, Clone, Copy)]
-pub enum Measuring<'a> {
-    /// No command: the quick look.
-    QuickLook,
-    /// `latency`.
-    Latency(&'a LatencyArgs),
-    /// `suite`.
-    Suite,
-}
-
-/// Resolved command that measures a map.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Request {
-    /// Latency settings; `None` on one CPU, which has no pairs.
-    pub latency: Option<LatencySettings>,
-    /// Settings of further trials.
-    pub series: Option<SeriesSettings>,
-    /// Notices before the run: trials that this machine cannot perform.
-    pub notices: Vec<String>,
-    /// All other options.
-    pub options: RunOptions,
-}
-
-/// Resolves a command that measures a map.
+/// Resolves a command that measures a map. Also returns notices about omitted trials.
 ///
 /// # Errors
 /// [`Failure`]: a CPU that does not exist or is not allowed, too few CPUs, contradictory options.
-pub fn request(
+pub fn resolve(
     machine: &mut dyn Machine,
     global: &Global,
-    measuring: Measuring<'_>,
+    command: MapCommand<'_>,
     seed: u64,
-) -> Result<Request, Failure> {
+) -> Result<(Task, Vec<String>), Failure> {
     let chosen = Chosen::of(machine, global)?;
-    let mut settings = settings(machine, global, &chosen, measuring, seed)?;
-    let (series, notices) = gathered(machine, measuring, &mut settings)?;
-    let options = RunOptions::of(global, Some(settings.cpus.clone()));
-    one_map_per_file(&settings, &options.output)?;
+    let mut settings = settings(machine, global, &chosen, command, seed)?;
+    let (series, notices) = gather_trials(machine, command, &mut settings)?;
     let latency = has_pairs(&settings).then_some(settings);
-    Ok(Request { latency, series, notices, options })
+    Ok((Task::Probes { latency, series }, notices))
 }
 
-/// Returns the trials of a run of several probes, which share the budget with the map.
-fn gathered(
+/// Returns the trials of a run of several probes, and divides the budget between them and the map.
+fn gather_trials(
     machine: &dyn Machine,
-    measuring: Measuring<'_>,
+    command: MapCommand<'_>,
     settings: &mut LatencySettings,
 ) -> Result<(Option<SeriesSettings>, Vec<String>), Failure> {
     let (topology, cpus) = (machine.topology(), &settings.cpus);
-    let (gathering, gathered) = match measuring {
-        Measuring::Latency(_) => return Ok((None, Vec::new())),
-        Measuring::QuickLook => (Gathering::QuickLook, suite::quick_look(topology, cpus)),
-        Measuring::Suite => (Gathering::Suite, suite::everything(topology, cpus)),
+    let (gathering, gathered) = match command {
+        MapCommand::Latency(_) => return Ok((None, Vec::new())),
+        MapCommand::QuickLook => (Gathering::QuickLook, suite::quick_look(topology, cpus)),
+        MapCommand::Suite => (Gathering::Suite, suite::everything(topology, cpus)),
     };
     let gathered = gathered.map_err(|error| Failure::Internal(error.to_string()))?;
     let (trials, notices) = possible(machine, gathered.trials)?;
-    let [map, beside] = match gathering {
+    let [map_budget, trials_budget] = match gathering {
         Gathering::QuickLook => suite::shares_of_quick_look(settings.budget),
         Gathering::Suite if !has_pairs(settings) => [settings.budget; 2],
         Gathering::Suite => {
-            let (alone, _) = budget(Measuring::Latency(&LatencyArgs::default()), settings.cpus.len(), false);
-            suite::shares_of_suite(settings.budget, alone, gathered.probes.len())
+            let (map_alone, _) =
+                budget(MapCommand::Latency(&LatencyArgs::default()), settings.cpus.len(), false);
+            suite::shares_of_suite(settings.budget, map_alone, gathered.probes.len())
         }
     };
     let series = SeriesSettings {
@@ -94,11 +68,11 @@ fn gathered(
         options: gathering.options(),
         trials,
         precision: settings.precision,
-        budget: beside,
+        budget: trials_budget,
         seed: settings.seed,
         cpus: settings.cpus.clone(),
     };
-    settings.budget = map;
+    settings.budget = map_budget;
     Ok((Some(series), notices))
 }
 
@@ -110,19 +84,19 @@ fn settings(
     machine: &dyn Machine,
     global: &Global,
     chosen: &Chosen,
-    measuring: Measuring<'_>,
+    command: MapCommand<'_>,
     seed: u64,
 ) -> Result<LatencySettings, Failure> {
     let defaults = LatencyArgs::default();
-    let args = match measuring {
-        Measuring::QuickLook | Measuring::Suite => &defaults,
-        Measuring::Latency(args) => args,
+    let args = match command {
+        MapCommand::QuickLook | MapCommand::Suite => &defaults,
+        MapCommand::Latency(args) => args,
     };
     let topology = machine.topology();
-    // Quick look and suite also run on one CPU, and show what it allows.
-    let fewest = if matches!(measuring, Measuring::Latency(_)) { 2 } else { 1 };
+    // Quick look and suite also run on one CPU, and show what can be measured there.
+    let fewest = if matches!(command, MapCommand::Latency(_)) { 2 } else { 1 };
     two_cpus_each(args.pairs.as_ref(), "a latency")?;
-    one_direction_each(args.pairs.as_ref())?;
+    refuse_both_directions(args.pairs.as_ref())?;
     let (cpus, pairs) = cpus_and_pairs(machine, chosen, args.pairs.as_ref(), fewest)?;
     let cpus = match global.order {
         Some(OrderWord::Id) => cpus.iter().collect(),
@@ -137,8 +111,8 @@ fn settings(
     } else {
         args.protocol.clone()
     };
-    named_once("--protocol", &protocols)?;
-    named_once("--as", &args.imitate)?;
+    refuse_duplicates("--protocol", &protocols)?;
+    refuse_duplicates("--as", &args.imitate)?;
     if args.hint.is_some() && !protocols.iter().any(|protocol| protocol.spins()) {
         return Err(Failure::Usage(format!(
             "--hint has no effect on {}: only protocols that spin use a wait hint; drop it",
@@ -147,7 +121,7 @@ fn settings(
     }
     let counts = counts(args)?;
     let guest = machine.environment().hypervisor.is_some();
-    let (budget, spacing) = budget(measuring, cpus.len(), guest);
+    let (budget, spacing) = budget(command, cpus.len(), guest);
     let budget =
         if args.imitate.is_empty() { budget } else { budget.max(imitation_time(&counts, cpus.len())) };
     Ok(LatencySettings {
@@ -162,7 +136,7 @@ fn settings(
         lines: args.lines,
         parallel: parallel(args.parallel, cpus.len())?,
         precision: global.precision.unwrap_or(PRECISION),
-        analyses: analyses(global, measuring),
+        analyses: analyses(global, command),
         budget: global.budget.unwrap_or(budget),
         spacing,
         seed,
@@ -176,10 +150,10 @@ fn settings(
 }
 
 /// Refuses a pair listed in both directions, because latency has no direction.
-fn one_direction_each(pairs: Option<&PairsWord>) -> Result<(), Failure> {
+fn refuse_both_directions(pairs: Option<&PairsWord>) -> Result<(), Failure> {
     let Some(PairsWord::Listed(listed)) = pairs else { return Ok(()) };
-    let again = |index: usize, [a, b]: [CpuId; 2]| listed[..index].contains(&[b, a]);
-    match listed.iter().enumerate().find(|&(index, &pair)| again(index, pair)) {
+    let is_reversed = |index: usize, [a, b]: [CpuId; 2]| listed[..index].contains(&[b, a]);
+    match listed.iter().enumerate().find(|&(index, &pair)| is_reversed(index, pair)) {
         Some((_, [a, b])) => Err(Failure::Usage(format!(
             "--pairs lists {b}-{a} and {a}-{b}: latency has no direction; drop one of them"
         ))),
@@ -225,20 +199,20 @@ fn home(topology: &Topology, typed: Option<AutoOr>) -> Result<HomeSetting, Failu
 }
 
 /// Returns the default budget of machine time and the spacing of passes over it (README.md, "Limits").
-fn budget(measuring: Measuring<'_>, cpus: usize, guest: bool) -> (Picos, Spacing) {
+fn budget(command: MapCommand<'_>, cpus: usize, guest: bool) -> (Picos, Spacing) {
     let seconds = |seconds: u64| Picos::from_ms(seconds * 1000);
-    match measuring {
+    match command {
         // Plateaus of a guest take time to appear.
-        Measuring::QuickLook if guest && cpus <= 64 => (seconds(30), Spacing::Watch),
-        Measuring::QuickLook if cpus <= 64 => (seconds(10), Spacing::Brief),
-        Measuring::QuickLook => (seconds(60), Spacing::Brief),
-        Measuring::Suite => (seconds(300), Spacing::Brief),
-        Measuring::Latency(_) if cpus <= 16 => (seconds(10), Spacing::Brief),
-        Measuring::Latency(_) => (seconds(60), Spacing::Brief),
+        MapCommand::QuickLook if guest && cpus <= 64 => (seconds(30), Spacing::Watch),
+        MapCommand::QuickLook if cpus <= 64 => (seconds(10), Spacing::Brief),
+        MapCommand::QuickLook => (seconds(60), Spacing::Brief),
+        MapCommand::Suite => (seconds(300), Spacing::Brief),
+        MapCommand::Latency(_) if cpus <= 16 => (seconds(10), Spacing::Brief),
+        MapCommand::Latency(_) => (seconds(60), Spacing::Brief),
     }
 }
 
-/// Returns an upper bound of the time for an imitated tool with counts given by the user, because it has no budget.
+/// Returns an upper bound of the time of an imitated tool, which has no budget, from the counts of the user.
 fn imitation_time(counts: &Counts, cpus: usize) -> Picos {
     let Counts::Fixed { samples, iterations } = *counts else { return Picos(0) };
     let pairs = cpus * cpus.saturating_sub(1) / 2;
@@ -248,30 +222,14 @@ fn imitation_time(counts: &Counts, cpus: usize) -> Picos {
 /// Round trip between CPUs of a disturbed guest; quiet machines take 0.03 to 0.5 µs.
 const SLOW_ROUND_TRIP_S: f64 = 2e-6;
 
-/// Returns the number of analyses for a wide cell: the maximum within the budget if the user gave a precision or a
-/// budget. The budget of a suite is for all of its probes, so it does not count.
-fn analyses(global: &Global, measuring: Measuring<'_>) -> u32 {
-    let has_budget = global.budget.is_some() && !matches!(measuring, Measuring::Suite);
+/// Returns the number of analyses for a cell with a wide interval: the maximum within the budget if the user gave
+/// a precision or a budget. The budget of a suite does not count, because it is for all probes.
+fn analyses(global: &Global, command: MapCommand<'_>) -> u32 {
+    let has_budget = global.budget.is_some() && !matches!(command, MapCommand::Suite);
     if global.precision.is_some() || has_budget { MAX_ANALYSES } else { ANALYSES.len() as u32 }
 }
 
-/// Refuses single-matrix formats for a run with several maps, before the measurement.
-fn one_map_per_file(settings: &LatencySettings, options: &OutputOptions) -> Result<(), Failure> {
-    let asked = options.exports.iter().map(|(format, _)| *format).chain([options.format]);
-    for format in asked.filter(|format| matches!(format, Format::Csv | Format::C2cCsv)) {
-        let maps = settings.protocols.len() + settings.imitate.len();
-        if maps > 1 {
-            let option = if settings.imitate.is_empty() { "protocol" } else { "as" };
-            let sentence = format!(
-                "`{format}` can contain only one map, and --{option} lists {maps}; choose one, or use `json`"
-            );
-            return Err(Failure::Format { format, sentence });
-        }
-    }
-    Ok(())
-}
-
-fn named_once<T: PartialEq + std::fmt::Display>(option: &str, values: &[T]) -> Result<(), Failure> {
+fn refuse_duplicates<T: PartialEq + std::fmt::Display>(option: &str, values: &[T]) -> Result<(), Failure> {
     for (index, value) in values.iter().enumerate() {
         if values[..index].contains(value) {
             return Err(Failure::Usage(format!("{option} lists {value} twice; list it once")));

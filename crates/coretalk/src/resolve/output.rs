@@ -58,13 +58,14 @@ pub fn options(global: &Global) -> OutputOptions {
 ///
 /// # Errors
 /// Names the file as typed the second time.
-pub fn in_files_of_their_own(options: &OutputOptions) -> Result<(), Failure> {
+pub fn refuse_shared_files(options: &OutputOptions) -> Result<(), Failure> {
     let mut taken: Vec<PathBuf> = Vec::new();
     for path in options.output.iter().chain(options.exports.iter().map(|(_, path)| path)) {
         let real_path = real_path_of(path);
         // A terminal, a pipe or `/dev/null` has no content to lose.
-        let holds = std::fs::metadata(&real_path).map_or(true, |there| there.is_file() || there.is_dir());
-        if holds && taken.contains(&real_path) {
+        let has_content =
+            std::fs::metadata(&real_path).map_or(true, |there| there.is_file() || there.is_dir());
+        if has_content && taken.contains(&real_path) {
             return Err(Failure::Usage(format!(
                 "two results would overwrite each other in {}; give each its own file",
                 path.display()
@@ -77,22 +78,22 @@ pub fn in_files_of_their_own(options: &OutputOptions) -> Result<(), Failure> {
 
 /// Returns the path of an existing or future file without symbolic links and `..`.
 fn real_path_of(path: &Path) -> PathBuf {
-    let below = || {
+    let in_folder = || {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         Some(folder.canonicalize().ok()?.join(path.file_name()?))
     };
-    path.canonicalize().ok().or_else(below).unwrap_or_else(|| path.to_owned())
+    path.canonicalize().ok().or_else(in_folder).unwrap_or_else(|| path.to_owned())
 }
 
 /// Returns the style of text at the destination of the result.
 pub fn style(options: &OutputOptions) -> Style {
     let output = if options.output.is_some() { Output::Other } else { Output::stdout() };
-    drawn_on(options, output)
+    style_on(options, output)
 }
 
 /// Returns the style of progress on standard error.
 pub fn progress_style(options: &OutputOptions) -> Style {
-    drawn_on(options, Output::stderr())
+    style_on(options, Output::stderr())
 }
 
 /// Returns the width of the output in columns.
@@ -100,7 +101,7 @@ pub fn width(output: Option<&Path>) -> usize {
     terminal::width(if output.is_some() { Output::Other } else { Output::stdout() }, variable)
 }
 
-fn drawn_on(options: &OutputOptions, output: Output) -> Style {
+fn style_on(options: &OutputOptions, output: Output) -> Style {
     Style {
         width: terminal::width(output, variable),
         depth: terminal::color_depth(options.color, output, variable),
@@ -128,7 +129,7 @@ pub enum Verbosity {
 }
 
 /// Prints a message on standard error if the verbosity is at least `least`.
-pub fn remark(verbosity: Verbosity, least: Verbosity, text: &str) {
+pub fn print_notice(verbosity: Verbosity, least: Verbosity, text: &str) {
     if verbosity >= least {
         let text = format!("coretalk: {}", plain(text));
         let lines = match Output::stderr() {

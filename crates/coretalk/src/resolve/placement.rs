@@ -1,7 +1,7 @@
 //! Resolves `place`: every CPU exists and may be used, every placement is possible, every program exists.
 
 use crate::args::options::Global;
-use crate::args::place::PlaceArgs;
+use crate::args::place::{ComparedRuns, PlaceArgs};
 use crate::exit::Failure;
 use crate::resolve::cpus::{Chosen, cpus_and_pairs, online, selected};
 use coretalk_measure::{CommandLine, Machine, Work};
@@ -15,33 +15,24 @@ use coretalk_report::fmt::digits::count;
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// Resolved `place` command.
-#[derive(Debug)]
-pub struct Requested {
-    /// Settings of the comparison.
-    pub settings: PlaceSettings,
-    /// Works to run.
-    pub works: Vec<Work>,
-}
-
 /// Resolves the options of `place` on a machine.
 ///
 /// # Errors
 /// [`Failure`]: fewer than two placements, an impossible placement, a repeated name, a program that does not exist.
-pub fn request(
+pub fn resolve(
     machine: &mut dyn Machine,
     global: &Global,
     args: &PlaceArgs,
     seed: u64,
-) -> Result<Requested, Failure> {
+) -> Result<(PlaceSettings, Vec<Work>), Failure> {
     let (works, compared) = works(args)?;
     if let Some(refusal) = works.iter().find_map(|work| machine.refuses(work)) {
         return Err(Failure::Usage(refusal));
     }
     let wanted = Chosen::of(machine, global)?;
     let (chosen, _) = cpus_and_pairs(machine, &wanted, None, 1)?;
-    let (names, threads) = names(args, &machine.topology().restricted(&chosen))?;
-    // Presets with the same CPUs run once, under both names. Listed CPUs that repeat are compared with themselves.
+    let (names, threads) = placements_and_threads(args, &machine.topology().restricted(&chosen))?;
+    // Presets with the same CPUs run once, under both names. Explicit lists with the same CPUs stay separate.
     let mut derived: Vec<bool> = Vec::new();
     let mut placements: Vec<Placement> = Vec::new();
     for (number, asked) in names.iter().enumerate() {
@@ -58,14 +49,16 @@ pub fn request(
             }
             PlacementName::Listed { name, cpus } => {
                 let among = wanted.cpus.is_some().then_some(&chosen);
-                let cpus = selected(machine, global, &format!("placement {name}"), cpus, among)?;
-                listed(machine, &wanted, &chosen, name, cpus)?
+                let what = format!("placement {name}");
+                let cpus = selected(machine, global, &what, cpus, among)?;
+                listed(machine, &wanted, &chosen, [&what, name], cpus)?
             }
         };
         let is_derived = matches!(asked, PlacementName::Preset(_));
-        let mut known = placements.iter_mut().zip(&derived).filter(|(_, known)| is_derived && **known);
-        match known.find(|(known, _)| is_same(args, known, &placement)) {
-            Some((known, _)) => known.name = Preset::joined(&known.name, &placement.name),
+        let mut mergeable =
+            placements.iter_mut().zip(&derived).filter(|(_, was_derived)| is_derived && **was_derived);
+        match mergeable.find(|(earlier, _)| is_same(args, earlier, &placement)) {
+            Some((earlier, _)) => earlier.name = Preset::joined(&earlier.name, &placement.name),
             None => {
                 placements.push(placement);
                 derived.push(is_derived);
@@ -92,8 +85,9 @@ pub fn request(
         works: compared,
         threads: (!args.workload.is_empty()).then(|| work_threads(args, &names, &placements, threads)),
         placements,
+        versus: None,
         repeat: args.repeat.unwrap_or(REPEAT),
-        min_effect: args.min_effect.unwrap_or(MIN_EFFECT),
+        min_effect: args.runs.min_effect.unwrap_or(MIN_EFFECT),
         precision: global.precision.unwrap_or(PRECISION),
         budget: global.budget.unwrap_or(BUDGET),
         seed,
@@ -106,11 +100,11 @@ pub fn request(
             work.kind.fewest_threads()
         )));
     }
-    Ok(Requested { settings, works })
+    Ok((settings, works))
 }
 
-/// Default pairs of placements, of which the first possible one is used: cores of two caches against both threads on
-/// the cores of one cache, else the nearest alternatives, else the two kinds of cores.
+/// Default pairs of placements, which differ in L3 caches and SMT, in L3 caches only, in SMT only, or in the kind of
+/// cores. The first possible pair is used.
 const USUAL: [[Preset; 2]; 4] = [
     [Preset::AcrossL3, Preset::SmtPacked],
     [Preset::AcrossL3, Preset::OneL3],
@@ -120,7 +114,10 @@ const USUAL: [[Preset; 2]; 4] = [
 
 /// Returns the requested or default placements and the number of threads: as requested, else the largest up to the
 /// default that fits all placements. `topology` is restricted to the chosen CPUs.
-fn names(args: &PlaceArgs, topology: &Topology) -> Result<(Vec<PlacementName>, usize), Failure> {
+fn placements_and_threads(
+    args: &PlaceArgs,
+    topology: &Topology,
+) -> Result<(Vec<PlacementName>, usize), Failure> {
     const EXAMPLE: &str =
         "give at least two with --placement, for example --placement one=0 --placement two=0-1";
     let usual = usual_threads(topology);
@@ -129,13 +126,13 @@ fn names(args: &PlaceArgs, topology: &Topology) -> Result<(Vec<PlacementName>, u
     let most = counts[0];
     match args.placement.as_slice() {
         [] => {
-            let can_be_had = |&(pair, threads): &([Preset; 2], usize)| {
+            let is_possible = |&(pair, threads): &([Preset; 2], usize)| {
                 let cpus =
                     pair.map(|preset| derive(preset, topology, threads).map(|placement| placement.set()));
                 matches!(cpus, [Ok(first), Ok(second)] if first != second)
             };
             let tries = USUAL.into_iter().flat_map(|pair| counts.iter().map(move |&threads| (pair, threads)));
-            let (pair, threads) = tries.into_iter().find(can_be_had).ok_or_else(|| {
+            let (pair, threads) = tries.into_iter().find(is_possible).ok_or_else(|| {
                 Failure::Usage(format!(
                     "a comparison needs two placements, and this machine allows none of the usual pairs{}: {}; {}{EXAMPLE}",
                     args.threads
@@ -149,13 +146,13 @@ fn names(args: &PlaceArgs, topology: &Topology) -> Result<(Vec<PlacementName>, u
         }
         [_] => Err(Failure::Usage(format!("a comparison needs two placements; {EXAMPLE}"))),
         names => {
-            let holds = |&threads: &usize| {
+            let fits_all = |&threads: &usize| {
                 names.iter().all(|name| match name {
                     PlacementName::Preset(preset) => derive(*preset, topology, threads).is_ok(),
                     PlacementName::Listed { .. } => true,
                 })
             };
-            Ok((names.to_vec(), counts.iter().copied().find(holds).unwrap_or(most)))
+            Ok((names.to_vec(), counts.iter().copied().find(fits_all).unwrap_or(most)))
         }
     }
 }
@@ -179,8 +176,8 @@ fn is_same(args: &PlaceArgs, known: &Placement, other: &Placement) -> bool {
 
 fn works(args: &PlaceArgs) -> Result<(Vec<Work>, Vec<WorkSettings>), Failure> {
     if args.workload.is_empty() {
-        let (own, line) = command(args)?;
-        return Ok((vec![Work::Command(line)], vec![WorkSettings::of_command(own)]));
+        let (user_metrics, line) = command(args)?;
+        return Ok((vec![Work::Command(line)], vec![WorkSettings::of_command(user_metrics)]));
     }
     for (number, workload) in args.workload.iter().enumerate() {
         if args.workload[..number].contains(workload) {
@@ -192,17 +189,22 @@ fn works(args: &PlaceArgs) -> Result<(Vec<Work>, Vec<WorkSettings>), Failure> {
 }
 
 /// Returns the number of threads of workloads: as requested, as resolved for the named placements, or the length of the
-/// longest CPU list. The same on every placement, because the work must be the same.
-fn work_threads(args: &PlaceArgs, names: &[PlacementName], placements: &[Placement], named: usize) -> usize {
+/// longest CPU list. It is the same on every placement, because the work must be the same.
+fn work_threads(
+    args: &PlaceArgs,
+    names: &[PlacementName],
+    placements: &[Placement],
+    threads_of_named: usize,
+) -> usize {
     let listed = |asked: &PlacementName| matches!(asked, PlacementName::Listed { .. });
     match args.threads.is_none() && names.iter().all(listed) {
         true => placements.iter().map(|placement| placement.cpus.len()).max().unwrap_or(1),
-        false => named,
+        false => threads_of_named,
     }
 }
 
-/// Returns the default number of threads, at which placements differ: the CPUs of a last-level cache if there are
-/// several, the number of cores if these have several threads, else half of the CPUs.
+/// Returns the default number of threads, so that placements differ: with several L3 caches the CPUs of the smallest
+/// one (at most the number of cores), with SMT the number of cores, else half of the CPUs.
 fn usual_threads(topology: &Topology) -> usize {
     let all = topology.cpus();
     let caches = topology.level(Level::L3);
@@ -215,7 +217,7 @@ fn usual_threads(topology: &Topology) -> usize {
     }
 }
 
-/// Checks a placement on these CPUs.
+/// Checks these CPUs and returns the placement on them. `what` names it in messages.
 ///
 /// # Errors
 /// One of its CPUs does not exist, is not allowed or not chosen.
@@ -223,7 +225,7 @@ pub fn listed(
     machine: &dyn Machine,
     wanted: &Chosen,
     chosen: &CpuSet,
-    name: &str,
+    [what, name]: [&str; 2],
     cpus: Vec<CpuId>,
 ) -> Result<Placement, Failure> {
     online(machine, &cpus.iter().copied().collect())?;
@@ -231,21 +233,19 @@ pub fn listed(
     let existing = machine.topology().cpus();
     if let Some(cpu) = missing(existing) {
         return Err(Failure::Usage(format!(
-            "placement {name} lists CPU {cpu}, which does not exist: this machine has {}",
+            "{what} lists CPU {cpu}, which does not exist: this machine has {}",
             existing.named()
         )));
     }
     let allowed = &machine.allowance().cpuset;
     if let Some(cpu) = missing(allowed) {
         return Err(Failure::Environment(format!(
-            "placement {name} lists CPU {cpu}, which exists but is not allowed: the cpuset of this process contains {}",
+            "{what} lists CPU {cpu}, which exists but is not allowed: the cpuset of this process contains {}",
             allowed.named()
         )));
     }
     if let (Some(cpu), true) = (missing(chosen), wanted.cpus.is_some()) {
-        return Err(Failure::Usage(format!(
-            "placement {name} lists CPU {cpu}, which --cpus {chosen} excludes"
-        )));
+        return Err(Failure::Usage(format!("{what} lists CPU {cpu}, which --cpus {chosen} excludes")));
     }
     Ok(Placement::bound(name, cpus))
 }
@@ -257,6 +257,22 @@ fn command(args: &PlaceArgs) -> Result<(Vec<Metric>, CommandLine), Failure> {
         ));
     };
     find_program(program)?;
+    let user_metrics = metrics(&args.runs)?;
+    let line = CommandLine {
+        program: program.clone(),
+        arguments: arguments.to_vec(),
+        environment: Vec::new(),
+        metrics: args.runs.metric.clone(),
+        timeout: args.runs.timeout,
+    };
+    Ok((user_metrics, line))
+}
+
+/// Returns the metrics that the user defines.
+///
+/// # Errors
+/// A name that is defined twice, or not at all.
+pub fn metrics(args: &ComparedRuns) -> Result<Vec<Metric>, Failure> {
     for (number, (name, _)) in args.metric.iter().enumerate() {
         if args.metric[..number].iter().any(|(known, _)| known == name) {
             return Err(Failure::Usage(format!("--metric defines {name} twice; define it once")));
@@ -273,18 +289,14 @@ fn command(args: &PlaceArgs) -> Result<(Vec<Metric>, CommandLine), Failure> {
     let better = |name: &String| {
         if args.higher_is_better.contains(name) { Better::Higher } else { Better::Lower }
     };
-    let own = args.metric.iter().map(|(name, _)| Metric::own(name, better(name))).collect();
-    let line = CommandLine {
-        program: program.clone(),
-        arguments: arguments.to_vec(),
-        metrics: args.metric.clone(),
-        timeout: args.timeout,
-    };
-    Ok((own, line))
+    Ok(args.metric.iter().map(|(name, _)| Metric::own(name, better(name))).collect())
 }
 
 /// Checks that a program exists, before a run file is created.
-fn find_program(program: &OsStr) -> Result<(), Failure> {
+///
+/// # Errors
+/// There is no such program.
+pub fn find_program(program: &OsStr) -> Result<(), Failure> {
     let shown = program.to_string_lossy();
     if shown.contains('/') {
         return match std::fs::metadata(Path::new(program)) {

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 /// Options of a run other than what it measures.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunOptions {
-    /// Worker threads; `None` if the work starts its own.
+    /// Worker threads; `None` if the measured programs start their own threads.
     pub workers: Option<WorkerSettings>,
     /// Where the run is saved.
     pub target: SaveTarget,

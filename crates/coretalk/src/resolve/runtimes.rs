@@ -16,8 +16,8 @@ use coretalk_model::{CpuSet, Picos};
 
 /// Returns the work for external runtimes, without duplicates.
 fn externals(trials: &[TrialSpec]) -> Vec<External> {
-    let of = |trial: &TrialSpec| probes::series_by_id(&trial.probe)?.external(trial);
-    let mut found: Vec<External> = trials.iter().filter_map(of).collect();
+    let external = |trial: &TrialSpec| probes::series_by_id(&trial.probe)?.external(trial);
+    let mut found: Vec<External> = trials.iter().filter_map(external).collect();
     found.sort();
     found.dedup();
     found
@@ -43,14 +43,14 @@ pub fn options(
     let externals = externals(trials);
     let is_simulated = machine.environment().simulated.is_some();
     let mut ignored = Vec::new();
-    let mut has_effect = |option: &str, why_not: Option<&str>| {
+    let mut keep_or_note = |option: &str, why_not: Option<&str>| {
         ignored.extend(why_not.map(|why| format!("{option} has no effect {why} and is ignored")));
         why_not.is_none()
     };
-    let nowhere = externals.is_empty().then_some("where no runtime is measured (RUNTIME:NAME)");
-    let simulated = is_simulated.then_some("on a simulated machine");
-    let forks = forks.filter(|_| has_effect("--forks", nowhere));
-    let helpers = helpers.as_ref().filter(|_| has_effect("--helpers", nowhere.or(simulated)));
+    let if_no_runtime = externals.is_empty().then_some("where no runtime is measured (RUNTIME:NAME)");
+    let if_simulated = is_simulated.then_some("on a simulated machine");
+    let forks = forks.filter(|_| keep_or_note("--forks", if_no_runtime));
+    let helpers = helpers.as_ref().filter(|_| keep_or_note("--helpers", if_no_runtime.or(if_simulated)));
     let helpers = match helpers {
         None => None,
         Some(HelpersWord::Same) => Some(SAME.to_owned()),
@@ -68,17 +68,17 @@ pub fn options(
         }
     };
     let mut typed: Vec<String> = Vec::new();
-    for (at, word) in adapter.iter().enumerate() {
-        if adapter[..at].iter().any(|earlier| earlier.name == word.name) {
+    for (index, word) in adapter.iter().enumerate() {
+        if adapter[..index].iter().any(|earlier| earlier.name == word.name) {
             let name = &word.name;
             return Err(Failure::Usage(format!(
                 "--adapter: `{name}` is listed twice; name one program for `{name}:…`"
             )));
         }
         let is_measured = externals.iter().any(|external| external.runtime == word.name);
-        let unused = (!is_measured).then_some("where nothing of it is measured");
+        let if_unused = (!is_measured).then_some("where nothing of it is measured");
         let option = format!("--adapter {}", word.name);
-        if has_effect(&option, nowhere.or(simulated).or(unused)) {
+        if keep_or_note(&option, if_no_runtime.or(if_simulated).or(if_unused)) {
             typed.push(word.to_string());
         }
     }
@@ -89,12 +89,12 @@ pub fn options(
     Ok((options, ignored))
 }
 
-/// Prepares the adapters for these trials: finds each, builds it if necessary, and asks what it offers. All but
-/// building counts towards the budget. Returns a sentence for each unavailable adapter; its trials fail with the same
-/// reason.
+/// Prepares the adapters for these trials: finds each, builds it if necessary, and asks what it offers. Only
+/// building does not count towards the budget. Returns a sentence for each unavailable adapter; its trials fail with
+/// the same reason.
 ///
 /// # Errors
-/// A runtime without an adapter, a name that its adapter does not offer, or interrupted.
+/// A runtime without an adapter, a name that its adapter does not offer, or an interruption.
 pub fn prepare(
     machine: &mut dyn Machine,
     trials: &[TrialSpec],
@@ -108,7 +108,7 @@ pub fn prepare(
     }
     #[cfg(target_os = "linux")]
     return prepared::prepare(machine, trials, options, budget, verbosity, stop);
-    // Elsewhere threads cannot be bound, and only simulated machines measure anything.
+    // On other systems threads cannot be bound, and only simulated machines measure anything.
     #[cfg(not(target_os = "linux"))]
     {
         let _ = (options, budget, verbosity, stop);

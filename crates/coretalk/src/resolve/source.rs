@@ -31,7 +31,7 @@ pub enum Source {
 /// Name of a file in output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileName {
-    /// Given name; else the file name, after the folders that distinguish it from equal ones.
+    /// Given name; else the file name, with the folders that distinguish it from equal names.
     pub text: String,
     /// Whether the user gave the name, which is then public.
     pub is_given: bool,
@@ -41,7 +41,7 @@ pub struct FileName {
 const MAX_CHARACTERS: usize = 60;
 
 /// Checks a given name: every page and terminal must be able to show it.
-fn shown<'a>(name: &'a str, file: &OsStr) -> Result<&'a str, Failure> {
+fn checked_name<'a>(name: &'a str, file: &OsStr) -> Result<&'a str, Failure> {
     let is_fit = !name.is_empty() && name.chars().count() <= MAX_CHARACTERS && plain(name) == name;
     match (is_fit, file.is_empty()) {
         (true, false) => Ok(name),
@@ -80,10 +80,10 @@ fn distinct_names(paths: &[&Path]) -> Vec<String> {
     }
     let paths: Vec<Vec<String>> = paths.iter().map(parts).collect();
     let name = |path: &Vec<String>| {
-        let is_own =
+        let is_unique =
             |&most: &usize| paths.iter().filter(|other| end(other, most) == end(path, most)).count() == 1;
-        // The same path twice is one file.
-        let most = (1..=path.len() + 1).find(is_own).unwrap_or(1);
+        // Equal paths have no unique suffix.
+        let most = (1..=path.len() + 1).find(is_unique).unwrap_or(1);
         end(path, most).iter().collect::<PathBuf>().display().to_string()
     };
     paths.iter().map(name).collect()
@@ -98,7 +98,7 @@ impl Source {
         Source::read(Source::find(global, word)?)
     }
 
-    /// Opens all words, where `NAME=FILE` gives a file a name.
+    /// Opens the source of each word; `NAME=FILE` gives a file a name.
     ///
     /// # Errors
     /// As [`Source::open`] and [`Source::find_all`].
@@ -133,7 +133,7 @@ impl Source {
                 named.push((None, word));
                 continue;
             };
-            let name = shown(name, file)?;
+            let name = checked_name(name, file)?;
             if named.iter().any(|(known, _)| *known == Some(name)) {
                 return Err(Failure::Usage(format!("two files are named `{name}`")));
             }
@@ -234,7 +234,9 @@ impl Source {
             Source::Run(report, _) => {
                 let latency = report.latency.iter().flat_map(|latency| &latency.settings.cpus);
                 let series = report.series.iter().flat_map(|series| &series.settings.cpus);
-                latency.chain(series).copied().collect()
+                let placements = report.place.iter().flat_map(|place| &place.settings.placements);
+                let placed = placements.flat_map(|placement| &placement.cpus);
+                latency.chain(series).chain(placed).copied().collect()
             }
             Source::File(matrices, _) => {
                 matrices.iter().flat_map(|imported| imported.matrix.cpus().iter().copied()).collect()
@@ -288,7 +290,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_of_one_name_are_called_by_the_shortest_distinct_ends_of_their_paths() {
+    fn equal_file_names_are_distinguished_by_the_shortest_path_suffix() {
         for (paths, names) in [
             (&["x/a/m.csv", "n.csv"][..], &["m.csv", "n.csv"][..]),
             (&["x/a/m.csv", "x/b/m.csv"], &["a/m.csv", "b/m.csv"]),

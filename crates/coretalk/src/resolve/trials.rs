@@ -6,7 +6,7 @@ use crate::args::value::PairsWord;
 use crate::args::words::OrderWord;
 use crate::exit::Failure;
 use crate::resolve::cpus::{Chosen, cpus_and_pairs, parallel, two_cpus_each};
-use crate::resolve::run_options::RunOptions;
+use crate::resolve::task::Task;
 use crate::resolve::{output, runtimes};
 use coretalk_measure::series::{SeriesRequest, headlines, representative_pairs};
 use coretalk_measure::session::series::least_span;
@@ -14,47 +14,37 @@ use coretalk_measure::{Machine, Stop, probes};
 use coretalk_model::latency::{PairChoice, Parallel};
 use coretalk_model::series::{Headline, SeriesSettings, TrialSpec};
 use coretalk_model::stats::ANALYSES;
-use coretalk_model::{CpuId, Picos, Topology};
+use coretalk_model::{CpuId, Picos};
 use coretalk_report::fmt::digits::duration;
 
 /// Default half width.
 const PRECISION: f64 = 0.02;
 
-/// Resolved command that measures series.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SeriesRequested {
-    /// Settings of the series.
-    pub settings: SeriesSettings,
-    /// Notices before the run: trials that this machine cannot perform.
-    pub notices: Vec<String>,
-    /// All other options.
-    pub options: RunOptions,
-}
-
-/// Resolves the arguments of a command that measures series.
+/// Resolves the arguments of a command that measures series. Also returns notices about omitted trials and options
+/// without effect.
 ///
 /// # Errors
 /// [`Failure`]: a CPU that does not exist or is not allowed, too few CPUs, an unknown name, or a requested feature that
 /// the CPU lacks.
-pub fn request(
+pub fn resolve(
     machine: &mut dyn Machine,
     global: &Global,
     args: &dyn SeriesArgs,
     seed: u64,
     stop: &Stop,
-) -> Result<SeriesRequested, Failure> {
+) -> Result<(Task, Vec<String>), Failure> {
     let topology = &machine.topology().clone();
     if !args.may_share_a_cpu() {
         two_cpus_each(args.pairs(), &format!("`{}`", args.probe()))?;
     }
-    let on_one = |pair: &[CpuId; 2]| pair[0] == pair[1];
+    let is_on_one_cpu = |pair: &[CpuId; 2]| pair[0] == pair[1];
     let fewest = match args.pairs() {
-        Some(PairsWord::Listed(listed)) if listed.iter().any(on_one) => 1,
+        Some(PairsWord::Listed(listed)) if listed.iter().any(is_on_one_cpu) => 1,
         _ => args.fewest_cpus(),
     };
     let chosen = &Chosen::of(machine, global)?;
     let (cpus, choice) = cpus_and_pairs(machine, chosen, args.pairs(), fewest)?;
-    // `--pairs` restricts the measured pairs, not their neighbours.
+    // `--pairs` restricts the measured pairs, not the CPUs outside them that carry the load.
     let cpus = match args.has_neighbours() {
         true => cpus_and_pairs(machine, chosen, None, fewest)?.0,
         false => cpus,
@@ -65,8 +55,10 @@ pub fn request(
     };
     let pairs = match (choice, args.pairs()) {
         (PairChoice::Listed(listed), _) => listed,
-        (PairChoice::Siblings, _) => ordered(&cpus).filter(|[a, b]| topology.are_siblings(*a, *b)).collect(),
-        (PairChoice::All, Some(_)) => ordered(&cpus).collect(),
+        (PairChoice::Siblings, _) => {
+            ordered_pairs(&cpus).filter(|[a, b]| topology.are_siblings(*a, *b)).collect()
+        }
+        (PairChoice::All, Some(_)) => ordered_pairs(&cpus).collect(),
         (PairChoice::All | PairChoice::Representatives, _) => representative_pairs(topology, &cpus),
     };
     let probe = probes::series_by_id(args.probe())
@@ -77,19 +69,19 @@ pub fn request(
     };
     let trials = probe
         .trials(&SeriesRequest { topology, cpus: &cpus, pairs: &pairs, options: &options })
-        .map_err(|error| Failure::Usage(error.or_of(probe.twins()).to_string()))?;
+        .map_err(|error| Failure::Usage(error.or_of(probe.stand_ins()).to_string()))?;
     let (options, mut notices) = match args.runtime() {
         Some(args) => runtimes::options(args, machine, global, &trials, options)?,
         None => (options, Vec::new()),
     };
     let verbosity = output::options(global).verbosity;
-    // Before building runtimes, which may take minutes; checked again for the remaining trials.
-    global.budget.map_or(Ok(()), |budget| enough_time(&trials, budget))?;
-    let preparing = global.budget.unwrap_or(args.budget());
-    notices.extend(runtimes::prepare(machine, &trials, &options, preparing, verbosity, stop)?);
+    // Checked before runtimes are built, which may take minutes, and again below for the trials that remain.
+    global.budget.map_or(Ok(()), |budget| refuse_short_budget(&trials, budget))?;
+    let preparation_budget = global.budget.unwrap_or(args.budget());
+    notices.extend(runtimes::prepare(machine, &trials, &options, preparation_budget, verbosity, stop)?);
     let (trials, skipped) = possible(machine, trials)?;
     notices.extend(skipped);
-    let budget = args.budget() + of_long_passes(&trials);
+    let budget = args.budget() + extra_budget_for_long_passes(&trials);
     let settings = SeriesSettings {
         probes: vec![args.probe().to_owned()],
         headlines: headlines(probe).into_iter().map(Headline::from).collect(),
@@ -101,13 +93,12 @@ pub fn request(
         seed,
         cpus,
     };
-    enough_time(&settings.trials, settings.budget)?;
-    let options = RunOptions::of(global, Some(workers(&settings, topology)));
-    Ok(SeriesRequested { settings, notices, options })
+    refuse_short_budget(&settings.trials, settings.budget)?;
+    Ok((Task::Probes { latency: None, series: Some(settings) }, notices))
 }
 
-/// Refuses a budget that is shorter than one pass of every trial.
-fn enough_time(trials: &[TrialSpec], budget: Picos) -> Result<(), Failure> {
+/// Refuses a budget that is shorter than the shortest pass of any trial.
+fn refuse_short_budget(trials: &[TrialSpec], budget: Picos) -> Result<(), Failure> {
     let least = trials.iter().map(least_span).min().unwrap_or_default();
     if least <= budget {
         return Ok(());
@@ -121,13 +112,7 @@ fn enough_time(trials: &[TrialSpec], budget: Picos) -> Result<(), Failure> {
     )))
 }
 
-/// Returns the CPUs of all trials; others need no worker.
-pub fn workers(settings: &SeriesSettings, topology: &Topology) -> Vec<CpuId> {
-    let used = settings.trials.iter().flat_map(|trial| trial.placement.iter().copied()).collect();
-    topology.order(&used)
-}
-
-fn ordered(cpus: &[CpuId]) -> impl Iterator<Item = [CpuId; 2]> + '_ {
+fn ordered_pairs(cpus: &[CpuId]) -> impl Iterator<Item = [CpuId; 2]> + '_ {
     let pairs = cpus.iter().flat_map(|&from| cpus.iter().map(move |&to| [from, to]));
     pairs.filter(|[from, to]| from != to)
 }
@@ -169,7 +154,7 @@ pub fn possible(
 
 /// Returns the extension of the default budget for trials with long passes: enough for their first analysis, at most 90
 /// seconds.
-fn of_long_passes(trials: &[TrialSpec]) -> Picos {
+fn extra_budget_for_long_passes(trials: &[TrialSpec]) -> Picos {
     const LONG: Picos = Picos::from_ms(250);
     const MOST: Picos = Picos::from_ms(90_000);
     let long = trials.iter().map(least_span).filter(|span| *span > LONG);

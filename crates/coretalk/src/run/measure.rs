@@ -1,21 +1,21 @@
 //! Measures a latency map, trials, or both.
 
 use crate::exit::{ExitCode, Failure};
-use crate::resolve::output::{OutputOptions, Verbosity, remark};
+use crate::resolve::output::{OutputOptions, Verbosity, print_notice};
 use crate::resolve::run_options::{RunOptions, Strictness};
 use crate::run::out::{self, Out};
 use crate::run::outputs::Outputs;
 use crate::run::saved;
-use crate::run::segment::{Closed, Segment};
+use crate::run::segment::{Closed, Past, Segment};
 use crate::run::watcher::{Watched, Watcher};
 use crate::store::RunFile;
 use coretalk_measure::probes::GLOSSARY;
 use coretalk_measure::session::latency::{self, Ended, ResumedState, RunError};
-use coretalk_measure::session::series::{self, Earlier, SeriesResumedState};
+use coretalk_measure::session::series::{self, Earlier};
 use coretalk_measure::{Machine, Stop, probes};
 use coretalk_model::latency::{
-    Cell, Choices, Counts, HintChoice, HomeSetting, Imitated, LatencyMap, LatencySettings, MissingReason,
-    PairChoice, Parallel, Spacing, analyse, cells,
+    Choices, Counts, HintChoice, HomeSetting, Imitated, LatencyMap, LatencySettings, MissingReason,
+    PairChoice, PairOutcome, Parallel, Spacing, analyse, cells,
 };
 use coretalk_model::run::{LatencyReport, RunReport, RunSettings, SeriesReport};
 use coretalk_model::series::{Gathering, SeriesSettings, TrialSpec, analyse_series};
@@ -28,37 +28,8 @@ use coretalk_report::text::plain;
 use std::path::Path;
 use std::time::Duration;
 
-/// Everything that a run measures, with the results of earlier segments.
-pub struct RunPlan {
-    /// Latency between CPUs.
-    pub latency: Option<(LatencySettings, ResumedState)>,
-    /// Trials of other probes.
-    pub series: Option<(SeriesSettings, SeriesResumedState)>,
-}
-
-impl RunPlan {
-    /// Creates the plan of a new run.
-    pub fn fresh(latency: Option<LatencySettings>, series: Option<SeriesSettings>) -> RunPlan {
-        RunPlan {
-            latency: latency.map(|settings| (settings, ResumedState::default())),
-            series: series.map(|settings| (settings, SeriesResumedState::default())),
-        }
-    }
-
-    /// Returns the settings.
-    pub fn settings(&self) -> RunSettings<'_> {
-        RunSettings {
-            latency: self.latency.as_ref().map(|(settings, _)| settings),
-            series: self.series.as_ref().map(|(settings, _)| settings),
-            place: None,
-        }
-    }
-
-    fn segments(&self) -> u32 {
-        let latency = self.latency.as_ref().map(|(_, resumed)| resumed.segments);
-        latency.or(self.series.as_ref().map(|(_, resumed)| resumed.segments)).unwrap_or_default()
-    }
-}
+/// Settings of a map and of trials.
+type Settings = (Option<LatencySettings>, Option<SeriesSettings>);
 
 /// Measures one segment and writes the results.
 ///
@@ -67,23 +38,29 @@ impl RunPlan {
 pub fn perform(
     machine: &mut dyn Machine,
     mut segment: Segment,
-    plan: RunPlan,
+    settings: Settings,
+    past: Past,
     mut outputs: Outputs,
     options: &RunOptions,
     stop: &Stop,
 ) -> Result<ExitCode, Failure> {
-    let RunOptions { output: options, strictness, .. } = options;
-    announce(machine, plan.settings(), options, segment.path.as_deref());
-    let lines = outputs.lines(options);
-    let watched = Watched::of(&segment.topology, plan.settings()).then(later(machine, &plan));
-    let mut watcher = Watcher::new(options, &segment.topology, watched, plan.segments(), lines, stop);
-    let measured = measured(machine, plan, &mut segment, &mut watcher, stop);
+    let RunOptions { output: output_options, strictness, .. } = options;
+    let asked = RunSettings { latency: settings.0.as_ref(), series: settings.1.as_ref(), place: None };
+    announce(machine, asked, output_options, segment.path.as_deref());
+    let lines = outputs.lines(output_options);
+    let watched = Watched::of(&segment.topology, asked).then(expected_trials_time(machine, asked));
+    let segment_index = segment.header.segments - 1;
+    let mut watcher = Watcher::new(output_options, &segment.topology, watched, segment_index, lines, stop);
+    let measured = measure(machine, settings, past, &mut segment, &mut watcher, stop);
     let departed = watcher.end();
-    let path = segment.path.clone().filter(|_| options.format == Format::Text && options.output.is_none());
-    let closed = segment.close(measured, departed, options.verbosity);
+    let path = segment
+        .path
+        .clone()
+        .filter(|_| output_options.format == Format::Text && output_options.output.is_none());
+    let closed = segment.close(measured, departed, output_options.verbosity);
     if let (Err(Failure::Interrupted(_)), Some(path)) = (&closed, path) {
         // Errors are ignored: the measurements are saved, and the following message says where.
-        let _ = show_so_far(&path, options);
+        let _ = show_so_far(&path, output_options);
     }
     let (closed, (latency, series)) = closed?;
     let Closed { mut header, mut environment, findings, topology, end } = closed;
@@ -93,10 +70,10 @@ pub fn perform(
     let mut report =
         RunReport { header, environment, doctor: findings, topology, latency, series, place: None };
     report.complete_the_ladder();
-    if options.identity == Identity::Included {
+    if output_options.identity == Identity::Included {
         report.reveal();
     }
-    end.write(stop, |name| outputs.write(&report, name, options))?;
+    end.write(stop, |name| outputs.write(&report, name, output_options))?;
     match nothing_measured(&report) {
         Some(failure) => Err(failure),
         None => Ok(trust(&report, *strictness)),
@@ -117,9 +94,9 @@ fn show_so_far(path: &Path, options: &OutputOptions) -> Result<(), Failure> {
 }
 
 /// Returns the expected duration of the trials after a map; zero without a map or without trials.
-fn later(machine: &dyn Machine, plan: &RunPlan) -> Duration {
-    let (Some(_), Some((settings, _))) = (&plan.latency, &plan.series) else { return Duration::ZERO };
-    let [least, most] = series::plan(machine, settings).machine_time;
+fn expected_trials_time(machine: &dyn Machine, asked: RunSettings<'_>) -> Duration {
+    let (Some(_), Some(trials)) = (asked.latency, asked.series) else { return Duration::ZERO };
+    let [least, most] = series::plan(machine, trials).machine_time;
     Duration::from_secs_f64((least.secs() + most.secs()) / 2.0)
 }
 
@@ -130,7 +107,7 @@ fn nothing_measured(report: &RunReport) -> Option<Failure> {
         (None, Some(series)) if series.settings.gathering().is_none() => {
             let SeriesReport { settings, result, .. } = series;
             let why = match result.reason_for_no_result(&report.header.departed) {
-                Some(reason) => NoValue::Failed(with_words(reason)),
+                Some(reason) => NoValue::Failed(reason_with_output(reason)),
                 None if result.budget_ended && result.trials.iter().all(|trial| trial.passes == 0) => {
                     NoValue::TooShort(settings.budget)
                 }
@@ -170,8 +147,8 @@ enum NoValue {
     TooShort(Picos),
 }
 
-/// Formats a reason with the output of the measured program, which only the terminal of the user may show.
-fn with_words(reason: &Reason) -> String {
+/// Formats a reason including output of the measured program, which is private: only for the terminal of the user.
+fn reason_with_output(reason: &Reason) -> String {
     let mut reason = reason.clone();
     reason.reveal();
     plain(&reason.text())
@@ -181,7 +158,7 @@ fn is_external(trial: &TrialSpec) -> bool {
     probes::series_by_id(&trial.probe).is_some_and(|probe| probe.external(trial).is_some())
 }
 
-/// Returns why neither a pair nor a trial next to the map has a value; `None` if one has.
+/// Returns why no pair and no trial has a value; `None` if one has, or if the run was interrupted.
 fn no_pair(report: &RunReport, latency: &LatencyReport) -> Option<NoValue> {
     let result = &latency.result;
     let trials = report.series.iter().flat_map(|series| &series.result.trials);
@@ -190,8 +167,8 @@ fn no_pair(report: &RunReport, latency: &LatencyReport) -> Option<NoValue> {
         return None;
     }
     let pairs = cells(&report.topology, &latency.settings);
-    let of_tool = |imitated: &Imitated| imitated.cells.iter().any(|(_, _, cell)| cell.is_ok());
-    if pairs.is_empty() || result.imitated.iter().any(of_tool) {
+    let has_value = |imitated: &Imitated| imitated.cells.iter().any(|(_, _, cell)| cell.is_ok());
+    if pairs.is_empty() || result.imitated.iter().any(has_value) {
         return None;
     }
     let mut reasons: Vec<&MissingReason> = Vec::new();
@@ -199,63 +176,64 @@ fn no_pair(report: &RunReport, latency: &LatencyReport) -> Option<NoValue> {
         for &[a, b] in &pairs {
             let position = |cpu| map.cells.position(cpu);
             match position(b).zip(position(a)).and_then(|(row, column)| map.cells.get(row, column)) {
-                Some(Cell::Missing { reason }) => reasons.push(reason),
+                Some(PairOutcome::Missing { reason }) => reasons.push(reason),
                 Some(_) => return None,
                 None => {}
             }
         }
     }
-    let of_tools = result.imitated.iter().flat_map(|imitated| imitated.cells.iter());
+    let tool_cells = result.imitated.iter().flat_map(|imitated| imitated.cells.iter());
     let failed =
-        of_tools.filter(|(row, column, _)| row != column).filter_map(|(_, _, cell)| cell.as_ref().err());
+        tool_cells.filter(|(row, column, _)| row != column).filter_map(|(_, _, cell)| cell.as_ref().err());
     reasons.extend(failed);
     // The failure of a pair is more informative than the fact that others were not reached.
-    let told = reasons.iter().find(|reason| ***reason != MissingReason::NotReached);
-    if result.budget_ended && told.is_none() {
+    let failure = reasons.iter().find(|reason| ***reason != MissingReason::NotReached);
+    if result.budget_ended && failure.is_none() {
         return Some(NoValue::TooShort(latency.settings.budget));
     }
-    let usual = || "no pair responded".to_owned();
-    Some(NoValue::Failed(told.or(reasons.first()).map_or_else(usual, |reason| reason.text())))
+    let no_response = || "no pair responded".to_owned();
+    Some(NoValue::Failed(failure.or(reasons.first()).map_or_else(no_response, |reason| reason.text())))
 }
 
 type Reports = (Option<LatencyReport>, Option<SeriesReport>);
 
 /// Measures the latencies, if requested, then the trials.
-fn measured(
+fn measure(
     machine: &mut dyn Machine,
-    plan: RunPlan,
+    (latency, series): Settings,
+    past: Past,
     segment: &mut Segment,
     watcher: &mut Watcher<'_>,
     stop: &Stop,
 ) -> Result<(Reports, Ended), RunError> {
     let began = machine.now();
-    let RunPlan { latency, series } = plan;
     let (has_latency, mut ended) = (latency.is_some(), Ended::Complete);
+    let Past { latency: resumed, series: mut resumed_trials } = past;
     let latency = match latency {
         None => None,
-        Some((settings, resumed)) if series.is_some() && is_settled(&resumed) => {
-            // The map is complete and only trials remain, so its tables are derived anew without spending time on it.
+        Some(settings) if series.is_some() && is_settled(&resumed) => {
+            // The map is complete: derives its result from the record, without machine time, before the trials.
             let rate = TickRate { hz: segment.environment.clock.hz };
             let result = analyse(&segment.topology, &settings, rate, &resumed.record);
             segment.sink.sink().finish(&result)?;
             Some(LatencyReport { settings, result })
         }
-        Some((settings, resumed)) => {
+        Some(settings) => {
             let (result, end) =
                 latency::run(machine, &settings, resumed, segment.sink.sink(), watcher, stop)?;
             ended = end;
             Some(LatencyReport { settings, result })
         }
     };
-    let Some((settings, mut resumed)) = series else { return Ok(((latency, None), ended)) };
+    let Some(settings) = series else { return Ok(((latency, None), ended)) };
     if ended == Ended::Interrupted {
-        let result = analyse_series(machine.topology(), &settings, &resumed.record);
+        let result = analyse_series(machine.topology(), &settings, &resumed_trials.record);
         return Ok(((latency, Some(SeriesReport { settings, result, glossary: GLOSSARY })), ended));
     }
     if has_latency || settings.gathering().is_some() {
-        resumed.earlier = Some(Earlier { began, departed: watcher.departed().to_vec() });
+        resumed_trials.earlier = Some(Earlier { began, departed: watcher.departed().to_vec() });
     }
-    let (result, end) = series::run(machine, &settings, resumed, segment.sink.sink(), watcher, stop)?;
+    let (result, end) = series::run(machine, &settings, resumed_trials, segment.sink.sink(), watcher, stop)?;
     if end != Ended::Complete {
         ended = end;
     }
@@ -268,11 +246,11 @@ fn is_settled(resumed: &ResumedState) -> bool {
 }
 
 fn announce(machine: &dyn Machine, settings: RunSettings<'_>, options: &OutputOptions, path: Option<&Path>) {
-    let say = |verbosity, text: &str| remark(options.verbosity, verbosity, text);
+    let say = |verbosity, text: &str| print_notice(options.verbosity, verbosity, text);
     let trials = |series: &SeriesSettings| {
         format!("{} of {}", count(series.trials.len() as u64, "trial"), series.probes.join(", "))
     };
-    let beside = |series: &SeriesSettings| {
+    let trials_and_time = |series: &SeriesSettings| {
         let [least, most] = series::plan(machine, series).machine_time.map(|time| duration(time.secs()));
         let time = if least == most { format!("about {most}") } else { format!("{least} to {most}") };
         format!("{} for {time}", trials(series))
@@ -283,10 +261,14 @@ fn announce(machine: &dyn Machine, settings: RunSettings<'_>, options: &OutputOp
         }
         (Some(latency), Some(series)) => {
             let most = latency.budget;
-            format!("measuring {} CPUs for at most {most}, then {}", latency.cpus.len(), beside(series))
+            format!(
+                "measuring {} CPUs for at most {most}, then {}",
+                latency.cpus.len(),
+                trials_and_time(series)
+            )
         }
         (None, Some(series)) if series.gathering().is_some() => {
-            format!("one CPU has no pairs, so there is no map; measuring {}", beside(series))
+            format!("one CPU has no pairs, so there is no map; measuring {}", trials_and_time(series))
         }
         (None, Some(series)) => format!("measuring {} for at most {}", trials(series), series.budget),
         (None, None) => return,
@@ -311,7 +293,7 @@ pub(super) fn trust(report: &RunReport, strictness: Strictness) -> ExitCode {
     let text = format!(
         "{doubted} {what} cannot be trusted (grade C or D, or not measured), which fails with --strict"
     );
-    remark(Verbosity::Normal, Verbosity::Normal, &text);
+    print_notice(Verbosity::Normal, Verbosity::Normal, &text);
     ExitCode::Found
 }
 
@@ -326,18 +308,19 @@ fn doubted(report: &RunReport) -> usize {
 
 fn doubted_cells(report: &RunReport, latency: &LatencyReport) -> usize {
     let pairs = cells(&report.topology, &latency.settings);
-    let of_map = |map: &LatencyMap| {
+    let doubted_in_map = |map: &LatencyMap| {
         let position = |cpu| map.cells.position(cpu);
         let cell = |[a, b]: [CpuId; 2]| map.cells.get(position(b)?, position(a)?)?.value();
         pairs.iter().filter(|&&pair| cell(pair).is_none_or(|value| value.grade >= Grade::C)).count()
     };
-    let of_tool = |imitated: &Imitated| {
+    let doubted_of_tool = |imitated: &Imitated| {
         let position = |cpu| imitated.cells.position(cpu);
         let cell = |[a, b]: [CpuId; 2]| imitated.cells.get(position(b)?, position(a)?)?.as_ref().ok();
         pairs.iter().filter(|&&pair| cell(pair).is_none()).count()
     };
     let result = &latency.result;
-    result.maps.iter().map(of_map).sum::<usize>() + result.imitated.iter().map(of_tool).sum::<usize>()
+    result.maps.iter().map(doubted_in_map).sum::<usize>()
+        + result.imitated.iter().map(doubted_of_tool).sum::<usize>()
 }
 
 fn settings_of_map(settings: &LatencySettings) -> String {
@@ -351,7 +334,7 @@ fn settings_of_map(settings: &LatencySettings) -> String {
             format!("pairs {}", pairs.join(","))
         }
     };
-    let mut parts = vec![on(&settings.cpus), pairs];
+    let mut parts = vec![cpus_text(&settings.cpus), pairs];
     if settings.imitate.is_empty() {
         let protocols: Vec<&str> = settings.protocols.iter().map(|protocol| protocol.name()).collect();
         parts.extend((!protocols.is_empty()).then(|| format!("protocol {}", protocols.join(", "))));
@@ -373,7 +356,7 @@ fn settings_of_map(settings: &LatencySettings) -> String {
         Some(lines) => format!("{lines} lines per visit"),
     });
     parts.push(match settings.counts {
-        Counts::Adaptive => until(settings.precision),
+        Counts::Adaptive => precision_text(settings.precision),
         Counts::Fixed { samples, iterations } => format!("{samples} samples of {iterations} round trips"),
     });
     parts.push(match settings.parallel {
@@ -389,20 +372,20 @@ fn settings_of_map(settings: &LatencySettings) -> String {
 }
 
 fn settings_of_trials(settings: &SeriesSettings) -> String {
-    let mut parts = vec![on(&settings.cpus), format!("trials of {}", settings.probes.join(", "))];
+    let mut parts = vec![cpus_text(&settings.cpus), format!("trials of {}", settings.probes.join(", "))];
     parts
         .extend(settings.options.0.iter().map(|(name, value)| format!("{} {value}", name.replace('_', " "))));
     let headlines: Vec<String> = settings.headlines.iter().map(ToString::to_string).collect();
     parts.extend((!headlines.is_empty()).then(|| format!("judged by {}", headlines.join(", "))));
-    parts.push(until(settings.precision));
+    parts.push(precision_text(settings.precision));
     sentence(&parts)
 }
 
-fn on(cpus: &[CpuId]) -> String {
+fn cpus_text(cpus: &[CpuId]) -> String {
     cpus.iter().copied().collect::<CpuSet>().named()
 }
 
-fn until(precision: f64) -> String {
+fn precision_text(precision: f64) -> String {
     format!("until intervals reach ±{}", percent(precision))
 }
 

@@ -1,7 +1,7 @@
 //! Destinations of results: standard output, or files that are opened before the measurement.
 
 use crate::exit::Failure;
-use crate::resolve::output::{self, OutputOptions, Verbosity, remark};
+use crate::resolve::output::{self, OutputOptions, Verbosity, print_notice};
 use crate::run::signals;
 use crate::store::StoreError;
 use coretalk_measure::Stop;
@@ -49,7 +49,7 @@ impl Out {
         Out::open_unless(path, None)
     }
 
-    /// [`Out::open`] where signals do not end the process: waits for the reader of a pipe until `stop` is raised.
+    /// As [`Out::open`], where signals do not end the process: waits for the reader of a pipe until `stop` is raised.
     ///
     /// # Errors
     /// As [`Out::open`], or [`Failure::Interrupted`].
@@ -62,7 +62,7 @@ impl Out {
         let (file, is_new) = match open_now(path, true) {
             Ok(file) => (file, true),
             Err(_) => match stop {
-                Some(stop) if !path.is_file() => (open_in_time(path, stop)?, false),
+                Some(stop) if !path.is_file() => (open_interruptibly(path, stop)?, false),
                 _ => (open_now(path, false).map_err(failed)?, false),
             },
         };
@@ -89,7 +89,7 @@ impl Out {
         self.write_whole(|out| harmless(out, write))
     }
 
-    /// Writes the whole result as bytes: a page, a picture, or a path for another program.
+    /// Writes the whole result as unchanged bytes: a page, a picture, or the path that `runs path` prints.
     ///
     /// # Errors
     /// As [`Out::write`].
@@ -101,7 +101,7 @@ impl Out {
         &mut self,
         write: impl FnOnce(&mut dyn Write) -> Result<(), ExportError>,
     ) -> Result<(), Failure> {
-        let Destination::Replaced(target) = &self.destination else { return self.write_on(write) };
+        let Destination::Replaced(target) = &self.destination else { return self.write_in_place(write) };
         let mut part = Part::begin(target).map_err(|error| self.failure(error.into()))?;
         let written = write(&mut part).and_then(|()| Ok(part.finish()?));
         written.map_err(|error| match part.is_interrupted() {
@@ -121,10 +121,10 @@ impl Out {
         &mut self,
         write: impl FnOnce(&mut dyn Write) -> Result<(), ExportError>,
     ) -> Result<(), Failure> {
-        self.write_on(|out| harmless(out, write))
+        self.write_in_place(|out| harmless(out, write))
     }
 
-    fn write_on(
+    fn write_in_place(
         &mut self,
         write: impl FnOnce(&mut dyn Write) -> Result<(), ExportError>,
     ) -> Result<(), Failure> {
@@ -194,7 +194,7 @@ fn open_now(path: &Path, is_new: bool) -> io::Result<File> {
 
 /// Opens a pipe, which blocks until it has a reader. Signals with a handler do not end the wait, so it happens in a
 /// thread that is left behind after an interruption and ends with the process.
-fn open_in_time(path: &Path, stop: &Stop) -> Result<File, Failure> {
+fn open_interruptibly(path: &Path, stop: &Stop) -> Result<File, Failure> {
     let failed = |source| Failure::Write { to: Some(path.to_owned()), source };
     let (sender, opened) = mpsc::channel();
     let waiting = path.to_owned();
@@ -251,13 +251,13 @@ pub fn write_run(out: &mut Out, format: Format, what: &Export<'_>) -> Result<(),
     if format == Format::C2cCsv {
         // The format has no place for comments.
         for gap in export::imitation_gaps(what.report) {
-            remark(Verbosity::Normal, Verbosity::Normal, &gap);
+            print_notice(Verbosity::Normal, Verbosity::Normal, &gap);
         }
     }
     out.write(|out| export::export(format, what, out))
 }
 
-/// Unfinished parts, to remove them if the process ends without running destructors.
+/// Paths of unfinished parts, for removal if the process ends without running destructors.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// Temporary file next to its target, which it replaces in [`Part::finish`]; removed if dropped before that.
@@ -265,13 +265,13 @@ static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 pub(super) struct Part {
     target: PathBuf,
     path: PathBuf,
-    file: BufWriter<Watched>,
+    file: BufWriter<InterruptibleFile>,
     finished: bool,
 }
 
 /// File that refuses writes after an interruption.
 #[derive(Debug)]
-struct Watched {
+struct InterruptibleFile {
     file: File,
     stop: Option<Stop>,
 }
@@ -296,8 +296,8 @@ impl Part {
         name.push(format!(".{}.part", std::process::id()));
         let path = target.with_file_name(name);
         let file = File::options().create_new(true).write(true).open(&path)?;
-        unfinished(|all| all.push(path.clone()));
-        let file = BufWriter::new(Watched { file, stop: None });
+        change_unfinished(|all| all.push(path.clone()));
+        let file = BufWriter::new(InterruptibleFile { file, stop: None });
         Ok(Part { target: target.to_owned(), path, file, finished: false })
     }
 
@@ -306,7 +306,7 @@ impl Part {
     pub fn may_replace(target: &Path) -> bool {
         let replaceable = |part: &Part| {
             let (new, old) = (part.file.get_ref().file.metadata()?, fs::metadata(target)?);
-            io::Result::Ok(old.is_file() && is_like(&new, &old))
+            io::Result::Ok(old.is_file() && keeps_owner_and_links(&new, &old))
         };
         Part::create(target).is_ok_and(|part| replaceable(&part).unwrap_or(false))
     }
@@ -324,13 +324,13 @@ impl Part {
         self.file.flush()?;
         fs::rename(&self.path, &self.target)?;
         self.finished = true;
-        unfinished(|all| all.retain(|path| *path != self.path));
+        change_unfinished(|all| all.retain(|path| *path != self.path));
         Ok(())
     }
 
     /// Removes all parts of this process, before it exits without destructors.
     pub fn remove_all() {
-        unfinished(|all| {
+        change_unfinished(|all| {
             for path in all.drain(..) {
                 let _ = fs::remove_file(path);
             }
@@ -352,12 +352,12 @@ impl Drop for Part {
     fn drop(&mut self) {
         if !self.finished {
             let _ = fs::remove_file(&self.path);
-            unfinished(|all| all.retain(|path| *path != self.path));
+            change_unfinished(|all| all.retain(|path| *path != self.path));
         }
     }
 }
 
-impl Write for Watched {
+impl Write for InterruptibleFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self.stop.as_ref().is_some_and(Stop::is_raised) {
             true => Err(io::Error::other("interrupted")),
@@ -370,19 +370,19 @@ impl Write for Watched {
     }
 }
 
-fn unfinished(change: impl FnOnce(&mut Vec<PathBuf>)) {
+fn change_unfinished(change: impl FnOnce(&mut Vec<PathBuf>)) {
     // A list of paths stays valid if a thread panics while it holds the lock.
     change(&mut UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner));
 }
 
 #[cfg(unix)]
-fn is_like(new: &Metadata, old: &Metadata) -> bool {
+fn keeps_owner_and_links(new: &Metadata, old: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
     old.nlink() == 1 && (new.uid(), new.gid()) == (old.uid(), old.gid())
 }
 
 #[cfg(not(unix))]
-fn is_like(_: &Metadata, _: &Metadata) -> bool {
+fn keeps_owner_and_links(_: &Metadata, _: &Metadata) -> bool {
     true
 }
 
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_takes_the_place_of_a_file_whole_or_not_at_all() {
+    fn a_part_replaces_a_file_completely_or_not_at_all() {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("out.json");
         fs::write(&target, "old").unwrap();
@@ -416,7 +416,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_file_with_a_second_name_is_not_replaced() {
+    fn a_file_with_a_second_hard_link_is_not_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let [one, two] = ["one", "two"].map(|name| folder.path().join(name));
         fs::write(&one, "old").unwrap();

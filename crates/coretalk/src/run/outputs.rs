@@ -1,36 +1,14 @@
 //! [`Outputs`]: destinations of the results of a run, opened before the measurement.
 
 use crate::exit::Failure;
-use crate::resolve::map::Measuring;
-use crate::resolve::output::{OutputOptions, in_files_of_their_own};
+use crate::resolve::output::{OutputOptions, refuse_shared_files};
 use crate::run::out::{self, Out};
 use coretalk_measure::{Stop, probes};
-use coretalk_model::run::RunReport;
-use coretalk_model::series::{SeriesSettings, TrialSpec};
+use coretalk_model::run::{RunReport, RunSettings};
+use coretalk_model::series::{Gathering, SeriesSettings, TrialSpec};
 use coretalk_report::export::{Export, ExportError, Format, hgrm_files};
 use coretalk_report::{Saved, Screen, screen};
 use std::path::{Path, PathBuf};
-
-/// Kind of the measurement, as far as formats depend on it.
-#[derive(Debug, Clone, Copy)]
-pub enum Measured<'a> {
-    /// A map, possibly with the trials of a quick look.
-    Latency,
-    /// Trials of one probe or of a suite.
-    Trials(&'a SeriesSettings),
-    /// Comparison of placements with the same work.
-    Placements,
-}
-
-impl<'a> Measured<'a> {
-    /// Kind of a measurement with a map: a suite has histograms, which a directory can hold; a map has none.
-    pub fn of(measuring: Measuring<'_>, series: Option<&'a SeriesSettings>) -> Measured<'a> {
-        match (measuring, series) {
-            (Measuring::Suite, Some(series)) => Measured::Trials(series),
-            _ => Measured::Latency,
-        }
-    }
-}
 
 /// Destinations of the results of a run.
 pub struct Outputs {
@@ -48,10 +26,9 @@ impl Outputs {
     /// Opens all destinations.
     ///
     /// # Errors
-    /// A format cannot hold this kind of measurement, or a file or directory is not writable.
-    pub fn open(options: &OutputOptions, measured: Measured<'_>, stop: &Stop) -> Result<Outputs, Failure> {
-        refuse_formats(options, measured)?;
-        in_files_of_their_own(options)?;
+    /// A file or directory is not writable, or is named twice.
+    pub fn open(options: &OutputOptions, stop: &Stop) -> Result<Outputs, Failure> {
+        refuse_shared_files(options)?;
         let destination = |format, path: Option<&Path>| match path {
             Some(path) if format == Format::Hgrm && is_folder(path) => {
                 std::fs::create_dir_all(path)
@@ -90,8 +67,8 @@ impl Outputs {
         options: &OutputOptions,
     ) -> Result<(), Failure> {
         let what = out::whole(report, name, options);
-        let whole = |(format, _): &&mut (Format, Destination)| *format != Format::Jsonl;
-        for (format, destination) in self.exports.iter_mut().filter(whole) {
+        let is_not_streamed = |(format, _): &&mut (Format, Destination)| *format != Format::Jsonl;
+        for (format, destination) in self.exports.iter_mut().filter(is_not_streamed) {
             destination.write(*format, &what)?;
         }
         match (&mut self.result, options.format) {
@@ -115,62 +92,80 @@ impl Destination {
 }
 
 /// Refuses formats that cannot hold the results, before the measurement.
-fn refuse_formats(options: &OutputOptions, measured: Measured<'_>) -> Result<(), Failure> {
-    let asked = || options.exports.iter().map(|(format, _)| *format).chain([options.format]);
+///
+/// # Errors
+/// [`Failure::Format`].
+pub fn refuse_formats(options: &OutputOptions, settings: RunSettings<'_>) -> Result<(), Failure> {
+    let formats_asked = || options.exports.iter().map(|(format, _)| *format).chain([options.format]);
     let refuse = |format, sentence: &str| Err(Failure::Format { format, sentence: sentence.to_owned() });
-    match measured {
-        Measured::Latency => match options.format {
-            Format::Hgrm => refuse(
-                Format::Hgrm,
-                "`hgrm` is for distributions, and this measures a map; after a run with --tails use `coretalk export latest --format hgrm -o DIR`",
+    let requested_of = |formats: &[Format]| formats_asked().find(|format| formats.contains(format));
+    if settings.place.is_some() {
+        let shows = [Format::Text, Format::Json, Format::Jsonl, Format::Csv, Format::Markdown];
+        return match formats_asked().find(|format| !shows.contains(format)) {
+            Some(format) => refuse(
+                format,
+                &format!(
+                    "`{format}` cannot show a comparison; use `text`, `json`, `jsonl`, `csv` or `markdown`"
+                ),
             ),
-            _ => Ok(()),
-        },
-        Measured::Trials(settings) => {
-            if asked().any(|format| format == Format::C2cCsv) && settings.gathering().is_none() {
-                return refuse(
-                    Format::C2cCsv,
-                    "`c2c-csv` is for latency maps, and this measures series; use `csv`, `json` or `hgrm`",
-                );
-            }
-            let views = distributions(settings);
-            if asked().any(|format| format == Format::Hgrm) && views == 0 {
-                return refuse(Format::Hgrm, &ExportError::NoSeries.to_string());
-            }
-            let result = (options.format, options.output.as_deref());
-            let exports = options.exports.iter().map(|(format, path)| (*format, Some(path.as_path())));
-            let is_one_table = |(format, path): (Format, Option<&Path>)| {
-                format == Format::Hgrm && path.is_none_or(|path| !is_folder(path))
-            };
-            if views > 1 && exports.chain([result]).any(is_one_table) {
-                let sentence = format!(
-                    "`hgrm` can contain only one distribution, and this measures up to {views}; write them to a directory with --format hgrm -o DIR"
-                );
-                return refuse(Format::Hgrm, &sentence);
-            }
-            Ok(())
-        }
-        Measured::Placements => {
-            for format in asked() {
-                if !matches!(format, Format::Text | Format::Json | Format::Jsonl | Format::Markdown) {
-                    let sentence = format!(
-                        "`{format}` cannot show a comparison; use `text`, `json`, `jsonl` or `markdown`"
-                    );
-                    return refuse(format, &sentence);
-                }
-            }
-            Ok(())
+            None => Ok(()),
+        };
+    }
+    if let Some(latency) = settings.latency {
+        let protocols = latency.protocols.iter().map(ToString::to_string);
+        let maps: Vec<String> = protocols.chain(latency.imitate.iter().map(ToString::to_string)).collect();
+        if let (Some(format), true) = (requested_of(&[Format::Csv, Format::C2cCsv]), maps.len() > 1) {
+            let option = if latency.imitate.is_empty() { "protocol" } else { "as" };
+            let sentence = format!(
+                "`{format}` can contain only one map, and this run has {} by --{option} ({}); measure one, or use `json`",
+                maps.len(),
+                maps.join(", ")
+            );
+            return refuse(format, &sentence);
         }
     }
+    // The trials of a quick look restrict no format: its result is a map (on one CPU, which has no pairs, only trials).
+    let trials = settings.series.filter(|series| series.gathering() != Some(Gathering::QuickLook));
+    let Some(series) = trials else {
+        return match requested_of(&[Format::Hgrm]) {
+            Some(format) => refuse(
+                format,
+                "`hgrm` is for distributions, and this measures a map; after a run with --tails use `coretalk export latest --format hgrm -o DIR`",
+            ),
+            None => Ok(()),
+        };
+    };
+    if requested_of(&[Format::C2cCsv]).is_some() && series.gathering().is_none() {
+        return refuse(
+            Format::C2cCsv,
+            "`c2c-csv` is for latency maps, and this measures series; use `csv`, `json` or `hgrm`",
+        );
+    }
+    let distribution_count = distributions(series);
+    if requested_of(&[Format::Hgrm]).is_some() && distribution_count == 0 {
+        return refuse(Format::Hgrm, &ExportError::NoSeries.to_string());
+    }
+    let result = (options.format, options.output.as_deref());
+    let exports = options.exports.iter().map(|(format, path)| (*format, Some(path.as_path())));
+    let is_one_table = |(format, path): (Format, Option<&Path>)| {
+        format == Format::Hgrm && path.is_none_or(|path| !is_folder(path))
+    };
+    if distribution_count > 1 && exports.chain([result]).any(is_one_table) {
+        let sentence = format!(
+            "`hgrm` can contain only one distribution, and this measures up to {distribution_count}; write them to a directory with --format hgrm -o DIR"
+        );
+        return refuse(Format::Hgrm, &sentence);
+    }
+    Ok(())
 }
 
 fn distributions(settings: &SeriesSettings) -> usize {
-    let of =
+    let of_trial =
         |trial: &TrialSpec| probes::series_by_id(&trial.probe).map_or(0, |probe| probe.distributions(trial));
-    settings.trials.iter().map(of).sum()
+    settings.trials.iter().map(of_trial).sum()
 }
 
-/// Whether percentile tables go into a directory at this path: unless it has the file name of one table.
+/// Whether the path is a directory for percentile tables, not the file name of a single table.
 pub fn is_folder(path: &Path) -> bool {
     path.is_dir() || path.extension().is_none_or(|ending| ending != "hgrm")
 }

@@ -1,4 +1,4 @@
-//! [`Progress`]: shows the progress of a run and the map as it fills. Draws only in commit slots, without a thread.
+//! [`Progress`]: shows the progress of a run and the map as it fills. Draws only at commits, without a thread.
 
 use coretalk_measure::session::{Commit, Event, Observer};
 use coretalk_model::latency::summary::Reading;
@@ -18,8 +18,8 @@ use std::borrow::Cow;
 use std::io::Write;
 use std::time::Duration;
 
-const QUIET_INTERVAL: Duration = Duration::from_secs(30);
-/// Interval between two drawings on a terminal: the eye cannot follow more, and commit slots stay short.
+const LOG_INTERVAL: Duration = Duration::from_secs(30);
+/// Minimum interval between two drawings on a terminal: the eye cannot follow more, and each lengthens a commit.
 const DRAW_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Above this number of CPUs a map takes tens of milliseconds to draw (1,024 CPUs: half a million cells). It is drawn
@@ -27,10 +27,10 @@ const DRAW_INTERVAL: Duration = Duration::from_millis(200);
 const LARGE: usize = 256;
 const LARGE_INTERVAL: Duration = Duration::from_secs(2);
 
-const MIN_VALUES: usize = 6;
-/// Ratio of the slowest to the fastest stretch from which one number does not describe a pair.
+const MIN_PROVISIONAL_VALUES: usize = 6;
+/// Ratio of the slowest to the fastest period above which one number does not describe a pair.
 const CHANGED: f64 = 1.25;
-const MAX_SHOWN: f64 = 0.99;
+const MAX_SHARE: f64 = 0.99;
 /// Remaining seconds below which `finishing` is shown instead of an estimate.
 const MIN_LEFT_S: f64 = 0.05;
 
@@ -56,20 +56,20 @@ pub struct Progress<W, C> {
     cells: Vec<[CpuId; 2]>,
     filling: Matrix<Option<Reading>>,
     phase: Purpose,
-    of_series: bool,
-    last: Option<Duration>,
-    drawn: usize,
+    in_trials: bool,
+    last_drawing: Option<Duration>,
+    drawn_lines: usize,
     /// Expected duration of the parts after this one.
     later: Duration,
-    /// Seconds of machine time: of the parts before this one, and in total.
+    /// Machine time in seconds: of the parts before this one, and of all parts so far.
     before: f64,
-    passed: f64,
+    elapsed_s: f64,
     /// The last share shown; it never decreases.
     share: f64,
-    /// The probe of each trial, and that of the last pass.
+    /// The probe of each trial, and the trial of the last pass.
     probes: Vec<String>,
-    probe: Option<usize>,
-    /// The values of the passes of the only pair, in time order.
+    last_trial: Option<usize>,
+    /// The values of the passes in time order, if there is only one pair.
     values: Vec<f64>,
 }
 
@@ -96,20 +96,20 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
             cells,
             filling,
             phase,
-            of_series: false,
-            last: None,
-            drawn: 0,
+            in_trials: false,
+            last_drawing: None,
+            drawn_lines: 0,
             later: Duration::ZERO,
             before: 0.0,
-            passed: 0.0,
+            elapsed_s: 0.0,
             share: 0.0,
             probes: Vec::new(),
-            probe: None,
+            last_trial: None,
             values: Vec::new(),
         }
     }
 
-    /// The same for a run that continues with trials of the given expected duration: one bar for everything.
+    /// Extends the bar to the trials that follow, with their expected duration.
     pub fn then(self, later: Duration) -> Progress<W, C> {
         Progress { later, ..self }
     }
@@ -121,24 +121,25 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
 
     /// Erases the drawing from the terminal, so that only the result remains.
     pub fn clear(&mut self) {
-        if self.drawn > 0 {
+        if self.drawn_lines > 0 {
             // Starts at the left edge, because a terminal echoes typed keys such as `^C` at the cursor. Write errors
             // such as a closed pipe are ignored, since the run does not depend on its progress.
-            let _ = write!(self.out, "\r\x1b[{}A\x1b[J", self.drawn);
+            let _ = write!(self.out, "\r\x1b[{}A\x1b[J", self.drawn_lines);
             let _ = self.out.flush();
-            self.drawn = 0;
+            self.drawn_lines = 0;
         }
     }
 
-    fn fill(&mut self, slot: &Commit) {
+    fn fill(&mut self, commit: &Commit) {
         let positions: std::collections::HashMap<CpuId, usize> =
             self.filling.cpus().iter().enumerate().map(|(position, cpu)| (*cpu, position)).collect();
-        for round in slot.rounds.iter().filter(|round| round.purpose == Purpose::Map) {
+        for round in commit.rounds.iter().filter(|round| round.purpose == Purpose::Map) {
             for trial in &round.trials {
                 let Some([a, b]) = self.cells.get(trial.cell as usize) else { continue };
                 let Ok(visit) = &trial.outcome else { continue };
                 let (Some(row), Some(column)) = (positions.get(a), positions.get(b)) else { continue };
-                if let (Some(reading), Some(cell)) = (latest(visit), self.filling.get_mut(*row, *column)) {
+                if let (Some(reading), Some(cell)) = (reading_of(visit), self.filling.get_mut(*row, *column))
+                {
                     *cell = Some(reading);
                     self.values.extend((self.cells.len() == 1).then_some(reading.ns));
                 }
@@ -147,14 +148,14 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
     }
 
     /// Updates the progress of a part of the run; returns the remaining seconds of the whole.
-    fn pass(&mut self, progress: f64, left: f64) -> f64 {
+    fn advance(&mut self, progress: f64, left: f64) -> f64 {
         if progress < 1.0 {
-            self.passed = self.before + left * progress / (1.0 - progress);
+            self.elapsed_s = self.before + left * progress / (1.0 - progress);
         }
-        let left = left + if self.of_series { 0.0 } else { self.later.as_secs_f64() };
-        let share = self.passed / (self.passed + left).max(1e-9);
+        let left = left + if self.in_trials { 0.0 } else { self.later.as_secs_f64() };
+        let share = self.elapsed_s / (self.elapsed_s + left).max(1e-9);
         // 100 % is never shown: the run is complete only when the result is there.
-        self.share = if left == 0.0 { MAX_SHOWN } else { share.max(self.share).min(MAX_SHOWN) };
+        self.share = if left == 0.0 { MAX_SHARE } else { share.max(self.share).min(MAX_SHARE) };
         left
     }
 
@@ -163,13 +164,13 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
         let interval = match self.audience {
             Audience::Terminal { .. } if self.filling.len() > LARGE => LARGE_INTERVAL,
             Audience::Terminal { .. } => DRAW_INTERVAL,
-            Audience::Log => QUIET_INTERVAL,
+            Audience::Log => LOG_INTERVAL,
         };
-        if self.last.is_some_and(|last| now.saturating_sub(last) < interval) {
+        if self.last_drawing.is_some_and(|last| now.saturating_sub(last) < interval) {
             return;
         }
         // A log line appears only after the first interval, so that short runs stay silent.
-        let first = self.last.replace(now).is_none();
+        let first = self.last_drawing.replace(now).is_none();
         let line = self.line(left);
         match self.audience {
             Audience::Log if first => {}
@@ -180,24 +181,24 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
                 let map = PairMap::new(Cow::Borrowed(&self.filling), &self.topology, MapSource::Unfinished);
                 let mut lines = map.draw(&self.style).0.lines;
                 // One pair has no map, and a map that scrolls off the screen cannot be redrawn in place.
-                if self.of_series || self.filling.len() < 3 || lines.len() + 2 > rows {
+                if self.in_trials || self.filling.len() < 3 || lines.len() + 2 > rows {
                     lines.clear();
                 }
-                lines.extend(self.provisional());
+                lines.extend(self.provisional_lines());
                 lines.push(line);
                 self.clear();
                 for line in &lines {
                     let _ = writeln!(self.out, "{line}");
                 }
-                self.drawn = lines.len();
+                self.drawn_lines = lines.len();
             }
         }
         let _ = self.out.flush();
     }
 
-    fn doing(&self) -> String {
-        let probe = self.probe.and_then(|trial| self.probes.get(trial));
-        match (self.of_series, probe, &self.cells[..], self.phase) {
+    fn activity(&self) -> String {
+        let probe = self.last_trial.and_then(|trial| self.probes.get(trial));
+        match (self.in_trials, probe, &self.cells[..], self.phase) {
             (true, Some(probe), ..) => format!("measuring {probe}"),
             (true, None, ..) => "measuring trials".to_owned(),
             (false, _, [[a, b]], Purpose::Map) => format!("watching CPUs {a} and {b}"),
@@ -205,11 +206,10 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
         }
     }
 
-    fn provisional(&self) -> Vec<String> {
-        let known =
-            interpolated_median_interval(&self.values, 0.05).filter(|_| self.values.len() >= MIN_VALUES);
+    fn provisional_lines(&self) -> Vec<String> {
+        let known = interpolated_median_interval(&self.values, 0.05)
+            .filter(|_| self.values.len() >= MIN_PROVISIONAL_VALUES);
         let Some(known) = known else { return Vec::new() };
-        // The scale follows the strip if heights have a meaning.
         let room = self.style.width.saturating_sub(20).min(self.values.len());
         let of_column = |column: usize| {
             let [from, to] = [column, column + 1].map(|end| end * self.values.len() / room);
@@ -222,6 +222,7 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
         let span = (high / low).ln().max(CHANGED.ln());
         let glyph = |value: &f64| HEIGHTS[(((value / low).ln() / span * 7.0) as usize).min(7)];
         let drawn: String = strip.iter().map(glyph).collect();
+        // The range of the strip is printed only if its values differ visibly.
         let (words, scale) = if high < CHANGED * low {
             let half_width = (known.high - known.point).max(known.point - known.low);
             let value = format!("{} {}", ns(known.point), plus_minus(known.point, half_width));
@@ -238,7 +239,7 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
         let share = self.share;
         let left =
             if left < MIN_LEFT_S { "finishing".to_owned() } else { format!("{} left", duration(left)) };
-        let words = format!(" {:>3.0} % · {left} · {}", 100.0 * share, self.doing());
+        let words = format!(" {:>3.0} % · {left} · {}", 100.0 * share, self.activity());
         let line = match self.audience {
             Audience::Log => format!("coretalk:{words}"),
             Audience::Terminal { .. } => {
@@ -251,7 +252,7 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
 }
 
 impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
-    fn remark(&mut self, text: &str) {
+    fn print_notice(&mut self, text: &str) {
         self.clear();
         let remark = Block::Headline(Sentence::new("coretalk: {text}").with_name("text", text));
         for line in terminal::lines(&[remark], &self.style) {
@@ -264,29 +265,29 @@ impl<W: Write, C: FnMut() -> Duration> Observer for Progress<W, C> {
     fn event(&mut self, event: Event<'_>) {
         match event {
             Event::Phase { purpose } => self.phase = purpose,
-            Event::Notice { text } => self.remark(&text),
+            Event::Notice { text } => self.print_notice(&text),
             Event::Departed { departure, again: false } => {
-                let said = departed_text(&departure);
-                self.remark(&format!("{said}; the run continues without it"));
+                let loss = departed_text(&departure);
+                self.print_notice(&format!("{loss}; the run continues without it"));
             }
             Event::Departed { departure, again: true } => {
-                self.remark(&format!("the system lists CPU {} as offline now", departure.cpu));
+                self.print_notice(&format!("the system lists CPU {} as offline now", departure.cpu));
             }
-            Event::Committed { slot, progress, left } => {
-                if !self.of_series && !slot.passes.is_empty() {
-                    self.of_series = true;
-                    self.before = self.passed;
+            Event::Committed { slot: commit, progress, left } => {
+                if !self.in_trials && !commit.passes.is_empty() {
+                    self.in_trials = true;
+                    self.before = self.elapsed_s;
                 }
-                self.probe = slot.passes.last().map(|entry| entry.trial as usize).or(self.probe);
-                self.fill(slot);
-                let left = self.pass(progress, left.secs());
+                self.last_trial = commit.passes.last().map(|entry| entry.trial as usize).or(self.last_trial);
+                self.fill(commit);
+                let left = self.advance(progress, left.secs());
                 self.draw(left);
             }
         }
     }
 }
 
-fn latest(visit: &Visit) -> Option<Reading> {
+fn reading_of(visit: &Visit) -> Option<Reading> {
     let span = visit.spans.first()?;
     Some(Reading { ns: f64::from(span.location_ns), doubtful: visit.flags.may_be_wrong() })
 }
@@ -314,7 +315,7 @@ mod tests {
 
     const CPUS: [CpuId; 3] = [CpuId(0), CpuId(1), CpuId(2)];
 
-    fn slot(cell: u32, ns: f32) -> Commit {
+    fn commit(cell: u32, ns: f32) -> Commit {
         let kernel = KernelId::of(Protocol::Cas, Hint::None);
         let span = SpanSummary {
             kernel,
@@ -335,7 +336,7 @@ mod tests {
         }
     }
 
-    fn told(audience: Audience, seconds: &[u64]) -> String {
+    fn drawn_at(audience: Audience, seconds: &[u64]) -> String {
         let now = Cell::new(Duration::ZERO);
         let mut out = Vec::new();
         let topology = Topology::flat("0-2".parse().unwrap());
@@ -345,25 +346,25 @@ mod tests {
         progress.event(Event::Phase { purpose: Purpose::Map });
         for (index, &second) in seconds.iter().enumerate() {
             now.set(Duration::from_secs(second));
-            let slot = slot(index as u32 % 3, 20.0 + index as f32);
+            let commit = commit(index as u32 % 3, 20.0 + index as f32);
             let left = Picos::from_secs(60.0 - second as f64);
-            progress.event(Event::Committed { slot: &slot, progress: second as f64 / 60.0, left });
+            progress.event(Event::Committed { slot: &commit, progress: second as f64 / 60.0, left });
         }
         String::from_utf8(out).unwrap()
     }
 
     #[test]
     fn a_log_gets_a_line_every_half_minute_and_none_for_a_short_run() {
-        assert_eq!(told(Audience::Log, &[0, 1, 5, 9]), "");
-        let log = told(Audience::Log, &[0, 10, 29, 31, 45, 60]);
+        assert_eq!(drawn_at(Audience::Log, &[0, 1, 5, 9]), "");
+        let log = drawn_at(Audience::Log, &[0, 10, 29, 31, 45, 60]);
         assert_eq!(log, "coretalk:  52 % · 29 s left · measuring the map\n");
     }
 
     #[test]
-    fn a_run_that_outlives_its_estimate_is_finishing_and_not_complete() {
-        let log = told(Audience::Log, &[0, 60]);
+    fn a_run_longer_than_its_estimate_is_shown_as_finishing() {
+        let log = drawn_at(Audience::Log, &[0, 60]);
         assert_eq!(log, "coretalk:  99 % · finishing · measuring the map\n");
-        let bar = told(Audience::Terminal { rows: 5 }, &[60]);
+        let bar = drawn_at(Audience::Terminal { rows: 5 }, &[60]);
         assert!(bar.contains("█ ▏  99 % · finishing") && !bar.contains("100 %"), "{bar}");
     }
 
@@ -372,17 +373,18 @@ mod tests {
         let (mut out, topology) = (Vec::new(), Topology::flat("0-1".parse().unwrap()));
         let cells = vec![[CPUS[0], CPUS[1]]];
         let later = Duration::from_secs(10);
-        let log = Audience::Terminal { rows: 30 };
+        let audience = Audience::Terminal { rows: 30 };
         let clock = || Duration::ZERO;
         let mut progress =
-            Progress::new(&mut out, clock, log, Style::default(), topology, &CPUS[..2], cells).then(later);
+            Progress::new(&mut out, clock, audience, Style::default(), topology, &CPUS[..2], cells)
+                .then(later);
         let mut shown = Vec::new();
-        let mut at = |slot: &Commit, share: f64, left: f64| {
-            progress.event(Event::Committed { slot, progress: share, left: Picos::from_secs(left) });
+        let mut at = |commit: &Commit, share: f64, left: f64| {
+            progress.event(Event::Committed { slot: commit, progress: share, left: Picos::from_secs(left) });
             shown.push((100.0 * progress.share).round());
         };
-        at(&slot(0, 20.0), 0.5, 5.0);
-        at(&slot(0, 20.0), 1.0, 0.0);
+        at(&commit(0, 20.0), 0.5, 5.0);
+        at(&commit(0, 20.0), 1.0, 0.0);
         let refused = coretalk_model::TrialFailure::of("no".to_owned());
         let entry = SeriesEntry { segment: 0, pass: 0, trial: 0, outcome: Err(refused) };
         let trials = Commit { passes: vec![entry], ..Commit::default() };
@@ -402,8 +404,8 @@ mod tests {
         progress.event(Event::Phase { purpose: Purpose::Map });
         for second in 0..20 {
             now.set(Duration::from_secs(second));
-            let slot = slot(0, if second < 10 { 20.0 } else { 100.0 });
-            progress.event(Event::Committed { slot: &slot, progress: 0.1, left: Picos::from_secs(9.0) });
+            let commit = commit(0, if second < 10 { 20.0 } else { 100.0 });
+            progress.event(Event::Committed { slot: &commit, progress: 0.1, left: Picos::from_secs(9.0) });
         }
         let drawn = String::from_utf8(out).unwrap();
         let last = drawn.rsplit("\x1b[J").next().unwrap();
@@ -415,8 +417,8 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_sees_the_map_fill_in_place() {
-        let drawn = told(Audience::Terminal { rows: 30 }, &[0, 1, 2]);
+    fn a_terminal_shows_the_map_filling_in_place() {
+        let drawn = drawn_at(Audience::Terminal { rows: 30 }, &[0, 1, 2]);
         let last = drawn.rsplit("\x1b[J").next().unwrap();
         assert!(last.contains("20") && last.contains("21") && last.contains("22"), "{last}");
         assert!(drawn.contains('·'), "cells not measured yet are marked:\n{drawn}");
@@ -425,6 +427,6 @@ mod tests {
 
     #[test]
     fn a_map_that_would_scroll_leaves_only_the_bar() {
-        assert_eq!(told(Audience::Terminal { rows: 5 }, &[0]).lines().count(), 1);
+        assert_eq!(drawn_at(Audience::Terminal { rows: 5 }, &[0]).lines().count(), 1);
     }
 }

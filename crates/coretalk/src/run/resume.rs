@@ -1,131 +1,85 @@
 //! `--resume RUN`: continues a run with its own settings.
 
-pub mod placement;
+mod placement;
 
+use crate::args::latency::LatencyArgs;
 use crate::args::options::{self, Global};
 use crate::args::parse::{Invocation, TypedOption};
 use crate::args::series::SeriesArgs;
 use crate::args::value::MachineWord;
+use crate::args::{MapCommand, Subject};
 use crate::exit::{ExitCode, Failure};
-use crate::resolve::map::Measuring;
-use crate::resolve::output::{Verbosity, in_files_of_their_own, remark};
+use crate::resolve::measure::Measure;
+use crate::resolve::output::{self, Verbosity, print_notice, refuse_shared_files};
 use crate::resolve::run_options::RunOptions;
-use crate::resolve::{machine, runtimes, trials};
-use crate::run::measure::{RunPlan, perform, trust};
-use crate::run::outputs::{Measured, Outputs};
+use crate::resolve::task::Task;
+use crate::resolve::{machine, runtimes};
+use crate::run::measure::trust;
+use crate::run::placement::fail_on_code;
 use crate::run::saved;
-use crate::run::segment::{Segment, SegmentSink};
+use crate::run::segment::{Past, Segment, SegmentSink};
 use crate::store::{Conditions, ResumedRun, RunFile, RunWriter};
 use coretalk_measure::session::latency::ResumedState;
 use coretalk_measure::session::series::SeriesResumedState;
 use coretalk_measure::sim::Scenario;
 use coretalk_measure::{Machine, Stop};
-use coretalk_model::place::PROBE;
-use coretalk_model::run::RunHeader;
+use coretalk_model::Picos;
+use coretalk_model::place::{PROBE, PlaceSettings, VERSUS};
+use coretalk_model::run::{RunHeader, RunSettings};
 use coretalk_model::series::{Gathering, SeriesSettings};
-use coretalk_model::{CpuId, Picos};
 use std::path::PathBuf;
 
-/// Continues a run.
-///
-/// # Errors
-/// [`Failure`]: an option that would change its settings, another machine, a file that cannot be used.
-pub fn execute(
-    invocation: &Invocation,
-    measuring: Measuring<'_>,
-    run: &str,
-    stop: &Stop,
-) -> Result<ExitCode, Failure> {
-    let found = ResumableRun::open(invocation, run)?;
-    let trials = found.file.series_settings()?;
-    let gathering = trials.as_ref().and_then(SeriesSettings::gathering);
-    if trials.is_some() && gathering.is_none() {
-        return match measuring {
-            Measuring::QuickLook => execute_trials(invocation, None, run, stop),
-            Measuring::Latency(_) | Measuring::Suite => Err(Failure::Usage(format!(
-                "the run to resume was made by `{}`; leave out the command",
-                trials.map_or_else(String::new, |trials| trials.probes.join(" "))
-            ))),
-        };
-    }
-    let measuring = match (gathering, measuring) {
-        // Without a command, the run determines it.
-        (Some(Gathering::Suite), Measuring::QuickLook | Measuring::Suite) => Measuring::Suite,
-        (_, Measuring::QuickLook | Measuring::Latency(_)) if gathering != Some(Gathering::Suite) => measuring,
-        _ => {
-            return Err(Failure::Usage(
-                "the run to resume was made by another command; leave out the command".into(),
-            ));
-        }
-    };
-    let settings = found.file.settings()?;
-    let of_trials = trials.as_ref().map_or(Picos::ZERO, |trials| trials.budget);
-    let had = settings.as_ref().map_or(Picos::ZERO, |settings| settings.budget) + of_trials;
-    let mut machine = found.machine(invocation)?;
-    if let Some(code) = found.needs_nothing(invocation, had)? {
-        return Ok(code);
-    }
-    let outputs = Outputs::open(&found.options.output, Measured::of(measuring, trials.as_ref()), stop)?;
-    let workers = Some(found.file.cpus()?);
-    let (options, ResumedSegment { segment, plan }) =
-        found.go_on(invocation, &mut *machine, workers, stop)?;
-    perform(&mut *machine, segment, plan, outputs, &options, stop)
-}
-
-pub(super) struct ResumableRun {
-    /// Options of the run, except what it measures.
-    pub options: RunOptions,
-    pub file: RunFile,
+/// A run to resume.
+pub struct ResumableRun {
+    file: RunFile,
     /// Name of the run in output.
-    pub name: String,
-    pub path: PathBuf,
+    name: String,
+    path: PathBuf,
     /// Names and state of the run.
-    pub header: RunHeader,
-}
-
-pub(super) struct ResumedSegment {
-    /// The new segment.
-    pub segment: Segment,
-    /// What it measures, with the results of earlier segments.
-    pub plan: RunPlan,
+    header: RunHeader,
+    /// The new budget, if one is given.
+    budget: Option<Picos>,
 }
 
 impl ResumableRun {
     /// Opens the file of a run.
     ///
     /// # Errors
-    /// An option that would change its settings; there is no such run, or its file cannot be used.
-    pub fn open(invocation: &Invocation, run: &str) -> Result<ResumableRun, Failure> {
+    /// An option or a command would change the settings of the run; there is no such run, or its file cannot be used.
+    pub fn open(invocation: &Invocation, subject: Subject<'_>, run: &str) -> Result<ResumableRun, Failure> {
         refuse_settings(invocation)?;
         let global = &invocation.cli.global;
         let path = saved::locate(global, run)?;
         let file = RunFile::open(&path)?;
+        refuse_command(&file, subject)?;
         let header = file.header()?;
         let name = saved::name_of(&header.id, &path);
-        Ok(ResumableRun { options: RunOptions::of(global, None), file, name, path, header })
+        Ok(ResumableRun { file, name, path, header, budget: global.budget })
     }
 
     /// Opens the machine of the run.
     ///
     /// # Errors
     /// The machine cannot measure, or the simulated machine came from a file that must be given again.
-    pub fn machine(&self, invocation: &Invocation) -> Result<Box<dyn Machine>, Failure> {
+    pub fn machine(&self, global: &Global) -> Result<Box<dyn Machine>, Failure> {
         let environment = self.file.environment()?;
-        let word = machine_word(invocation, environment.simulated.as_deref())?;
+        let word = machine_word(global, environment.simulated.as_deref())?;
         let mut machine = machine::open(word.as_ref(), self.header.seed)?;
         if environment.cpu_use.is_some() {
-            // Quiet CPUs stay those of the run.
+            // Quiet CPUs are chosen by the CPU use recorded in the run, so they stay the same.
             machine.sample_use(environment.cpu_use);
         }
         Ok(machine)
     }
 
-    /// Shows a run that is complete; `None` if it is not. `budget` is its previous budget.
+    /// Shows a run that is complete; `None` if it is not.
     ///
     /// # Errors
     /// The file cannot be read, an output is not writable, or its format cannot hold the run.
-    pub fn needs_nothing(&self, invocation: &Invocation, budget: Picos) -> Result<Option<ExitCode>, Failure> {
-        let global = &invocation.cli.global;
+    pub fn show_if_complete(&self, global: &Global) -> Result<Option<ExitCode>, Failure> {
+        let (latency, series) = (self.file.settings()?, self.file.series_settings()?);
+        let settings = RunSettings { latency: latency.as_ref(), series: series.as_ref(), place: None };
+        let budget = settings.budget();
         let by_budget =
             self.file.segments()?.last().is_some_and(|last| last.ended.as_deref() == Some("budget"));
         let more_time = global.budget.is_some_and(|more| more > budget);
@@ -140,59 +94,133 @@ impl ResumableRun {
         } else {
             format!("run {name} is complete: nothing is left to measure")
         };
-        remark(self.options.output.verbosity, Verbosity::Normal, &text);
-        in_files_of_their_own(&self.options.output)?;
+        let options = RunOptions::of(global, None);
+        print_notice(options.output.verbosity, Verbosity::Normal, &text);
+        refuse_shared_files(&options.output)?;
         let saved = saved::read(global, &self.path)?;
         for (format, file) in global.exports() {
             let global = Global { output: Some(file), ..global.clone() };
             saved::write(&global, &saved, format, saved::Chosen::default())?;
         }
-        saved::write(global, &saved, self.options.output.format, saved::Chosen::default())?;
-        Ok(Some(trust(&saved.report, self.options.strictness)))
+        saved::write(global, &saved, options.output.format, saved::Chosen::default())?;
+        let place = saved.report.place.as_ref().zip(placement::fail_on(&self.header.command));
+        Ok(Some(match place {
+            Some((place, what)) => {
+                fail_on_code(&place.result, &place.settings, what, options.output.verbosity)
+            }
+            None => trust(&saved.report, options.strictness),
+        }))
     }
 
-    /// Begins a new segment; the machine starts workers on `cpus`, if given.
+    /// Returns the measurement of the run, and prepares its runtimes.
+    ///
+    /// # Errors
+    /// The file cannot be used, a placement or program of a comparison is gone, or a runtime cannot be prepared.
+    pub fn measure(
+        &self,
+        machine: &mut dyn Machine,
+        global: &Global,
+        stop: &Stop,
+    ) -> Result<Measure, Failure> {
+        let (latency, series) = (self.file.settings()?, self.file.series_settings()?);
+        let placements = series.as_ref().and_then(PlaceSettings::of_series);
+        let (task, notices) = match (placements, &series) {
+            (Some(settings), _) => {
+                let RunHeader { command, seed, .. } = &self.header;
+                (placement::again(machine, command, *seed, &settings, stop)?, Vec::new())
+            }
+            (None, Some(trials)) => {
+                let budget = global.budget.unwrap_or(trials.budget);
+                let verbosity = output::options(global).verbosity;
+                let (specs, options) = (&trials.trials, &trials.options);
+                let notices = runtimes::prepare(machine, specs, options, budget, verbosity, stop)?;
+                (Task::Probes { latency, series }, notices)
+            }
+            (None, None) => (Task::Probes { latency, series }, Vec::new()),
+        };
+        Ok(Measure::new(global, task, notices, &self.file.topology()?))
+    }
+
+    /// Begins a new segment. The task gets the budget of the new segment.
     ///
     /// # Errors
     /// The machine differs from the one of the run, or cannot start the workers.
     pub fn go_on(
         self,
-        invocation: &Invocation,
         machine: &mut dyn Machine,
-        cpus: Option<Vec<CpuId>>,
+        options: &RunOptions,
+        task: Task,
         stop: &Stop,
-    ) -> Result<(RunOptions, ResumedSegment), Failure> {
-        let ResumableRun { file, path, .. } = self;
+    ) -> Result<(Segment, Task, Past), Failure> {
+        let ResumableRun { file, path, budget, .. } = self;
         let measured = file.cpus()?.into_iter().collect();
         drop(file);
-        let global = &invocation.cli.global;
-        let findings = machine.examine(&measured, global.budget);
+        let findings = machine.examine(&measured, budget);
         let here = Conditions {
             environment: machine.environment().clone(),
             allowed: machine.allowance().cpuset.clone(),
         };
         let ResumedRun { mut writer, header, settings, series, topology, environment, record } =
-            RunWriter::resume(&path, &here, global.budget)?;
+            RunWriter::resume(&path, &here, budget)?;
         writer.set_stop(stop);
-        let options = RunOptions::of(global, cpus);
         if let Some(workers) = &options.workers {
             machine.engage(workers)?;
         }
-        let segments = header.segments - 1;
+        let earlier_segments = header.segments - 1;
         let sink = SegmentSink::File(Box::new(writer));
         let segment = Segment { header, environment, findings, topology, sink, path: Some(path) };
-        let plan = RunPlan {
-            latency: settings.map(|settings| (settings, ResumedState { record, segments, earlier: None })),
-            series: series
-                .map(|(series, record)| (series, SeriesResumedState { record, segments, earlier: None })),
+        let (series, trials) = series.unzip();
+        let task = match task {
+            Task::Probes { .. } => Task::Probes { latency: settings, series },
+            Task::Comparison { settings, works, hooks, fail_on } => {
+                let budget = series.map_or(settings.budget, |series| series.budget);
+                Task::Comparison { settings: PlaceSettings { budget, ..settings }, works, hooks, fail_on }
+            }
         };
-        Ok((options, ResumedSegment { segment, plan }))
+        let past = Past {
+            latency: ResumedState { record, segments: earlier_segments, earlier: None },
+            series: SeriesResumedState {
+                record: trials.unwrap_or_default(),
+                segments: earlier_segments,
+                earlier: None,
+            },
+        };
+        Ok((segment, task, past))
     }
 }
 
+/// Refuses a command other than the one that made the run. Without a command, the subject is the quick look, which is
+/// always accepted.
+fn refuse_command(file: &RunFile, subject: Subject<'_>) -> Result<(), Failure> {
+    let series = file.series_settings()?;
+    let probes = series.as_ref().map_or(&[][..], |series| &series.probes);
+    let gathering = series.as_ref().map(SeriesSettings::gathering);
+    let is_same = match (subject, gathering) {
+        (Subject::Map(MapCommand::QuickLook), _) => true,
+        (Subject::Map(MapCommand::Latency(_)), None | Some(Some(Gathering::QuickLook))) => true,
+        (Subject::Map(MapCommand::Suite), Some(Some(Gathering::Suite))) => true,
+        // `latency --gap` and `--load`.
+        (Subject::Map(MapCommand::Latency(args)), Some(None)) => probes == [args.probe()],
+        (Subject::Trials(args), Some(None)) => probes == [args.probe()],
+        (Subject::Placements(_), Some(None)) => probes == [PROBE],
+        (Subject::Commands(_), Some(None)) => probes == [VERSUS],
+        _ => false,
+    };
+    if is_same {
+        return Ok(());
+    }
+    let command = match gathering {
+        None => LatencyArgs::default().probe().to_owned(),
+        Some(Some(Gathering::Suite)) => "suite".to_owned(),
+        Some(Some(Gathering::QuickLook)) => "coretalk".to_owned(),
+        Some(None) => probes.join(" "),
+    };
+    Err(Failure::Usage(format!("the run to resume was made by `{command}`; leave out the command")))
+}
+
 /// Returns the machine as typed, else as in the file.
-fn machine_word(invocation: &Invocation, simulated: Option<&str>) -> Result<Option<MachineWord>, Failure> {
-    match (&invocation.cli.global.machine, simulated) {
+fn machine_word(global: &Global, simulated: Option<&str>) -> Result<Option<MachineWord>, Failure> {
+    match (&global.machine, simulated) {
         (Some(word), _) => Ok(Some(word.clone())),
         (None, None) => Ok(None),
         (None, Some(name)) if Scenario::names().contains(&name) => Ok(Some(MachineWord::Sim(name.into()))),
@@ -202,7 +230,7 @@ fn machine_word(invocation: &Invocation, simulated: Option<&str>) -> Result<Opti
     }
 }
 
-/// Refuses an option that would change what the run measures, which its file determines.
+/// Refuses an option that would change what is measured: a resumed run keeps the settings in its file.
 fn refuse_settings(invocation: &Invocation) -> Result<(), Failure> {
     let shared = options::all();
     let is_setting = |typed: &&TypedOption| {
@@ -214,56 +242,4 @@ fn refuse_settings(invocation: &Invocation) -> Result<(), Failure> {
         "{flag} cannot be combined with --resume, as a resumed run keeps its settings: leave it out (only --budget, \
          --machine, --nice, --rt, --strict and options of output may be given), or start a new run"
     )))
-}
-
-/// Continues a run of series. `args` is the command typed with it, if any.
-///
-/// # Errors
-/// [`Failure`]: an option that would change its settings, another machine, a file that cannot be used.
-pub fn execute_trials(
-    invocation: &Invocation,
-    args: Option<&dyn SeriesArgs>,
-    run: &str,
-    stop: &Stop,
-) -> Result<ExitCode, Failure> {
-    let found = ResumableRun::open(invocation, run)?;
-    let Some(settings) = found.file.series_settings()? else {
-        let name = &found.name;
-        return Err(Failure::Usage(format!(
-            "run {name} was made by `latency`; resume it with `coretalk latency --resume {name}`"
-        )));
-    };
-    if settings.probes == [PROBE] {
-        drop(found);
-        return match args {
-            None => placement::execute(invocation, run, stop),
-            Some(_) => {
-                Err(Failure::Usage("the run to resume compares placements; leave out the command".into()))
-            }
-        };
-    }
-    if let Some(args) = args
-        && settings.probes != [args.probe()]
-    {
-        return Err(Failure::Usage(format!(
-            "the run to resume was made by `{}`; leave out the command",
-            settings.probes.join(", ")
-        )));
-    }
-    let mut machine = found.machine(invocation)?;
-    if let Some(code) = found.needs_nothing(invocation, settings.budget)? {
-        return Ok(code);
-    }
-    let verbosity = found.options.output.verbosity;
-    let budget = invocation.cli.global.budget.unwrap_or(settings.budget);
-    let notices =
-        runtimes::prepare(&mut *machine, &settings.trials, &settings.options, budget, verbosity, stop)?;
-    let outputs = Outputs::open(&found.options.output, Measured::Trials(&settings), stop)?;
-    for notice in &notices {
-        remark(verbosity, Verbosity::Normal, notice);
-    }
-    let workers = Some(trials::workers(&settings, &found.file.topology()?));
-    let (options, ResumedSegment { segment, plan }) =
-        found.go_on(invocation, &mut *machine, workers, stop)?;
-    perform(&mut *machine, segment, plan, outputs, &options, stop)
 }

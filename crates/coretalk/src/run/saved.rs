@@ -2,7 +2,7 @@
 
 use crate::args::options::Global;
 use crate::exit::Failure;
-use crate::resolve::output::{self, Verbosity, remark};
+use crate::resolve::output::{self, Verbosity, print_notice};
 use crate::run::out::{self, Out};
 use crate::run::outputs::{is_folder, write_folder};
 use crate::store::{Directory, DirectorySources, RawTicks, RunFile, StoreError, find};
@@ -30,7 +30,7 @@ pub fn directory(option: Option<&PathBuf>) -> Result<Directory, Failure> {
 pub fn locate(global: &Global, run: impl AsRef<OsStr>) -> Result<PathBuf, Failure> {
     let found = find(&directory(global.store.as_ref())?, run)?;
     if let Some(notice) = found.notice {
-        remark(output::options(global).verbosity, Verbosity::Normal, &notice);
+        print_notice(output::options(global).verbosity, Verbosity::Normal, &notice);
     }
     Ok(found.path)
 }

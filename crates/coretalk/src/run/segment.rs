@@ -2,13 +2,14 @@
 
 use crate::args::parse::Invocation;
 use crate::exit::{ExitCode, Failure};
-use crate::resolve::output::{Verbosity, remark};
+use crate::resolve::output::{Verbosity, print_notice};
 use crate::resolve::run_options::{RunOptions, SaveTarget};
 use crate::run::out::Part;
 use crate::run::saved;
 use crate::store::{NewRun, RunWriter, stamp};
 use coretalk_measure::session::Sink;
-use coretalk_measure::session::latency::{Ended, RunError};
+use coretalk_measure::session::latency::{Ended, ResumedState, RunError};
+use coretalk_measure::session::series::SeriesResumedState;
 use coretalk_measure::{Machine, Stop};
 use coretalk_model::run::{RunHeader, RunSettings};
 use coretalk_model::{CpuLoss, DoctorFinding, Environment, Topology};
@@ -19,18 +20,6 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Inputs for opening a new run.
-pub struct Opening<'a> {
-    /// Command line.
-    pub invocation: &'a Invocation,
-    /// Options of the run.
-    pub options: &'a RunOptions,
-    /// Settings of the measurements.
-    pub settings: RunSettings<'a>,
-    /// Raised to end the run.
-    pub stop: &'a Stop,
-}
-
 /// A segment of a run, ready to begin.
 pub struct Segment {
     /// Names and state of the run.
@@ -39,7 +28,7 @@ pub struct Segment {
     pub environment: Environment,
     /// Findings of `doctor`.
     pub findings: Vec<DoctorFinding>,
-    /// Topology as reported.
+    /// Topology as reported in the first segment.
     pub topology: Topology,
     /// Receives the rounds.
     pub sink: SegmentSink,
@@ -47,31 +36,77 @@ pub struct Segment {
     pub path: Option<PathBuf>,
 }
 
-impl Opening<'_> {
+/// Measurements of earlier segments; by default none, as in a new run.
+#[derive(Debug, Clone, Default)]
+pub struct Past {
+    /// Of the map.
+    pub latency: ResumedState,
+    /// Of the trials or the comparison.
+    pub series: SeriesResumedState,
+}
+
+impl Segment {
     /// Examines the machine, starts its workers and creates the run file.
     ///
     /// # Errors
     /// [`Failure`]: the machine cannot start the workers, or the file cannot be created.
-    pub fn open(self, machine: &mut dyn Machine) -> Result<Segment, Failure> {
-        let findings = machine.examine(&self.settings.cpus(), Some(self.settings.budget()));
-        let RunOptions { workers, target, remarks, output, .. } = self.options;
+    pub fn open(
+        machine: &mut dyn Machine,
+        invocation: &Invocation,
+        options: &RunOptions,
+        settings: RunSettings<'_>,
+        stop: &Stop,
+    ) -> Result<Segment, Failure> {
+        let findings = machine.examine(&settings.cpus(), Some(settings.budget()));
+        let RunOptions { workers, target, remarks, output, .. } = options;
         let granted = workers.as_ref().map(|workers| machine.engage(workers)).transpose()?;
         let mut environment = machine.environment().clone();
         environment.priority = granted.map(|granted| granted.priority).or(environment.priority);
         environment.label.clone_from(&remarks.label);
         environment.notes.extend(remarks.notes.clone());
         let topology = machine.topology().clone();
-        let header = header(self.invocation, target, self.settings.seed(), &environment);
+        let header = header(invocation, target, settings.seed(), &environment);
         let new = NewRun {
             header: &header,
             environment: &environment,
             findings: &findings,
             topology: &topology,
-            settings: self.settings,
+            settings,
             allowed: &machine.allowance().cpuset,
         };
-        let (sink, path) = keeper(&new, target, output.verbosity, self.stop)?;
+        let (sink, path) = open_sink(&new, target, output.verbosity, stop)?;
         Ok(Segment { header, environment, findings, topology, sink, path })
+    }
+
+    /// Closes the run file and returns the results. `streamed` is the result of `Watcher::end`.
+    ///
+    /// # Errors
+    /// [`Failure`]: interrupted, the machine or the store failed, or the lines could not be written.
+    pub fn close<R>(
+        self,
+        measured: Result<(R, Ended), RunError>,
+        streamed: Result<Vec<CpuLoss>, Failure>,
+        verbosity: Verbosity,
+    ) -> Result<(Closed, R), Failure> {
+        let Segment { mut header, environment, findings, topology, sink, path: _ } = self;
+        let path = match sink {
+            SegmentSink::File(writer) => Some(writer.close()?),
+            SegmentSink::Nothing(()) => None,
+        };
+        let name = path.as_ref().map(|path| saved::name_of(&header.id, path));
+        let mut end = End { name, ended: Ended::Complete, verbosity };
+        let say_where = |failure: &Failure| end.say_where(failure);
+        let (result, ended) = match (measured, &end.name) {
+            (Err(RunError::Interrupted), Some(name)) => {
+                // A failed output interrupts the run and is the reason to report.
+                streamed.inspect_err(say_where)?;
+                return Err(Failure::Interrupted(interrupted(name)));
+            }
+            (measured, _) => measured.map_err(Failure::from).inspect_err(say_where)?,
+        };
+        header.departed = streamed.inspect_err(say_where)?;
+        end.ended = ended;
+        Ok((Closed { header, environment, findings, topology, end }, result))
     }
 }
 
@@ -84,7 +119,7 @@ fn header(invocation: &Invocation, target: &SaveTarget, seed: u64, environment: 
     RunHeader { simulated, tags, ..stamp::header(invocation.words.clone(), seed) }
 }
 
-fn keeper(
+fn open_sink(
     new: &NewRun<'_>,
     target: &SaveTarget,
     verbosity: Verbosity,
@@ -94,7 +129,7 @@ fn keeper(
     let mut writer = RunWriter::create(saved::directory(directory.as_ref())?.path(), new)?;
     writer.set_stop(stop);
     if let Some(notice) = writer.notice() {
-        remark(verbosity, Verbosity::Normal, &notice);
+        print_notice(verbosity, Verbosity::Normal, &notice);
     }
     let path = writer.path().to_owned();
     Ok((SegmentSink::File(Box::new(writer)), Some(path)))
@@ -120,13 +155,13 @@ impl SegmentSink {
 
 /// A measured segment, complete or not.
 pub struct Closed {
-    /// Names and state; the result determines whether the run is complete.
+    /// Names and state; the caller sets `complete` from the result.
     pub header: RunHeader,
     /// Environment of the first segment.
     pub environment: Environment,
     /// Findings of `doctor`.
     pub findings: Vec<DoctorFinding>,
-    /// Topology as reported.
+    /// Topology as reported in the first segment.
     pub topology: Topology,
     /// Remaining work: writing the results.
     pub end: End,
@@ -138,39 +173,6 @@ pub struct End {
     name: Option<String>,
     ended: Ended,
     verbosity: Verbosity,
-}
-
-impl Segment {
-    /// Closes the run file and returns the results. `told` is the outcome of the JSON lines, with the lost CPUs.
-    ///
-    /// # Errors
-    /// [`Failure`]: interrupted, the machine or the store failed, or the lines could not be written.
-    pub fn close<R>(
-        self,
-        measured: Result<(R, Ended), RunError>,
-        told: Result<Vec<CpuLoss>, Failure>,
-        verbosity: Verbosity,
-    ) -> Result<(Closed, R), Failure> {
-        let Segment { mut header, environment, findings, topology, sink, path: _ } = self;
-        let path = match sink {
-            SegmentSink::File(writer) => Some(writer.close()?),
-            SegmentSink::Nothing(()) => None,
-        };
-        let name = path.as_ref().map(|path| saved::name_of(&header.id, path));
-        let mut end = End { name, ended: Ended::Complete, verbosity };
-        let say_where = |failure: &Failure| end.say_where(failure);
-        let (result, ended) = match (measured, &end.name) {
-            (Err(RunError::Interrupted), Some(name)) => {
-                // If an output failed, that is what ended the run.
-                told.inspect_err(say_where)?;
-                return Err(Failure::Interrupted(interrupted(name)));
-            }
-            (measured, _) => measured.map_err(Failure::from).inspect_err(say_where)?,
-        };
-        header.departed = told.inspect_err(say_where)?;
-        end.ended = ended;
-        Ok((Closed { header, environment, findings, topology, end }, result))
-    }
 }
 
 impl End {
@@ -220,7 +222,7 @@ impl End {
             ),
             _ => saved,
         };
-        remark(self.verbosity, Verbosity::Normal, &text);
+        print_notice(self.verbosity, Verbosity::Normal, &text);
     }
 }
 
@@ -232,7 +234,7 @@ fn interrupted(name: &str) -> String {
 
 /// Thread that ends the process on interruption while there is nothing left to measure or save.
 struct Guard {
-    /// Set by the first of two: the guard that ends the process, or the end of the guarded work.
+    /// Set before the guard ends the process, or at the end of the guarded work, whichever is first.
     over: Arc<AtomicBool>,
     /// Disconnected at the end of the guarded work.
     working: Option<mpsc::Sender<()>>,
@@ -246,18 +248,18 @@ impl Guard {
     fn begin(stop: &Stop, last_words: Failure) -> Guard {
         let over = Arc::new(AtomicBool::new(false));
         let (working, ended) = mpsc::channel();
-        let (seen, stop) = (Arc::clone(&over), stop.clone());
+        let (is_over, stop) = (Arc::clone(&over), stop.clone());
         let watch = move || {
             while ended.recv_timeout(POLL_INTERVAL) == Err(mpsc::RecvTimeoutError::Timeout) {
                 // Exactly one of the two swaps returns false, and that side proceeds. The flag publishes no other data.
-                if stop.is_raised() && !seen.swap(true, AcqRel) {
+                if stop.is_raised() && !is_over.swap(true, AcqRel) {
                     last_words.tell();
                     Part::remove_all();
                     std::process::exit(last_words.code() as i32);
                 }
             }
         };
-        // Without a thread, the interruption takes effect after the drawing.
+        // If the thread cannot be started, the interruption takes effect after the drawing.
         let thread = thread::Builder::new().name("guard".into()).spawn(watch).ok();
         Guard { over, working: Some(working), thread }
     }

@@ -3,9 +3,11 @@
 
 use crate::args::latency::LatencyArgs;
 use crate::args::options::Global;
+use crate::args::{MapCommand, Subject};
 use crate::exit::Failure;
 use crate::resolve::machine;
-use crate::resolve::map::{self, Measuring, Request};
+use crate::resolve::measure::Measure;
+use crate::resolve::task::Task;
 use crate::run::signals;
 use crate::run::watcher::{Watched, Watcher};
 use coretalk_measure::session::latency::{self, ResumedState};
@@ -42,11 +44,13 @@ pub struct ShortMeasurement {
 /// `command`.
 ///
 /// # Errors
-/// The options make no sense, the machine fails, or interrupted.
+/// The options make no sense, the machine fails, or an interruption.
 pub fn measure(global: &Global, command: &str, fewest: usize) -> Result<ShortMeasurement, Failure> {
     let mut machine = machine::open(global.machine.as_ref(), 0)?;
     let defaults = LatencyArgs::default();
-    let request = map::request(&mut *machine, global, Measuring::Latency(&defaults), 0);
+    let subject = Subject::Map(MapCommand::Latency(&defaults));
+    let stop = signals::stop()?;
+    let request = Measure::resolve(&mut *machine, global, subject, 0, &stop);
     let mut unmeasured = ShortMeasurement {
         environment: machine.environment().clone(),
         topology: machine.topology().clone(),
@@ -65,7 +69,7 @@ pub fn measure(global: &Global, command: &str, fewest: usize) -> Result<ShortMea
         }
         Err(failure) => return Err(failure),
     };
-    let Request { latency: Some(mut settings), options, .. } = request else {
+    let Measure { task: Task::Probes { latency: Some(mut settings), .. }, options, .. } = request else {
         unmeasured.result = Err("one CPU has no pairs".into());
         return Ok(unmeasured);
     };
@@ -77,7 +81,6 @@ pub fn measure(global: &Global, command: &str, fewest: usize) -> Result<ShortMea
     settings.ladder = false;
     let most = if settings.cpus.len() > MANY { BUDGET_OF_MANY } else { BUDGET };
     settings.budget = settings.budget.min(most);
-    let stop = signals::stop()?;
     let engaged = options.workers.as_ref().map_or(Ok(()), |workers| machine.engage(workers).map(|_| ()));
     if let Err(error) = engaged {
         unmeasured.result = Err(format!("failed to {error}"));
@@ -95,8 +98,9 @@ pub fn measure(global: &Global, command: &str, fewest: usize) -> Result<ShortMea
         return Err(Failure::Interrupted(format!("interrupted; `{command}` saves nothing")));
     }
     let took = machine.now().saturating_sub(began);
-    let any = result.maps.iter().flat_map(|map| map.cells.iter()).any(|(_, _, cell)| cell.value().is_some());
-    let result = if any {
+    let has_values =
+        result.maps.iter().flat_map(|map| map.cells.iter()).any(|(_, _, cell)| cell.value().is_some());
+    let result = if has_values {
         Ok(result)
     } else {
         // Slow pairs, such as virtual CPUs that share one CPU, use up the time before the map begins.

@@ -12,9 +12,9 @@ use signal_hook::flag;
 /// The system refuses a handler.
 pub fn stop() -> Result<Stop, Failure> {
     let stop = Stop::new();
-    outgrow()?;
+    handle_size_limit()?;
     for signal in [SIGINT, SIGTERM].into_iter().chain(hang_up()) {
-        // In this order: the first signal finds the flag unset and sets it, the second finds it set and exits.
+        // Registered in this order: the first signal finds the flag unset and sets it, the second exits.
         flag::register_conditional_shutdown(signal, ExitCode::Interrupted as i32, stop.flag())
             .and_then(|_| flag::register(signal, stop.flag()))
             .map_err(|error| {
@@ -27,17 +27,17 @@ pub fn stop() -> Result<Stop, Failure> {
 /// Turns SIGXFSZ into a write error, which names the file: by default, a file that exceeds the size limit of the
 /// process (`ulimit -f`) would end the process without a message.
 #[cfg(unix)]
-fn outgrow() -> Result<(), Failure> {
+fn handle_size_limit() -> Result<(), Failure> {
     use signal_hook::consts::SIGXFSZ;
     // Any handler prevents the default action; the flag is never read.
-    let listened = flag::register(SIGXFSZ, std::sync::Arc::default());
-    listened
+    let registered = flag::register(SIGXFSZ, std::sync::Arc::default());
+    registered
         .map(drop)
         .map_err(|error| Failure::Environment(format!("failed to listen for signal {SIGXFSZ}: {error}")))
 }
 
 #[cfg(not(unix))]
-fn outgrow() -> Result<(), Failure> {
+fn handle_size_limit() -> Result<(), Failure> {
     Ok(())
 }
 
@@ -45,7 +45,7 @@ fn outgrow() -> Result<(), Failure> {
 #[cfg(unix)]
 fn hang_up() -> Option<i32> {
     use signal_hook::consts::SIGHUP;
-    // `SigIgn` is the hexadecimal mask of ignored signals, signal 1 lowest. If unreadable, none counts as ignored.
+    // `SigIgn` is the hexadecimal mask of ignored signals, signal 1 lowest. If unreadable, no signal counts as ignored.
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let ignored = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);

@@ -1,7 +1,7 @@
 //! [`Watcher`]: reports the progress of a run on standard error and as JSON lines.
 
 use crate::exit::Failure;
-use crate::resolve::output::{self, OutputOptions, Verbosity, remark};
+use crate::resolve::output::{self, OutputOptions, Verbosity, print_notice};
 use crate::run::out::Out;
 use crate::run::progress::{Audience, Progress};
 use crate::terminal;
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 type Clock = Box<dyn FnMut() -> Duration>;
 
-/// What progress and JSON lines need to know about a measurement in advance.
+/// Facts about a measurement that progress and JSON lines need in advance.
 #[derive(Debug, Clone, Default)]
 pub struct Watched {
     cpus: Vec<CpuId>,
@@ -30,7 +30,7 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// Collects it from the settings of a run.
+    /// Collects these facts from the settings.
     pub fn of(topology: &Topology, settings: RunSettings<'_>) -> Watched {
         let placed = settings.place.map(PlaceSettings::to_series);
         let series = settings.series.or(placed.as_ref());
@@ -49,7 +49,7 @@ impl Watched {
     }
 }
 
-/// Draws progress and streams JSON lines, only in commit slots.
+/// Draws progress and streams JSON lines, only when the session commits, while no CPU measures.
 pub struct Watcher<'a> {
     progress: Option<Progress<Stderr, Clock>>,
     lines: Vec<&'a mut Out>,
@@ -81,7 +81,7 @@ impl<'a> Watcher<'a> {
         };
         let style = output::progress_style(options);
         let progress = (options.verbosity > Verbosity::Quiet).then(|| {
-            // A log shows no map: for half a million pairs, that would be 12 MB and two look-ups per visit.
+            // A log shows no map, so it needs no cells: half a million would take 12 MB and two look-ups per visit.
             let is_drawn = matches!(audience, Audience::Terminal { .. });
             let (cpus, cells) = if is_drawn { (&cpus[..], cells.clone()) } else { (&[][..], Vec::new()) };
             Progress::new(io::stderr(), clock, audience, style, topology.clone(), cpus, cells)
@@ -120,16 +120,16 @@ impl<'a> Watcher<'a> {
         }
     }
 
-    fn stream(&mut self, slot: &Commit) -> Result<(), Failure> {
+    fn stream(&mut self, commit: &Commit) -> Result<(), Failure> {
         let (cells, trials, segment) = (&self.cells, &self.trials, self.segment);
         for out in &mut self.lines {
             out.stream(|out| {
-                for round in &slot.rounds {
+                for round in &commit.rounds {
                     for trial in &round.trials {
                         writeln!(out, "{}", trial_line(round, trial, segment, cells)?)?;
                     }
                 }
-                for entry in &slot.passes {
+                for entry in &commit.passes {
                     writeln!(out, "{}", pass_line(entry, trials)?)?;
                 }
                 Ok(())
@@ -152,13 +152,17 @@ impl Observer for Watcher<'_> {
         }
         if let Event::Departed { departure, .. } = event {
             // A later event about the same CPU replaces the earlier one.
-            match self.departed.iter_mut().find(|told| told.cpu == departure.cpu) {
-                Some(told) => *told = departure,
+            match self.departed.iter_mut().find(|known| known.cpu == departure.cpu) {
+                Some(known) => *known = departure,
                 None => self.departed.push(departure),
             }
         }
         if let (Event::Phase { purpose }, Verbosity::Verbose) = (&event, self.verbosity) {
-            remark(self.verbosity, Verbosity::Verbose, &text::plain(&format!("phase: {}", purpose.name())));
+            print_notice(
+                self.verbosity,
+                Verbosity::Verbose,
+                &text::plain(&format!("phase: {}", purpose.name())),
+            );
         }
         if let Some(progress) = &mut self.progress {
             progress.event(event);

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
-/// Time limit; every budget is much shorter, so a slower process hangs.
+/// Time limit; every budget is much shorter, so a process that takes longer hangs.
 const LONGEST: Duration = Duration::from_secs(40);
 
 pub struct Child<'a> {
@@ -20,7 +20,7 @@ pub struct Child<'a> {
     pub stop: &'a Stop,
 }
 
-/// Killed on drop.
+/// A started process; killed on drop.
 pub struct Running(process::Child);
 
 impl Child<'_> {
@@ -33,7 +33,7 @@ impl Child<'_> {
         self.document_of(&words.split(' ').collect::<Vec<_>>(), watch)
     }
 
-    /// [`Child::document`] with separate words, which may contain spaces.
+    /// As [`Child::document`], with separate words, which may contain spaces.
     pub fn document_of(&self, words: &[&str], watch: &mut dyn FnMut(u32)) -> Result<Value, String> {
         let path = self.scratch.join("document.json");
         let output = path.to_string_lossy();
@@ -50,7 +50,7 @@ impl Child<'_> {
             thread::sleep(POLL_INTERVAL);
         };
         if !status.success() {
-            return Err(self.told("document", status));
+            return Err(self.last_message("document", status));
         }
         let text = fs::read(&path).map_err(|error| format!("its document cannot be read: {error}"))?;
         serde_json::from_slice(&text).map_err(|error| format!("its document is not JSON: {error}"))
@@ -76,7 +76,7 @@ impl Child<'_> {
     }
 
     /// Returns the last message of a failed process.
-    fn told(&self, name: &str, status: ExitStatus) -> String {
+    fn last_message(&self, name: &str, status: ExitStatus) -> String {
         let text = fs::read_to_string(self.scratch.join(format!("{name}.err"))).unwrap_or_default();
         let last = text.lines().rev().find(|line| !line.trim().is_empty());
         last.map_or_else(
@@ -120,7 +120,7 @@ impl Running {
     /// Kills the process; returns whether it had already ended.
     pub fn end(&mut self) -> bool {
         let ended = self.0.try_wait().is_ok_and(|status| status.is_some());
-        // An error means that it has ended.
+        // Killing fails only if the process has ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
         ended

@@ -5,14 +5,14 @@
 
 use coretalk_measure::Stop;
 use coretalk_model::Flag;
-use coretalk_model::latency::{Cell, CellValue, LatencyResult};
+use coretalk_model::latency::{CellValue, LatencyResult, PairOutcome};
 use coretalk_report::reasons::Worded;
 use rusqlite::{Connection, Statement, ffi, params};
 
 /// Replaces the derived rows of a run.
 ///
 /// # Errors
-/// SQLite failed, or `stop` was raised, which interrupts it: half a million rows take a second.
+/// SQLite failed, or `stop` was raised, which interrupts the writing: half a million rows take a second.
 pub(super) fn write_cells(db: &Connection, result: &LatencyResult, stop: &Stop) -> rusqlite::Result<()> {
     db.execute_batch("DELETE FROM cells; DELETE FROM maps;")?;
     let mut map_row = db.prepare(
@@ -42,8 +42,8 @@ pub(super) fn write_cells(db: &Connection, result: &LatencyResult, stop: &Stop) 
             let (from, to) = if map.cells.is_symmetric() { (column, row) } else { (row, column) };
             let key = [number as u32, cpus[from].0, cpus[to].0];
             match cell {
-                Cell::Measured(value) => write_value(&mut cell_row, key, value)?,
-                Cell::Missing { reason } => {
+                PairOutcome::Measured(value) => write_value(&mut cell_row, key, value)?,
+                PairOutcome::Missing { reason } => {
                     // Cells on the diagonal of a directed map are not pairs.
                     if from != to {
                         write_missing(&mut cell_row, key, &reason.text())?;

@@ -1,7 +1,7 @@
 //! Binary columns of a run file. Every blob begins with a version byte; docs/format/run-file.md describes them.
 //!
-//! Encoding is **exact**: every float keeps its bits, so [`analyse`] returns the same for a run that has just ended as
-//! for its file. Blobs are small because neighbouring values are similar: cells and clocks are stored as differences,
+//! Encoding is **exact**: every float keeps its bits, so [`analyse`] returns the same result for a run and for
+//! its file. Blobs are small because neighbouring values are similar: cells and clocks are stored as differences,
 //! kernels and homes once per file as a [`Shapes`] entry, raw ticks as Rice-coded residuals (within 0.2 bit of the
 //! entropy of their noise, see `ticks`). A trial with raw ticks stores no summary if the reader can compute the same
 //! summary from the ticks; the writer checks that it can.
@@ -33,7 +33,7 @@ pub struct Shapes {
     by_number: Vec<Shape>,
     numbers: HashMap<Shape, u32>,
     /// Reused buffer for lookups: a large machine makes four million, and nearly all find a known shape.
-    asked: Shape,
+    lookup: Shape,
     /// Number of shapes that the file already has.
     stored: usize,
 }
@@ -42,19 +42,19 @@ impl Shapes {
     pub fn stored(by_number: Vec<Shape>) -> Shapes {
         let numbers =
             by_number.iter().enumerate().map(|(number, shape)| (shape.clone(), number as u32)).collect();
-        Shapes { stored: by_number.len(), by_number, numbers, asked: Shape::new() }
+        Shapes { stored: by_number.len(), by_number, numbers, lookup: Shape::new() }
     }
 
     /// Returns the number of a shape; an unknown shape gets the next number.
     pub fn number(&mut self, spans: impl Iterator<Item = (KernelId, Home)>) -> u32 {
-        self.asked.clear();
-        self.asked.extend(spans);
-        if let Some(&number) = self.numbers.get(&self.asked) {
+        self.lookup.clear();
+        self.lookup.extend(spans);
+        if let Some(&number) = self.numbers.get(&self.lookup) {
             return number;
         }
         let number = self.by_number.len() as u32;
-        self.by_number.push(self.asked.clone());
-        self.numbers.insert(self.asked.clone(), number);
+        self.by_number.push(self.lookup.clone());
+        self.numbers.insert(self.lookup.clone(), number);
         number
     }
 
@@ -81,9 +81,9 @@ impl Shapes {
 
 /// Converts a name to a kernel. Known names are static, so a million visits of a large machine share them.
 pub fn kernel(name: String) -> KernelId {
-    let own = Protocol::ALL
+    let known = Protocol::ALL
         .into_iter()
         .flat_map(|protocol| [KernelId::of(protocol, Hint::None), KernelId::of(protocol, Hint::Pause)])
-        .find(|own| own.as_str() == name);
-    own.unwrap_or_else(|| KernelId(name.into()))
+        .find(|known| known.as_str() == name);
+    known.unwrap_or_else(|| KernelId(name.into()))
 }

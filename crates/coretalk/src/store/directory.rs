@@ -142,10 +142,10 @@ impl Directory {
         Ok(files.into_iter().map(listed).collect())
     }
 
-    /// Removes a run file and the journal that a crash left.
+    /// Removes a run file and the journal that a crash may have left.
     ///
     /// # Errors
-    /// The file cannot be removed, or another process has it open, which would lose a running measurement.
+    /// The file cannot be removed, or another process has it open, whose measurement would be lost.
     pub fn remove(path: &Path) -> Result<(), StoreError> {
         if let Some(process) = holder(path) {
             return Err(StoreError::InUse { operation: Operation::Remove, path: path.to_owned(), process });

@@ -355,7 +355,7 @@ pub(super) fn sqlite_error(
     move |reason| classify(operation, path.clone(), reason)
 }
 
-/// Formats an SQLite error: its message, followed by its code unless that is the message.
+/// Formats an SQLite error: its message and its code, or only the code if there is no message.
 fn sqlite_words(reason: &rusqlite::Error) -> String {
     match reason {
         rusqlite::Error::SqliteFailure(code, Some(message)) => format!("{message}: {code}"),
@@ -420,7 +420,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_sqlite_says_becomes_a_class_and_a_next_step() {
+    fn sqlite_errors_become_a_class_and_a_remedy() {
         use rusqlite::ffi;
         for (code, class, word) in [
             (ffi::SQLITE_FULL, FailureClass::Store, "full"),

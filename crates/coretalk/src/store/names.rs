@@ -1,6 +1,6 @@
 //! [`Names`]: short names of the runs in a directory.
 
-/// Minimum length of an id suffix that selects a run. Suffixes, because ids of one hour begin alike and end randomly.
+/// Minimum length of an id suffix that selects a run. Suffixes are random; ids of one hour have a common prefix.
 pub(super) const MIN_END: usize = 4;
 
 /// Ids of a directory, sorted forwards and backwards, so that naming all runs does not compare every pair.
@@ -35,10 +35,10 @@ impl Names {
     pub fn short<'a>(&self, id: &'a str) -> &'a str {
         let reversed = backwards(id);
         let mut ends = (MIN_END..id.len()).filter_map(|length| id.get(id.len() - length..));
-        let is_its_own = |end: &&str| {
+        let is_unique = |end: &&str| {
             is_alone(&self.backwards, &backwards(end), &reversed) && is_alone(&self.ids, end, id)
         };
-        ends.find(is_its_own).unwrap_or(id)
+        ends.find(is_unique).unwrap_or(id)
     }
 }
 
@@ -46,8 +46,8 @@ fn backwards(id: &str) -> String {
     id.chars().rev().collect()
 }
 
-/// Whether no other id in the sorted list begins with `beginning`.
-fn is_alone(sorted: &[String], beginning: &str, one: &str) -> bool {
+/// Whether no id in the sorted list, other than `exempt`, begins with `beginning`.
+fn is_alone(sorted: &[String], beginning: &str, exempt: &str) -> bool {
     let from = sorted.partition_point(|id| id.as_str() < beginning);
-    sorted[from..].iter().take(2).take_while(|id| id.starts_with(beginning)).all(|id| id == one)
+    sorted[from..].iter().take(2).take_while(|id| id.starts_with(beginning)).all(|id| id == exempt)
 }

@@ -17,7 +17,7 @@ use std::time::Duration;
 /// Data of a run before its first round.
 #[derive(Debug, Clone, Copy)]
 pub struct NewRun<'a> {
-    /// Names and state; the file sets `complete`, `segments` and `tags` itself.
+    /// Names and state, except `complete`, `segments` and `departed`, which a new file does not store.
     pub header: &'a RunHeader,
     /// Environment of the measurement.
     pub environment: &'a Environment,
@@ -35,19 +35,21 @@ pub fn file_of(directory: &Path, id: &str) -> PathBuf {
     directory.join(format!("{id}.{ENDING}"))
 }
 
-/// Creates the file of a new run; it gets its name once it is complete.
+/// Creates the file of a new run under a temporary name, and renames it once its first rows are written.
 pub fn create_file(
     directory: &Path,
     path: &Path,
     run: &NewRun<'_>,
-    plan: (u32, u32),
+    plan_fingerprint: (u32, u32),
 ) -> Result<(), StoreError> {
     sweep(directory);
     let new = temporary(directory, &run.header.id);
-    write_new(&new, run, plan).and_then(|()| rename_synced(&new, path)).inspect_err(|_| discard(&new))
+    write_new(&new, run, plan_fingerprint)
+        .and_then(|()| rename_synced(&new, path))
+        .inspect_err(|_| discard(&new))
 }
 
-/// Copies a run file to its destination, where it gets its name once it is complete.
+/// Moves a run file to its destination: copies it under a temporary name, and renames the complete copy.
 pub fn move_to(local: &Path, destination: &Path) -> Result<(), StoreError> {
     let directory = destination.parent().unwrap_or(Path::new("."));
     let id = destination.file_stem().unwrap_or_default().to_string_lossy();
@@ -62,20 +64,20 @@ pub fn move_to(local: &Path, destination: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn write_new(path: &Path, run: &NewRun<'_>, plan: (u32, u32)) -> Result<(), StoreError> {
+fn write_new(path: &Path, run: &NewRun<'_>, plan_fingerprint: (u32, u32)) -> Result<(), StoreError> {
     let error = sqlite_error(Operation::Create, path);
-    // Not left to SQLite, which would hide the system's reason for a failure.
+    // Created here and not by SQLite, which would hide the system's reason for a failure.
     File::create_new(path).map_err(io_error(Operation::Create, path))?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut db = Connection::open_with_flags(path, flags).map_err(error.clone())?;
-    write_first_rows(&mut db, run, plan).map_err(error.clone())?;
+    write_first_rows(&mut db, run, plan_fingerprint).map_err(error.clone())?;
     db.close().map_err(|(_, reason)| error(reason))
 }
 
 fn write_first_rows(
     db: &mut Connection,
     run: &NewRun<'_>,
-    (cells, check): (u32, u32),
+    (pairs, checksum): (u32, u32),
 ) -> rusqlite::Result<()> {
     db.set_limit(Limit::SQLITE_LIMIT_LENGTH, BLOB_LIMIT_BYTES)?;
     db.execute_batch("PRAGMA synchronous = FULL")?;
@@ -103,8 +105,8 @@ fn write_first_rows(
             header.simulated,
             &header.tool_version,
             run.allowed.to_string(),
-            cells,
-            check,
+            pairs,
+            checksum,
         ),
     )?;
     for (code, purpose) in Purpose::ALL.iter().enumerate() {
@@ -137,13 +139,13 @@ fn temporary(directory: &Path, id: &str) -> PathBuf {
 
 /// Removes incomplete files that are older than an hour: creating one takes a moment, so a crash left them.
 fn sweep(directory: &Path) {
-    const OLD: Duration = Duration::from_secs(3600);
+    const MAX_AGE: Duration = Duration::from_secs(3600);
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        let half_made = name.starts_with('.') && name.ends_with(&format!(".{ENDING}-new"));
-        let old = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
-        if half_made && old().is_some_and(|age| age > OLD) {
+        let is_incomplete = name.starts_with('.') && name.ends_with(&format!(".{ENDING}-new"));
+        let age = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
+        if is_incomplete && age().is_some_and(|age| age > MAX_AGE) {
             discard(&entry.path());
         }
     }

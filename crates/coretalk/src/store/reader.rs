@@ -25,7 +25,7 @@ pub enum RawTicks {
 }
 
 impl RawTicks {
-    fn of(self, purpose: Purpose) -> bool {
+    fn includes(self, purpose: Purpose) -> bool {
         match self {
             RawTicks::Leave => false,
             RawTicks::ForResults => purpose.keeps_recordings(),
@@ -202,10 +202,10 @@ impl RunFile {
         let snapshot = self.db.unchecked_transaction().map_err(error.clone())?;
         let shapes = self.shapes()?;
         let counts = self.settings()?.map_or(Counts::Adaptive, |settings| settings.counts);
-        let clock =
+        let scale_of =
             |segment: &Segment| Scale { rate: TickRate { hz: segment.clock_hz }, step_ns: segment.step_ns };
         let mut reducers: Vec<Reducer> =
-            self.segments()?.iter().map(|segment| Reducer::new(clock(segment), counts)).collect();
+            self.segments()?.iter().map(|segment| Reducer::new(scale_of(segment), counts)).collect();
         let mut recordings =
             snapshot.prepare("SELECT recordings FROM raw WHERE round = ?1").map_err(error.clone())?;
         let mut select = snapshot
@@ -237,7 +237,7 @@ impl RunFile {
             let reducer = reducers.get_mut(key.segment as usize);
             let mut trials = decode_trials(blob, started, &shapes, cells, reducer, &mut events, &context)
                 .map_err(damage)?;
-            if !raw.of(purpose) {
+            if !raw.includes(purpose) {
                 trials.iter_mut().for_each(|trial| trial.raw = None);
             } else {
                 let mut kept = recordings.query([number]).map_err(error.clone())?;

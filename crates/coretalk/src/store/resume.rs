@@ -31,7 +31,7 @@ pub struct ResumeRefusal {
     pub here: String,
 }
 
-/// Checks that numbers of two segments may share a run: CPU model, kernel, tool version, allowed CPUs and runtime
+/// Checks that two segments may be combined in one run: CPU model, kernel, tool version, allowed CPUs and runtime
 /// versions must agree, and a simulated machine matches only itself.
 ///
 /// # Errors
@@ -117,9 +117,9 @@ impl RunWriter {
         let was = Conditions { environment: file.environment()?, allowed: file.allowed()? };
         compatible(&was, here)?;
         let mut settings = file.settings()?;
-        let asked = file.series_settings()?;
+        let stored_series = file.series_settings()?;
         let [map, trials] =
-            [settings.as_ref().map(|map| map.budget), asked.as_ref().map(|series| series.budget)];
+            [settings.as_ref().map(|map| map.budget), stored_series.as_ref().map(|series| series.budget)];
         let budgets = budget.map(|whole| Budgets::shared(whole, map, trials));
         if let (Some(budgets), Some(settings)) = (budgets, &mut settings) {
             settings.budget = budgets.map;
@@ -127,7 +127,7 @@ impl RunWriter {
         }
         let topology = file.topology()?;
         let record = file.record()?;
-        let series = match asked {
+        let series = match stored_series {
             Some(mut series) => {
                 series.budget = budgets.map_or(series.budget, |budgets| budgets.trials);
                 let record = file.series_record(&series)?;

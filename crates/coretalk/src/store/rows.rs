@@ -1,5 +1,5 @@
 //! Stored rows. They repeat the fields of the domain types, so that changing a domain type does not silently change the
-//! format; a test pins the words of settings.
+//! format; a test compares the stored keys and values of settings with a list.
 
 mod machine;
 mod series;
@@ -133,16 +133,16 @@ fn once(cpus: &[CpuId]) -> rusqlite::Result<()> {
 }
 
 /// Maximum characters of an error text: a JSON parser may repeat its whole input.
-const MAX_TOLD: usize = 80;
+const MAX_ERROR_CHARS: usize = 80;
 
 /// Makes an error for a damaged column; `error` must name the column. `column` is its position in the row.
 pub(super) fn conversion(column: usize, error: impl Display) -> rusqlite::Error {
-    let mut told = error.to_string();
-    if let Some((end, _)) = told.char_indices().nth(MAX_TOLD) {
-        told.truncate(end);
-        told.push('…');
+    let mut message = error.to_string();
+    if let Some((end, _)) = message.char_indices().nth(MAX_ERROR_CHARS) {
+        message.truncate(end);
+        message.push('…');
     }
-    rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, told.into())
+    rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, message.into())
 }
 
 /// Finds the value with this name in a closed list.

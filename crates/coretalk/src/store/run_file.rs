@@ -1,4 +1,4 @@
-//! [`RunFile`]: a run file opened for reading, with the checks that keep damage from becoming numbers.
+//! [`RunFile`]: a run file opened for reading, with checks that report damage instead of returning wrong values.
 
 use super::BLOB_LIMIT_BYTES;
 use super::codec::checksum;
@@ -22,7 +22,7 @@ pub(super) const MAX_CPUS: usize = 8192;
 /// First bytes of every SQLite file.
 const MAGIC: &[u8] = b"SQLite format 3\0";
 
-/// Maximum wait for another process that is writing a slot.
+/// Maximum wait for another process that is writing a commit.
 const BUSY_LIMIT: Duration = Duration::from_secs(10);
 
 /// A run file opened for reading.
@@ -49,9 +49,9 @@ impl RunFile {
     /// Opens a run file, rolls back an unfinished write, and migrates an older file to the newest schema.
     ///
     /// # Errors
-    /// [`StoreError`] says what the file is instead. Next to a foreign file, nothing is created or changed.
+    /// [`StoreError`] if this is not a readable run file. Neither changes a foreign file nor creates a journal.
     pub fn open(path: &Path) -> Result<RunFile, StoreError> {
-        let (mut file, found) = RunFile::opened(path, |file| file.check_schema(None))?;
+        let (mut file, found) = RunFile::open_and_read(path, |file| file.check_schema(None))?;
         file.read(|db| db.execute_batch("COMMIT"))?;
         if found < VERSION {
             file.migrate(found)?;
@@ -69,25 +69,24 @@ impl RunFile {
             file.check_schema(Some(table))?;
             file.read(&from)
         };
-        RunFile::opened(path, read).map(|(_, read)| read)
+        RunFile::open_and_read(path, read).map(|(_, read)| read)
     }
 
-    /// Opens the file and runs `read` in a transaction that stays open; the first read rolls back a crash. One
-    /// transaction, because another process may be migrating the file and because each further one would take the locks
-    /// again.
-    fn opened<T>(
+    /// Opens the file and runs `read` in a transaction that stays open; its first read rolls back a write that a crash
+    /// interrupted. A single transaction takes the locks once, and sees no half-done migration by another process.
+    fn open_and_read<T>(
         path: &Path,
         read: impl Fn(&RunFile) -> Result<T, StoreError>,
     ) -> Result<(RunFile, T), StoreError> {
         inspect(path)?;
-        let with = |locks| {
+        let open_with_locks = |locks| {
             let file = RunFile { path: path.to_owned(), db: connect(path, locks)? };
             file.read(|db| db.execute_batch("BEGIN"))?;
             let read = read(&file)?;
             Ok((file, read))
         };
-        match with(None) {
-            Err(StoreError::NoLocks { .. }) => with(Some("unix-none")),
+        match open_with_locks(None) {
+            Err(StoreError::NoLocks { .. }) => open_with_locks(Some("unix-none")),
             other => other,
         }
     }
@@ -225,7 +224,7 @@ impl RunFile {
         })
     }
 
-    /// Counts the rounds without reading them; zero for a run that ended before its first slot.
+    /// Counts the rounds without reading them; zero for a run that ended before its first commit.
     ///
     /// # Errors
     /// As [`header`](RunFile::header).
@@ -279,8 +278,7 @@ impl RunFile {
 
     /// Returns the schema version after comparing the schema with the expected one: all objects, or only the one named.
     fn check_schema(&self, only: Option<&str>) -> Result<u32, StoreError> {
-        // First, because this alone needs no schema: to read that outside a transaction, SQLite would take locks of its
-        // own.
+        // Reading the version needs no schema, so it comes first: outside a transaction, SQLite would take more locks.
         let version = self.read(|db| db.query_row("PRAGMA user_version", [], |row| row.get(0)))?;
         if version > VERSION {
             return Err(StoreError::Newer { path: self.path.clone(), found: version, known: VERSION });
@@ -328,11 +326,11 @@ pub(super) fn connect(path: &Path, locks: Option<&str>) -> Result<Connection, St
         Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs),
     }
     .map_err(error.clone())?;
-    distrust(&db).map_err(error)?;
+    harden(&db).map_err(error)?;
     Ok(db)
 }
 
-fn distrust(db: &Connection) -> rusqlite::Result<()> {
+fn harden(db: &Connection) -> rusqlite::Result<()> {
     db.busy_timeout(BUSY_LIMIT)?;
     db.set_limit(Limit::SQLITE_LIMIT_LENGTH, BLOB_LIMIT_BYTES)?;
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
@@ -342,7 +340,7 @@ fn distrust(db: &Connection) -> rusqlite::Result<()> {
 
 /// Checks the first bytes before SQLite does, which identifies foreign files without creating anything.
 pub(super) fn inspect(path: &Path) -> Result<(), StoreError> {
-    // While a slot is being written, the first page may announce a larger size than the file has yet.
+    // While a commit is being written, the first page may announce a larger size than the file has yet.
     for _ in 0..2 {
         match inspect_once(path) {
             Err(StoreError::Truncated { .. }) => std::thread::sleep(Duration::from_millis(1)),
@@ -377,11 +375,11 @@ fn head(path: &Path) -> Result<([u8; 100], u64), StoreError> {
     }
     let mut file = File::open(path).map_err(io_error(Operation::Open, path))?;
     let mut head = [0; 100];
-    let mut have = 0;
-    while have < head.len() {
-        match file.read(&mut head[have..]).map_err(io_error(Operation::Read, path))? {
+    let mut filled = 0;
+    while filled < head.len() {
+        match file.read(&mut head[filled..]).map_err(io_error(Operation::Read, path))? {
             0 => break,
-            bytes => have += bytes,
+            bytes => filled += bytes,
         }
     }
     Ok((head, metadata.len()))

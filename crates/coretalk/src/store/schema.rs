@@ -132,10 +132,10 @@ CREATE VIEW series AS SELECT
 /// Adds the clock step: raw ticks may replace the summary of a trial, which then depends on the clock of the segment.
 const V3: &str = "ALTER TABLE segments ADD COLUMN step_ns REAL;";
 
-/// Adds reported facts that are not groups of CPUs, and with them a level that older versions do not know.
+/// Adds reported facts that are not groups of CPUs. Files may also contain a level that older versions do not know.
 const V4: &str = "CREATE TABLE beside (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;";
 
-/// Migrates a file to the newest version in one transaction. The caller has checked that it is not newer.
+/// Migrates a file to the newest version in one transaction. The caller has checked that the file is not newer.
 ///
 /// # Errors
 /// SQLite failed; the file is then unchanged.
@@ -181,8 +181,8 @@ pub(super) fn contradiction(
             Some((name, _)) => seen.insert(name),
         };
     }
-    let asked = |name: &String| only.is_none_or(|only| only == name);
-    let missing = expected.iter().find(|(name, _)| asked(name) && !seen.contains(name));
+    let is_requested = |name: &String| only.is_none_or(|only| only == name);
+    let missing = expected.iter().find(|(name, _)| is_requested(name) && !seen.contains(name));
     Ok(missing.map(|(name, (kind, _))| format!("its {kind} `{name}` is missing")))
 }
 
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_file_gets_what_it_lacks_and_keeps_what_it_has() {
+    fn migrations_extend_older_files_and_keep_their_data() {
         let mut connection = Connection::open_in_memory().unwrap();
         migrate(&mut connection, MIGRATIONS).unwrap();
         connection.execute("INSERT INTO tags VALUES ('kept', 'then')", []).unwrap();
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_migration_that_fails_leaves_the_file_as_it_was() {
+    fn a_failed_migration_leaves_the_file_unchanged() {
         let mut connection = Connection::open_in_memory().unwrap();
         migrate(&mut connection, MIGRATIONS).unwrap();
         let broken = [MIGRATIONS, &["CREATE TABLE more (x)", "CREATE TABLE run (x)"]].concat();

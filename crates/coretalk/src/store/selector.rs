@@ -35,7 +35,7 @@ pub fn find(directory: &Directory, selector: impl AsRef<OsStr>) -> Result<Select
         let back = back.ok_or_else(|| unknown("write `latest`, or `latest~1` for the one before".into()))?;
         return match files.get(back) {
             Some(path) => Ok(SelectedRun { path: path.clone(), notice: None }),
-            None => Err(unknown(what_there_is(directory, &files))),
+            None => Err(unknown(existing_runs(directory, &files))),
         };
     }
     let ids = with_id(&files, selector);
@@ -53,23 +53,23 @@ pub fn find(directory: &Directory, selector: impl AsRef<OsStr>) -> Result<Select
     if path.is_file() {
         return Ok(SelectedRun { path: path.into(), notice: None });
     }
-    // Neither is opened: opening a pipe would block until it has a writer.
-    let there = std::fs::metadata(path).ok();
-    if there.as_ref().is_some_and(|there| !there.is_dir()) {
+    // Does not open the file: opening a pipe would block until it has a writer.
+    let metadata = std::fs::metadata(path).ok();
+    if metadata.as_ref().is_some_and(|metadata| !metadata.is_dir()) {
         let what = "it is not a regular file but a pipe, a device or a socket";
         return Err(StoreError::Foreign { path: path.into(), what });
     }
     if is_path || selector.ends_with(&format!(".{}", super::ENDING)) {
         // A path, so the store is not searched.
-        if there.is_some() {
+        if metadata.is_some() {
             return Err(StoreError::Foreign { path: path.into(), what: "it is a directory" });
         }
         return Err(StoreError::Missing { path: path.into() });
     }
-    Err(unknown(what_there_is(directory, &files)))
+    Err(unknown(existing_runs(directory, &files)))
 }
 
-/// Returns the files whose id begins with `typed`, or ends with it from four characters on.
+/// Returns the files whose id begins with `typed` or, from four characters on, ends with it.
 pub(super) fn with_id<'a>(files: &'a [PathBuf], typed: &str) -> Vec<&'a PathBuf> {
     let typed = typed.to_ascii_lowercase();
     // Prefixes and suffixes are treated alike: the short name of one run may begin the id of another.
@@ -93,10 +93,10 @@ fn steps_back(selector: &str) -> Option<Option<usize>> {
 fn by_tag(files: &[PathBuf], tag: &str) -> Option<SelectedRun> {
     let mut with_tag: Vec<(String, &PathBuf)> = Vec::new();
     for path in files {
-        let given = |db: &Connection| {
+        let created = |db: &Connection| {
             db.query_row("SELECT created FROM tags WHERE tag = ?1", [tag], |row| row.get(0)).optional()
         };
-        with_tag.extend(RunFile::peek(path, "tags", given).ok().flatten().map(|given| (given, path)));
+        with_tag.extend(RunFile::peek(path, "tags", created).ok().flatten().map(|time| (time, path)));
     }
     with_tag.sort();
     let others = with_tag.len().saturating_sub(1);
@@ -106,7 +106,7 @@ fn by_tag(files: &[PathBuf], tag: &str) -> Option<SelectedRun> {
     Some(SelectedRun { path: path.clone(), notice })
 }
 
-fn what_there_is(directory: &Directory, files: &[PathBuf]) -> String {
+fn existing_runs(directory: &Directory, files: &[PathBuf]) -> String {
     let folder = directory.path().display();
     match files {
         [] => format!("there are no runs in {folder} yet; `coretalk` makes one"),

@@ -119,7 +119,7 @@ impl Sample {
     }
 }
 
-/// A slot of two rounds that is unique by its number: one of the map, one with raw single events.
+/// A commit of two rounds that is unique by its number: one of the map, one with raw single events.
 fn slot(number: u32) -> Commit {
     let span = |kernel: &'static str, location_ns: f32| SpanSummary {
         kernel: KernelId(kernel.into()),
@@ -189,12 +189,13 @@ fn names(directory: &Path) -> Vec<String> {
 
 /// Other programs rely on the document for tables and settings, and on the JSON schema for keys of the environment.
 #[test]
-fn every_table_and_key_stands_in_the_format_document() {
+fn every_table_and_key_is_in_the_format_document() {
     let read =
         |path: &str| std::fs::read_to_string(format!("{}/{path}", env!("CARGO_MANIFEST_DIR"))).unwrap();
     let format = read("docs/format/run-file.md");
-    let stands = |name: String| assert!(format.contains(&name), "add `{name}` to docs/format/run-file.md");
-    stands(format!("at present **{}**", super::schema::VERSION));
+    let assert_documented =
+        |name: String| assert!(format.contains(&name), "add `{name}` to docs/format/run-file.md");
+    assert_documented(format!("at present **{}**", super::schema::VERSION));
     let folder = tempfile::tempdir().unwrap();
     let writer = sample("0193-a").create(folder.path());
     let names = |query: &str| -> Vec<String> {
@@ -203,8 +204,8 @@ fn every_table_and_key_stands_in_the_format_document() {
     };
     names("SELECT name FROM sqlite_schema WHERE type = 'table'")
         .iter()
-        .for_each(|name| stands(format!("**{name}**")));
-    names("SELECT key FROM settings").iter().for_each(|key| stands(format!("`{key}`")));
+        .for_each(|name| assert_documented(format!("**{name}**")));
+    names("SELECT key FROM settings").iter().for_each(|key| assert_documented(format!("`{key}`")));
     let schema: serde_json::Value = serde_json::from_str(&read("schema/coretalk.run.v1.json")).unwrap();
     for key in names("SELECT key FROM environment WHERE key NOT IN ('tool-version', 'cpu-use')") {
         let (part, name) =

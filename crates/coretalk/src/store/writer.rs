@@ -20,7 +20,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Maximum wait of a slot for a reader; the session stands still meanwhile.
+/// Maximum time that a commit waits for a process that reads the file. The session measures nothing meanwhile.
 const BUSY_LIMIT: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone, Copy)]
@@ -46,24 +46,24 @@ pub(super) const NO_MAP: PartEnd = PartEnd { complete: true, budget_ended: false
 #[derive(Debug)]
 pub struct RunWriter {
     path: PathBuf,
-    /// Final path, if it differs.
+    /// Final path, if it differs from `path`.
     destination: Option<PathBuf>,
     pub(super) db: Connection,
     shapes: Shapes,
     segment: u32,
     clock: Scale,
     counts: Counts,
-    /// How the map ended, if trials follow it: the run is not over then.
+    /// How the map ended, if trials follow it. Otherwise the run ends with the map.
     pub(super) map_of_both: Option<PartEnd>,
     /// Raised to end early, without writing derived tables.
     stop: Stop,
-    /// Whether the last slot already recorded the interruption of the segment.
+    /// Whether the last commit already recorded the interruption of the segment.
     interrupted: bool,
 }
 
 impl RunWriter {
     /// Creates the file of a new run in a directory: written under a temporary name in one transaction, then renamed,
-    /// so a run file is valid from the moment it has a name.
+    /// so a file under its final name is always valid.
     ///
     /// If the file system of the directory does not support locks, writes the run to a local temporary folder and moves
     /// it at the end; [`notice`](RunWriter::notice) says so.
@@ -142,17 +142,17 @@ impl RunWriter {
         })
     }
 
-    /// Sets a flag that skips derived tables when raised: they follow from the rounds.
+    /// Sets a flag that, when raised, skips derived tables, which can be computed from the rounds.
     pub fn set_stop(&mut self, stop: &Stop) {
         self.stop = stop.clone();
     }
 
-    /// Returns the path of the run, which after `close` is its final one.
+    /// Returns the final path of the run; until `close`, the file may be elsewhere.
     pub fn path(&self) -> &Path {
         self.destination.as_deref().unwrap_or(&self.path)
     }
 
-    /// Returns a note for the user if the run is written elsewhere first.
+    /// Returns a note for the user if the run is first written to a temporary folder.
     pub fn notice(&self) -> Option<String> {
         let destination = self.destination.as_ref()?;
         Some(format!(
@@ -162,12 +162,12 @@ impl RunWriter {
         ))
     }
 
-    /// Finishes the file: removes the journal, and moves a run written elsewhere to its destination. Returns that path.
+    /// Finishes the file: removes the journal, and moves the file to its destination if needed. Returns the final path.
     ///
     /// # Errors
-    /// [`StoreError::NotMoved`] names the path where the run is instead.
+    /// [`StoreError::NotMoved`] names the path where the run remains.
     pub fn close(mut self) -> Result<PathBuf, StoreError> {
-        self.settle();
+        self.remove_journal();
         let Some(destination) = self.destination.take() else { return Ok(self.path.clone()) };
         move_to(&self.path, &destination).map_err(|reason| StoreError::NotMoved {
             local: self.path.clone(),
@@ -220,21 +220,21 @@ impl RunWriter {
         }
     }
 
-    fn write_slot(&mut self, slot: &Commit) -> Result<(), StoreError> {
+    fn write_commit(&mut self, commit: &Commit) -> Result<(), StoreError> {
         let mut shapes = std::mem::take(&mut self.shapes);
         let mut reducer = Reducer::new(self.clock, self.counts);
         let segment = self.segment;
-        // This slot is probably the last, so the end is written with it: each transaction waits for the disk, and
-        // delays the exit. A later slot or end overwrites it.
+        // After a request to stop, this commit is probably the last, so it includes the end of the segment: another
+        // transaction would wait for the disk again and delay the exit. A later commit or end overwrites this end.
         let interrupted = self.stop.is_raised();
         let written = self.write(|db| {
             if interrupted {
                 write_interrupted(db, segment)?;
             }
-            for round in &slot.rounds {
+            for round in &commit.rounds {
                 write_round(db, segment, round, &mut shapes, &mut reducer)?;
             }
-            slot.passes.iter().try_for_each(|entry| rows::write_pass(db, entry))?;
+            commit.passes.iter().try_for_each(|entry| rows::write_pass(db, entry))?;
             let mut insert =
                 db.prepare_cached("INSERT INTO shapes (shape, spans, spans_check) VALUES (?1, ?2, ?3)")?;
             for (number, shape) in shapes.fresh() {
@@ -255,15 +255,15 @@ impl RunWriter {
         written
     }
 
-    /// Removes the journal: SQLite does so when it leaves the mode that keeps one. A failure leaves an empty file.
-    fn settle(&self) {
+    /// Removes the journal, as SQLite does on leaving the mode that keeps it. A failure leaves an empty journal.
+    fn remove_journal(&self) {
         let _ = self.db.pragma_update(None, "journal_mode", "DELETE");
     }
 }
 
 impl Sink for RunWriter {
-    fn commit(&mut self, slot: &Commit) -> Result<(), SinkError> {
-        self.write_slot(slot).map_err(sink_error)
+    fn commit(&mut self, commit: &Commit) -> Result<(), SinkError> {
+        self.write_commit(commit).map_err(sink_error)
     }
 
     fn decide(&mut self, decision: &Decision) -> Result<(), SinkError> {
@@ -289,7 +289,7 @@ impl Sink for RunWriter {
             write_end(db, segment, result.complete, result.budget_ended)
         })
         .map_err(sink_error)?;
-        self.settle();
+        self.remove_journal();
         Ok(())
     }
 
@@ -299,18 +299,18 @@ impl Sink for RunWriter {
         let complete = end.complete && map.complete;
         let budget_ended = end.budget_ended || map.budget_ended;
         self.write(|db| write_end(db, segment, complete, budget_ended)).map_err(sink_error)?;
-        self.settle();
+        self.remove_journal();
         Ok(())
     }
 
-    /// Leaves the derived tables empty, as a kill does: they follow from the rounds, and filling them takes seconds for
-    /// a large machine.
+    /// Leaves the derived tables empty, as a kill does: they can be computed from the rounds, and filling them takes
+    /// seconds for a large machine.
     fn interrupt(&mut self) -> Result<Kept, SinkError> {
         let segment = self.segment;
         if !self.interrupted {
             self.write(|db| write_interrupted(db, segment)).map_err(sink_error)?;
         }
-        self.settle();
+        self.remove_journal();
         Ok(Kept::Everything)
     }
 }
@@ -320,7 +320,7 @@ fn write_interrupted(db: &Connection, segment: u32) -> rusqlite::Result<()> {
 }
 
 fn write_end(db: &Connection, segment: u32, complete: bool, budget_ended: bool) -> rusqlite::Result<()> {
-    // `budget` also if the run is incomplete because of a lost CPU.
+    // An ended budget takes precedence, even if the run is incomplete because of a lost CPU.
     let ended = match (complete, budget_ended) {
         (_, true) => "budget",
         (true, false) => "complete",
@@ -333,7 +333,7 @@ fn write_end(db: &Connection, segment: u32, complete: bool, budget_ended: bool) 
 /// Removes the journal when an error drops the writer.
 impl Drop for RunWriter {
     fn drop(&mut self) {
-        self.settle();
+        self.remove_journal();
         if let Some(destination) = self.destination.take() {
             // Callers that need the result call `close`.
             let _ = move_to(&self.path, &destination);
@@ -360,12 +360,12 @@ fn write_round(
         elapsed: round.elapsed.0,
     };
     let context = key.bytes();
-    let (trials, beside) = encode_trials(&round.trials, round.started, shapes, reducer, &context);
+    let (trials, separate) = encode_trials(&round.trials, round.started, shapes, reducer, &context);
     db.prepare_cached(
         "INSERT INTO rounds (segment, purpose, pass, started, elapsed, trials) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )?
     .execute((key.segment, key.purpose, key.pass, key.started as i64, key.elapsed as i64, trials))?;
-    if let Some(recordings) = encode_recordings(&beside, round.started, shapes, &context) {
+    if let Some(recordings) = encode_recordings(&separate, round.started, shapes, &context) {
         let number = db.last_insert_rowid();
         db.prepare_cached("INSERT INTO raw (round, recordings) VALUES (?1, ?2)")?
             .execute((number, recordings))?;

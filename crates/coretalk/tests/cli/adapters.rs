@@ -5,25 +5,25 @@ use super::tool::{Tool, flat, said};
 #[test]
 fn a_program_that_is_no_adapter_is_refused_with_what_is_missing() {
     let tool = Tool::new();
-    let said = tool.call(&["adapters", "check", "./not-there"]);
-    assert_eq!(said.code, 4, "{}", said.err);
+    let output = tool.call(&["adapters", "check", "./not-there"]);
+    assert_eq!(output.code, 4, "{}", output.err);
     assert!(
-        said.err.contains("`not-there` is no adapter: `./not-there` could not be started"),
+        output.err.contains("`not-there` is no adapter: `./not-there` could not be started"),
         "{}",
-        said.err
+        output.err
     );
-    let said = tool.call(&["adapters", "check", "sh adapter.sh"]);
-    assert_eq!(said.code, 4, "{}", said.err);
-    assert!(said.err.contains("write the program and its arguments as separate words"), "{}", said.err);
-    let said = tool.call(&["adapters", "check", "-q", "sh", "-c", "echo hello"]);
-    assert_eq!(said.code, 4, "{}", said.err);
+    let output = tool.call(&["adapters", "check", "sh adapter.sh"]);
+    assert_eq!(output.code, 4, "{}", output.err);
+    assert!(output.err.contains("write the program and its arguments as separate words"), "{}", output.err);
+    let output = tool.call(&["adapters", "check", "-q", "sh", "-c", "echo hello"]);
+    assert_eq!(output.code, 4, "{}", output.err);
     let expected =
         "`sh` is no adapter: the first line of `describe` is \"hello\", and has to be `coretalk-adapter 1`";
-    assert!(said.err.contains(expected), "{}", said.err);
+    assert!(output.err.contains(expected), "{}", output.err);
 }
 
 #[test]
-fn what_is_wrong_with_an_adapter_stands_on_the_screen() {
+fn the_screen_lists_the_faults_of_an_adapter() {
     let tool = Tool::new();
     tool.write(
         "adapter.sh",
@@ -31,25 +31,25 @@ fn what_is_wrong_with_an_adapter_stands_on_the_screen() {
          printf 'coretalk-adapter 1\\nruntime Shell 1\\nqueue ring payload=u64,string capacity=any\\n'\n\
          else\nwhile read line; do printf 'role 0 %s\\nrole 1 %s\\n' $$ $$; done\nfi\n",
     );
-    let said = tool.call(&["adapters", "check", "sh", "adapter.sh"]);
-    assert_eq!(said.code, 1, "{}", said.err);
-    assert!(said.err.contains("checking: queue ring of string"), "{}", said.err);
-    assert!(said.out.contains("sh · Shell 1 · starts in"), "{}", said.out);
-    assert!(said.out.contains("It does not conform: 3 things wrong."), "{}", said.out);
-    let flat = flat(&said.out);
+    let output = tool.call(&["adapters", "check", "sh", "adapter.sh"]);
+    assert_eq!(output.code, 1, "{}", output.err);
+    assert!(output.err.contains("checking: queue ring of string"), "{}", output.err);
+    assert!(output.out.contains("sh · Shell 1 · starts in"), "{}", output.out);
+    assert!(output.out.contains("It does not conform: 3 things wrong."), "{}", output.out);
+    let flat = flat(&output.out);
     assert!(flat.contains("queue ring of u64: two roles printed thread"), "{flat}");
     assert!(flat.contains("each needs a thread of its own"), "{flat}");
 }
 
 #[test]
 fn cpus_that_may_not_be_used_are_refused() {
-    let said = Tool::new().call(&["adapters", "check", "--cpus", "4095", "sh"]);
-    assert_eq!(said.code, 3, "{}", said.err);
-    assert!(said.err.contains("CPU 4095 is not allowed to this process"), "{}", said.err);
+    let output = Tool::new().call(&["adapters", "check", "--cpus", "4095", "sh"]);
+    assert_eq!(output.code, 3, "{}", output.err);
+    assert!(output.err.contains("CPU 4095 is not allowed to this process"), "{}", output.err);
 }
 
 #[test]
-fn the_list_says_what_is_here_what_is_missing_and_where_own_ones_stand() {
+fn the_list_names_available_and_missing_adapters_and_the_users_file() {
     let tool = Tool::new();
     std::fs::create_dir_all(tool.path().join("config/coretalk")).unwrap();
     tool.write(

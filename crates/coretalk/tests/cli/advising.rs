@@ -12,7 +12,7 @@ fn write(tool: &Tool, name: &str, text: &str) {
     tool.write(name, text);
 }
 
-/// A bare lower triangle of eight CPUs: 20.5 ns among even and among odd ones, `across` between them; empty at `hole`.
+/// A lower triangle for eight CPUs: 20.5 ns between CPUs of the same parity, else `across`; no value if `hole`.
 fn matrix(across: f64, hole: impl Fn(u32, u32) -> bool) -> String {
     let cell = |row: u32, column: u32| match (column < row, row % 2 == column % 2) {
         (true, _) if hole(row, column) => String::new(),
@@ -28,7 +28,7 @@ fn cpus(advice: &Value) -> Vec<u64> {
 }
 
 #[test]
-fn threads_that_talk_are_kept_together() {
+fn communicating_threads_are_placed_together() {
     let tool = Tool::new();
     let screen = tool.done(&["advise", "-n", "8", "--machine", "sim:chiplet-16", "-q"]).out;
     assert!(screen.contains("SIMULATED") && screen.contains("taskset -c 0-7 COMMAND"), "{screen}");
@@ -77,7 +77,7 @@ fn the_same_question_gets_the_same_answer() {
 }
 
 #[test]
-fn a_run_a_file_and_a_graph_are_taken() {
+fn runs_files_and_graphs_are_accepted() {
     let tool = Tool::new();
     tool.done(&["latency", "--machine", "sim:chiplet-16", "--seed", "1", "-q", "--name", "one"]);
     let of_run = advice(&tool, &["-n", "4", "--from", "one"]);
@@ -110,31 +110,31 @@ fn constraints_narrow_the_choice() {
 }
 
 #[test]
-fn second_threads_that_are_left_out_are_said_and_smt_all_lets_them_in() {
+fn omitted_smt_siblings_are_mentioned_and_smt_all_includes_them() {
     let tool = Tool::new();
     let smt = ["--machine", "sim:chiplet-16-smt", "-n", "6", "--seed", "1"];
     let with = |more: &[&str]| advice(&tool, &[&smt[..], more].concat());
-    let says = |found: &Value| found["remarks"].to_string().contains("SMT siblings (");
+    let mentions_siblings = |found: &Value| found["remarks"].to_string().contains("SMT siblings (");
     let usual = with(&[]);
     assert_eq!(cpus(&usual), [0, 1, 2, 3, 4, 5]);
-    assert!(says(&usual) && usual["remarks"].to_string().contains("16-31"), "{usual}");
+    assert!(mentions_siblings(&usual) && usual["remarks"].to_string().contains("16-31"), "{usual}");
     let all = with(&["--smt", "all"]);
-    assert_eq!((&all["candidates"], says(&all)), (&"0-31".into(), false));
+    assert_eq!((&all["candidates"], mentions_siblings(&all)), (&"0-31".into(), false));
     assert_eq!(all["cpus"], with(&["--sharing", "allowed"])["cpus"]);
     let first = with(&["--smt", "one-per-core"]);
-    assert_eq!((&first["candidates"], says(&first)), (&"0-15".into(), false));
-    assert!(!says(&advice(&tool, &["-n", "4", "--machine", "sim:chiplet-16"])));
+    assert_eq!((&first["candidates"], mentions_siblings(&first)), (&"0-15".into(), false));
+    assert!(!mentions_siblings(&advice(&tool, &["-n", "4", "--machine", "sim:chiplet-16"])));
     for (more, part) in [
         (&["--smt", "siblings"][..], "use --smt all"),
         (&["--smt", "all", "--sharing", "never"], "drop one of them"),
     ] {
-        let said = tool.call(&[&["advise"], &smt[..], more].concat());
-        assert!(said.code == 2 && said.err.contains(part), "{}", said.err);
+        let output = tool.call(&[&["advise"], &smt[..], more].concat());
+        assert!(output.code == 2 && output.err.contains(part), "{}", output.err);
     }
 }
 
 #[test]
-fn where_there_is_no_ground_nothing_is_recommended() {
+fn nothing_is_recommended_without_evidence() {
     let tool = Tool::new();
     write(&tool, "flat.csv", &matrix(20.5, |_, _| false));
     write(&tool, "pair.csv", ",\n20.5,\n");
@@ -158,7 +158,7 @@ fn where_there_is_no_ground_nothing_is_recommended() {
 }
 
 #[test]
-fn missing_pairs_are_said_and_widen_the_bounds() {
+fn missing_pairs_are_mentioned_and_widen_the_bounds() {
     let tool = Tool::new();
     write(&tool, "hole.csv", &matrix(85.5, |row, column| (row, column) == (2, 0)));
     let found = advice(&tool, &["-n", "4", "--from", "hole.csv"]);
@@ -168,7 +168,7 @@ fn missing_pairs_are_said_and_widen_the_bounds() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_with_its_place() {
+fn invalid_input_is_refused_with_its_location() {
     let tool = Tool::new();
     write(&tool, "m.csv", &matrix(85.5, |_, _| false));
     write(&tool, "negative.csv", ",,\n20.5,,\n-1,20.5,\n");
@@ -193,8 +193,8 @@ fn what_makes_no_sense_is_refused_with_its_place() {
     ] {
         tool.refused(&[&["advise", "--from", "m.csv"], words].concat(), code, part);
     }
-    let said = tool.call(&["advise", "-n", "2", "--from", "negative.csv"]);
-    assert_eq!((said.code, said.err.contains("line 3")), (4, true), "{}", said.err);
+    let output = tool.call(&["advise", "-n", "2", "--from", "negative.csv"]);
+    assert_eq!((output.code, output.err.contains("line 3")), (4, true), "{}", output.err);
 }
 
 /// Returns the comparison of the advised placement with the one called `name`.
@@ -204,7 +204,7 @@ fn against<'a>(found: &'a Value, name: &str) -> &'a Value {
 }
 
 #[test]
-fn an_advice_is_proven_by_work_that_talks_alike() {
+fn advice_is_proven_by_work_with_the_same_communication() {
     let tool = Tool::new();
     for (pattern, machine) in [
         ("ring", &["--machine", "sim:chiplet-16", "--cpus", "4-11"][..]),
@@ -226,7 +226,7 @@ fn an_advice_is_proven_by_work_that_talks_alike() {
 }
 
 #[test]
-fn a_proof_holds_its_runs_and_is_the_same_again() {
+fn a_proof_contains_its_runs_and_is_reproducible() {
     let tool = Tool::new();
     let words = words("advise -n 4 --pattern ring --prove --machine sim:chiplet-16 --cpus 4-11");
     let json =
@@ -243,7 +243,7 @@ fn a_proof_holds_its_runs_and_is_the_same_again() {
 }
 
 #[test]
-fn what_cannot_be_proven_is_said() {
+fn unprovable_requests_state_the_reason() {
     let tool = Tool::new();
     let sim = ["--machine", "sim:chiplet-16", "--prove"];
     for (words, reason) in [
@@ -259,13 +259,13 @@ fn what_cannot_be_proven_is_said() {
         assert!(screen.contains("Not proven") && screen.contains(reason), "{screen}");
     }
     assert_eq!(advice(&tool, &["-n", "4", "--machine", "sim:chiplet-16"])["proof"], Value::Null);
-    // The budget is too short for the tests of the proof.
+    // The budget is too short for a verdict.
     let hasty = advice(&tool, &[&["-n", "4", "--pattern", "ring", "--budget", "2s"], &sim[..]].concat());
     assert_eq!(against(&hasty, "spread")["verdict"], "cannot-tell", "{hasty:#}");
 }
 
 #[test]
-fn latencies_that_mislead_are_contradicted_by_the_work() {
+fn misleading_latencies_are_contradicted_by_the_work() {
     let tool = Tool::new();
     // The file claims that even CPUs are close; on the machine, 0-3 and 4-7 are.
     write(&tool, "says.csv", &matrix(85.5, |_, _| false));
@@ -304,7 +304,7 @@ fn work_on_another_machine_proves_nothing() {
 }
 
 #[test]
-fn cpus_that_a_run_found_noisy_are_left_alone() {
+fn cpus_that_a_run_found_noisy_are_avoided() {
     let tool = Tool::new();
     // All CPUs have occasional stalls, and two have many more.
     let stall = |name: &str, per_second: f64, more: &str| {
@@ -317,12 +317,12 @@ fn cpus_that_a_run_found_noisy_are_left_alone() {
     write(&tool, "noisy.toml", &format!("based_on = 'chiplet-16'\n{stall}\n"));
     let machine = ["--machine", "sim:noisy.toml"];
     let jitter = ["jitter", "--for", "2s", "--seed", "1", "--name", "quiet", "-q"];
-    let said = tool.done(&[&jitter[..], &machine[..]].concat()).out;
-    assert!(said.contains("avoid CPUs 3 12 ("), "{said}");
+    let output = tool.done(&[&jitter[..], &machine[..]].concat()).out;
+    assert!(output.contains("avoid CPUs 3 12 ("), "{output}");
     let words = [&["-n", "2", "--jitter", "quiet"], &machine[..]].concat();
     let found = advice(&tool, &words);
-    let left: coretalk_model::CpuSet = found["candidates"].as_str().unwrap().parse().unwrap();
-    assert_eq!(left.to_string(), "0-2,4-11,13-15", "{found:#}");
+    let candidates: coretalk_model::CpuSet = found["candidates"].as_str().unwrap().parse().unwrap();
+    assert_eq!(candidates.to_string(), "0-2,4-11,13-15", "{found:#}");
     let remarks = found["remarks"].to_string();
     assert!(remarks.contains("avoided because") && remarks.contains("lost"), "{remarks}");
     tool.refused(
@@ -344,11 +344,11 @@ fn threads_of_a_core_that_the_system_hides_are_kept_apart() {
     let tool = Tool::new();
     write(&tool, "hidden.toml", "based_on = 'laptop-smt'\nreported = 'nothing'");
     // 0 and 4, 1 and 5, … are threads of one core.
-    let apart = tool.done(&["advise", "-n", "4", "--machine", "sim:hidden.toml", "-q"]).out;
-    assert!(apart.contains("candidates: 4 CPUs, 0-3"), "{apart}");
-    let together = tool.done(&["advise", "-n", "6", "--machine", "sim:hidden.toml", "-q"]).out;
-    assert!(together.contains("more threads than cores"), "{together}");
-    assert!(!together.contains("latency alone cannot tell"), "{together}");
+    let few = tool.done(&["advise", "-n", "4", "--machine", "sim:hidden.toml", "-q"]).out;
+    assert!(few.contains("candidates: 4 CPUs, 0-3"), "{few}");
+    let many = tool.done(&["advise", "-n", "6", "--machine", "sim:hidden.toml", "-q"]).out;
+    assert!(many.contains("more threads than cores"), "{many}");
+    assert!(!many.contains("latency alone cannot tell"), "{many}");
 }
 
 /// Sixteen CPUs in two caches: 7 ns for CPUs i and i + 8, 18 ns within a cache of four such pairs, 80 ns across.
@@ -363,15 +363,15 @@ fn desktop() -> String {
 }
 
 #[test]
-fn of_a_file_that_does_not_show_cores_one_cpu_of_each_closest_pair_is_used() {
+fn without_cores_in_a_file_one_cpu_of_each_closest_pair_is_used() {
     let tool = Tool::new();
     write(&tool, "desktop.csv", &desktop());
-    let apart =
+    let cores =
         |cpus: &[u64]| cpus.iter().map(|cpu| cpu % 8).collect::<std::collections::BTreeSet<_>>().len();
     for threads in ["3", "4"] {
         let found = advice(&tool, &["-n", threads, "--from", "desktop.csv"]);
         assert_eq!(
-            (apart(&cpus(&found)).to_string(), &found["candidates"]),
+            (cores(&cpus(&found)).to_string(), &found["candidates"]),
             (threads.to_owned(), &"0-7".into())
         );
         assert!(found["remarks"].to_string().contains("one CPU of each of the closest pairs"), "{found}");
@@ -380,11 +380,11 @@ fn of_a_file_that_does_not_show_cores_one_cpu_of_each_closest_pair_is_used() {
     let more = advice(&tool, &["-n", "10", "--from", "desktop.csv"]);
     assert!(more["remarks"].to_string().contains("may be SMT siblings"), "{more}");
     let asked = advice(&tool, &["-n", "4", "--from", "desktop.csv", "--sharing", "allowed"]);
-    assert_eq!(apart(&cpus(&asked)), 2, "{asked}");
+    assert_eq!(cores(&cpus(&asked)), 2, "{asked}");
 }
 
 #[test]
-fn where_closest_pairs_contradict_each_other_threads_share_none_of_them() {
+fn contradictory_closest_pairs_are_not_shared() {
     let tool = Tool::new();
     // Cores of two CPUs, and two pairs from different cores that appear as close.
     let near = |row: u64, column: u64| row / 2 == column / 2 || [(0, 2), (1, 3)].contains(&(column, row));
@@ -409,16 +409,16 @@ fn where_closest_pairs_contradict_each_other_threads_share_none_of_them() {
 /// Three groups of four with 20 ns inside and 30 ns across, except for the given pairs (low, high).
 fn three_groups(wrong: &[((u64, u64), f64)]) -> String {
     let ns = |row: u64, column: u64| {
-        let own = if row / 4 == column / 4 { 20.0 } else { 30.0 };
-        let at = wrong.iter().find(|(pair, _)| *pair == (column, row)).map_or(own, |(_, ns)| *ns);
-        format!("{:.2}", at + ((row * 5 + column * 3) % 7) as f64 / 20.0)
+        let regular = if row / 4 == column / 4 { 20.0 } else { 30.0 };
+        let base = wrong.iter().find(|(pair, _)| *pair == (column, row)).map_or(regular, |(_, ns)| *ns);
+        format!("{:.2}", base + ((row * 5 + column * 3) % 7) as f64 / 20.0)
     };
     let cell = |row: u64, column: u64| if column < row { ns(row, column) } else { String::new() };
     (0..12).map(|row| (0..12).map(|column| cell(row, column)).collect::<Vec<_>>().join(",") + "\n").collect()
 }
 
 #[test]
-fn a_pair_that_is_too_near_to_fit_is_not_recommended() {
+fn an_implausibly_close_pair_is_not_recommended() {
     let tool = Tool::new();
     write(&tool, "near.csv", &three_groups(&[((0, 5), 3.0)]));
     let found = advice(&tool, &["-n", "2", "--from", "near.csv"]);
@@ -460,7 +460,7 @@ fn a_report_of_one_thread_per_core_leaves_no_doubt_about_siblings() {
 }
 
 #[test]
-fn what_is_doubtful_about_a_file_is_said_beside_its_advice() {
+fn doubts_about_a_file_are_shown_with_its_advice() {
     let tool = Tool::new();
     let steps = |row: u32, column: u32| {
         let far = if row / 4 == column / 4 { 1 } else { 7 };
@@ -476,8 +476,8 @@ fn what_is_doubtful_about_a_file_is_said_beside_its_advice() {
     write(&tool, "coarse.csv", &text);
     let lint = tool.done(&["lint", "coarse.csv"]).out;
     assert!(lint.contains("clock-comb"), "{lint}");
-    let said = tool.done(&["advise", "-n", "2", "--from", "coarse.csv"]).out;
-    assert!(said.contains("multiples of 16.7 ns (`coretalk lint`)"), "{said}");
+    let output = tool.done(&["advise", "-n", "2", "--from", "coarse.csv"]).out;
+    assert!(output.contains("multiples of 16.7 ns (`coretalk lint`)"), "{output}");
     // A difference of one clock step is no reason: the second CPUs by number may be as good.
-    assert!(said.contains("Threads 0 and 1") || said.contains("No advice"), "{said}");
+    assert!(output.contains("Threads 0 and 1") || output.contains("No advice"), "{output}");
 }

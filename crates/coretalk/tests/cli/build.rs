@@ -4,29 +4,32 @@ use super::tool::Tool;
 use serde_json::Value;
 
 #[test]
-fn the_version_in_words_and_the_document_tell_the_same_build() {
+fn the_verbose_version_and_the_document_describe_the_same_build() {
     let tool = Tool::new();
-    let said = tool.done(&["--version", "-v"]).out;
+    let output = tool.done(&["--version", "-v"]).out;
     let version = format!("coretalk {}", env!("CARGO_PKG_VERSION"));
-    assert_eq!(said.lines().next().map(str::trim), Some(version.as_str()));
-    assert_eq!(tool.done(&["-vV"]).out, said);
+    assert_eq!(output.lines().next().map(str::trim), Some(version.as_str()));
+    assert_eq!(tool.done(&["-vV"]).out, output);
     let document: Value = serde_json::from_str(&tool.done(&["doctor", "--format", "json"]).out).unwrap();
     let build = &document["environment"]["build_facts"];
     let text = |fact: &Value| fact.as_str().unwrap_or("unknown").to_owned();
     let line = |name: &str| {
-        let line = said.lines().find_map(|line| line.trim_start().strip_prefix(name)).unwrap_or_default();
+        let line = output.lines().find_map(|line| line.trim_start().strip_prefix(name)).unwrap_or_default();
         line.trim().to_owned()
     };
     for (name, fact) in [("target", "target"), ("commit", "commit"), ("SQLite", "sqlite")] {
-        assert_eq!(line(name), text(&build[fact]), "{said}");
+        assert_eq!(line(name), text(&build[fact]), "{output}");
     }
-    assert!(line("target").starts_with(std::env::consts::ARCH) && line("SQLite").starts_with("3."), "{said}");
+    assert!(
+        line("target").starts_with(std::env::consts::ARCH) && line("SQLite").starts_with("3."),
+        "{output}"
+    );
     assert_eq!(line("compiler"), text(&document["environment"]["compiler"]));
     let (linked, profile) = (line("linked"), line("profile"));
-    assert!(linked.starts_with(&text(&build["linking"])), "{said}");
-    assert!(linked.contains(&text(&document["environment"]["libc"])), "{said}");
-    assert!(profile.starts_with(&text(&build["profile"])), "{said}");
-    assert!(profile.ends_with(&text(&build["opt_level"])), "{said}");
+    assert!(linked.starts_with(&text(&build["linking"])), "{output}");
+    assert!(linked.contains(&text(&document["environment"]["libc"])), "{output}");
+    assert!(profile.starts_with(&text(&build["profile"])), "{output}");
+    assert!(profile.ends_with(&text(&build["opt_level"])), "{output}");
     let features: Vec<&str> =
         build["features"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     assert_eq!(line("features"), features.join(" "));
@@ -35,7 +38,7 @@ fn the_version_in_words_and_the_document_tell_the_same_build() {
 }
 
 #[test]
-fn a_simulated_machine_has_no_build_that_measured_it() {
+fn documents_of_simulated_machines_have_no_build_facts() {
     let tool = Tool::new();
     let words = ["doctor", "--machine", "sim:laptop-smt", "--format", "json"];
     let document: Value = serde_json::from_str(&tool.done(&words).out).unwrap();

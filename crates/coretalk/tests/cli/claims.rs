@@ -15,7 +15,7 @@ fn document(text: &str) -> Value {
 }
 
 #[test]
-fn a_disturbed_run_says_so_first_and_on_every_number() {
+fn a_disturbed_run_is_marked_at_the_top_and_on_every_number() {
     let tool = Tool::new();
     let machine = shared_with(&tool, 0.98);
     for words in [&["latency", "--cpus", "0-2"][..], &["wake", "--cpus", "0,1", "--primitive", "semaphore"]] {
@@ -39,14 +39,14 @@ fn a_disturbed_run_says_so_first_and_on_every_number() {
 }
 
 #[test]
-fn of_a_disturbed_run_no_other_tool_is_predicted() {
+fn a_disturbed_run_predicts_no_other_tool() {
     let tool = Tool::new();
-    let said = |others: f64| {
+    let screen_of = |others: f64| {
         let machine = shared_with(&tool, others);
         flat(&tool.done(&["latency", "--cpus", "0-2", "--machine", &machine, "--seed", "1", "--no-save"]).out)
     };
-    assert!(said(0.02).contains("core-to-core-latency would print"));
-    let disturbed = said(0.98);
+    assert!(screen_of(0.02).contains("core-to-core-latency would print"));
+    let disturbed = screen_of(0.98);
     assert!(
         disturbed.contains("cannot tell what other tools would print: other programs took 98 % of the CPUs"),
         "{disturbed}"
@@ -55,27 +55,27 @@ fn of_a_disturbed_run_no_other_tool_is_predicted() {
 }
 
 #[test]
-fn padding_is_not_judged_from_one_pass_or_beside_other_programs() {
+fn padding_is_not_judged_from_one_pass_or_next_to_other_programs() {
     let tool = Tool::new();
     let words = ["sharing", "--pairs", "0-1", "--seed", "1", "--no-save"];
     let busy = shared_with(&tool, 0.98);
     for more in [&["--machine", "sim:laptop-smt", "--budget", "100ms"][..], &["--machine", &busy]] {
-        let said = flat(&tool.done(&[&words, more].concat()).out);
-        assert!(said.contains("Cannot tell whether padding pays"), "{said}");
+        let output = flat(&tool.done(&[&words, more].concat()).out);
+        assert!(output.contains("Cannot tell whether padding pays"), "{output}");
     }
 }
 
 #[test]
 fn doctor_does_not_call_numbers_valid_while_other_programs_have_the_cpus() {
     let tool = Tool::new();
-    let said = flat(&tool.done(&["doctor", "--machine", &shared_with(&tool, 0.98)]).out);
-    assert!(said.contains("fail load") && !said.contains("numbers are valid"), "{said}");
-    let said = flat(&tool.done(&["doctor", "--machine", &shared_with(&tool, 0.06)]).out);
-    assert!(said.contains("warn load") && said.contains("numbers are valid"), "{said}");
+    let output = flat(&tool.done(&["doctor", "--machine", &shared_with(&tool, 0.98)]).out);
+    assert!(output.contains("fail load") && !output.contains("numbers are valid"), "{output}");
+    let output = flat(&tool.done(&["doctor", "--machine", &shared_with(&tool, 0.06)]).out);
+    assert!(output.contains("warn load") && output.contains("numbers are valid"), "{output}");
 }
 
 #[test]
-fn a_pair_is_stable_until_its_last_pass_and_not_until_the_run_ends() {
+fn the_watched_time_of_a_pair_ends_with_its_last_pass() {
     let tool = Tool::new();
     let words =
         ["latency", "--tails", "--cpus", "0,8", "--machine", "sim:chiplet-16", "--seed", "1", "--no-save"];
@@ -86,31 +86,31 @@ fn a_pair_is_stable_until_its_last_pass_and_not_until_the_run_ends() {
 }
 
 #[test]
-fn a_little_company_is_no_disturbance() {
+fn a_small_load_of_other_programs_is_no_disturbance() {
     let tool = Tool::new();
     let machine = shared_with(&tool, 0.02);
-    let said =
+    let output =
         tool.done(&["latency", "--cpus", "0-2", "--machine", &machine, "--seed", "1", "--no-save"]).out;
-    assert!(said.starts_with("SIMULATED") && !said.contains("disturbed"), "{said}");
+    assert!(output.starts_with("SIMULATED") && !output.contains("disturbed"), "{output}");
 }
 
 #[test]
-fn a_variation_is_not_spoken_of_as_speed() {
+fn a_variation_is_not_described_as_speed() {
     let tool = Tool::new();
     let run = ["latency", "--protocol", "one-way", "--machine", "sim:chiplet-16", "--seed", "1", "--no-save"];
-    let said = tool.done(&run).out;
-    let flat = flat(&said);
-    assert!(flat.contains("time stamps from the same group vary less"), "{said}");
-    assert!(!said.contains("faster") && !said.contains("240 of 240 pairs doubtful"), "{said}");
-    assert!(flat.contains("±50 % at 95 %"), "{said}");
+    let output = tool.done(&run).out;
+    let flat = flat(&output);
+    assert!(flat.contains("time stamps from the same group vary less"), "{output}");
+    assert!(!output.contains("faster") && !output.contains("240 of 240 pairs doubtful"), "{output}");
+    assert!(flat.contains("±50 % at 95 %"), "{output}");
     // Two CPUs are two directed pairs, whose smallest variation is 0 by definition.
     let two = tool.done(&[&run[..], &["--cpus", "0,8"]].concat()).out;
     assert!(two.contains("2 pairs") && !two.contains("fastest batch"), "{two}");
     assert!(two.contains("each CPU has its own L3") && !two.contains("one group"), "{two}");
 }
 
-fn cells(said: &str) -> Vec<Value> {
-    let document: Value = serde_json::from_str(said).unwrap();
+fn cells(output: &str) -> Vec<Value> {
+    let document: Value = serde_json::from_str(output).unwrap();
     document["matrices"][0]["cells"].as_array().unwrap().clone()
 }
 
@@ -139,17 +139,17 @@ fn a_batch_that_outlasts_its_counter_has_no_value() {
 }
 
 #[test]
-fn a_clock_that_stands_still_gives_no_zero() {
+fn a_clock_without_progress_gives_no_zero() {
     let tool = Tool::new();
     write(&tool, "coarse.toml", "based_on = 'chiplet-16'\n[counter]\nhz = 1e6");
     let words =
         ["latency", "--machine", "sim:coarse.toml", "--seed", "1", "--samples", "20", "--iterations", "10"];
-    let said = tool.call(&[&words[..], &["-q", "--no-save", "--format", "json"]].concat());
-    let medians: Vec<Option<f64>> = cells(&said.out).iter().map(|cell| cell["median"].as_f64()).collect();
+    let output = tool.call(&[&words[..], &["-q", "--no-save", "--format", "json"]].concat());
+    let medians: Vec<Option<f64>> = cells(&output.out).iter().map(|cell| cell["median"].as_f64()).collect();
     assert!(medians.iter().flatten().all(|&ns| ns > 0.0), "{medians:?}");
     // Ten round trips of 20 ns each way are shorter than one clock step.
     assert_eq!(medians[0], None);
-    let reasons: Vec<String> = cells(&said.out).iter().map(|cell| cell["reason"].to_string()).collect();
+    let reasons: Vec<String> = cells(&output.out).iter().map(|cell| cell["reason"].to_string()).collect();
     assert!(reasons.iter().all(|reason| reason.contains("too coarse")), "{reasons:?}");
     let screen = tool.call(&[&words[..], &["-q", "--no-save"]].concat()).out;
     assert!(screen.contains("most pairs are doubtful") && !screen.contains("taskset"), "{screen}");
@@ -164,8 +164,8 @@ fn few_passes_have_no_interval() {
     let tool = Tool::new();
     let words = ["latency", "--machine", "sim:laptop-smt", "--cpus", "0,1", "-q", "--no-save"];
     let one = ["--samples", "1", "--iterations", "1"];
-    let said = tool.done(&[&words[..], &one, &["--format", "json"]].concat());
-    let cell = &cells(&said.out)[0];
+    let output = tool.done(&[&words[..], &one, &["--format", "json"]].concat());
+    let cell = &cells(&output.out)[0];
     assert!(cell["median"].is_f64() && cell["ci"].is_null(), "{cell}");
     let screen = tool.done(&[&words[..], &one].concat()).out;
     assert!(screen.contains("interval  none: 1 batch in one pass") && !screen.contains('±'), "{screen}");
@@ -184,12 +184,12 @@ fn finer_intervals_take_more_passes_on_few_cpus_too() {
 }
 
 #[test]
-fn a_run_in_which_nothing_answered_fails() {
+fn a_run_without_a_response_fails() {
     let tool = Tool::new();
     write(&tool, "dead.toml", "based_on = 'laptop-smt'\n[failures]\ndie = '0-7'");
-    let said = tool.call(&["latency", "--machine", "sim:dead.toml", "-q"]);
-    assert_eq!(said.code, 3, "{}", said.err);
-    assert!(said.err.contains("no pair could be measured: the thread on CPU"), "{}", said.err);
+    let output = tool.call(&["latency", "--machine", "sim:dead.toml", "-q"]);
+    assert_eq!(output.code, 3, "{}", output.err);
+    assert!(output.err.contains("no pair could be measured: the thread on CPU"), "{}", output.err);
 }
 
 #[test]
@@ -198,32 +198,32 @@ fn a_run_whose_budget_ended_before_any_value_fails() {
     // One visit takes longer than the budget.
     write(&tool, "slow.csv", ",100000\n100000,\n");
     let words = words("latency --machine sim:slow.csv --budget 100ms --seed 1 -q --no-save --format json");
-    let said = tool.call(&words);
-    assert!(cells(&said.out).iter().all(|cell| cell["median"].is_null()), "{}", said.out);
+    let output = tool.call(&words);
+    assert!(cells(&output.out).iter().all(|cell| cell["median"].is_null()), "{}", output.out);
     let sentence = "no pair could be measured: the budget of 100 ms ended first; try a longer --budget";
-    assert_eq!((said.code, said.err.trim_end()), (3, &*format!("coretalk: {sentence}")));
+    assert_eq!((output.code, output.err.trim_end()), (3, &*format!("coretalk: {sentence}")));
 }
 
 #[test]
-fn values_that_a_file_lacks_are_not_invented_in_silence() {
+fn missing_values_of_a_file_are_mentioned() {
     let tool = Tool::new();
     write(&tool, "few.csv", "cpu,0,1,2\n0,,20.5,\n1,20.5,,\n2,,,\n");
-    let said = tool.done(&["latency", "--machine", "sim:few.csv", "--no-save", "--seed", "1"]);
-    assert!(said.err.contains("2 of 3 latencies are missing"), "{}", said.err);
+    let output = tool.done(&["latency", "--machine", "sim:few.csv", "--no-save", "--seed", "1"]);
+    assert!(output.err.contains("2 of 3 latencies are missing"), "{}", output.err);
     // The content decides, not the name.
     std::fs::copy(tool.path().join("few.csv"), tool.path().join("few.data")).unwrap();
     tool.done(&["latency", "--machine", "sim:few.data", "--no-save", "--seed", "1", "-q"]);
 }
 
 #[test]
-fn what_cannot_be_kept_or_written_is_refused_before_anything_is_measured() {
+fn invalid_tags_and_formats_are_refused_before_the_measurement() {
     let tool = Tool::new();
     for (words, part) in [
         (&["--name", "latest"][..], "`latest` is always the newest run"),
         (&["--format", "hgrm"], "is for distributions"),
     ] {
-        let said = tool.call(&[&["latency", "--machine", "sim:laptop-smt"], words].concat());
-        assert!(said.code == 2 && said.err.contains(part), "{words:?}: {} {}", said.code, said.err);
-        assert!(!said.err.contains("saved"), "{words:?}: {}", said.err);
+        let output = tool.call(&[&["latency", "--machine", "sim:laptop-smt"], words].concat());
+        assert!(output.code == 2 && output.err.contains(part), "{words:?}: {} {}", output.code, output.err);
+        assert!(!output.err.contains("saved"), "{words:?}: {}", output.err);
     }
 }

@@ -1,11 +1,10 @@
-//! `place` with commands on CPUs of this machine. Checks that they end, are bound and are saved, never how fast they
-//! were.
+//! `place` with commands on CPUs of this machine. Checks that commands end, are bound and are saved, not their speed.
 
 use super::tool::{Tool, flat};
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
-/// Two names for the first allowed CPU, so that tests work on any number of CPUs.
+/// Two placements with different names on the first allowed CPU, so that tests work on any number of CPUs.
 pub fn places() -> [String; 2] {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
@@ -20,7 +19,7 @@ fn place<'a>(places: &'a [String; 2], more: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn a_comparison_is_saved_shown_and_exported_as_it_was() {
+fn a_saved_comparison_is_shown_and_exported_unchanged() {
     let (tool, places) = (Tool::new(), places());
     let command = ["--format", "json", "--name", "first", "--budget", "2s"];
     let tail = [
@@ -54,12 +53,13 @@ fn a_comparison_is_saved_shown_and_exported_as_it_was() {
     assert!(shown.contains("taskset -c") && shown.contains(of_answer), "{shown}");
     let markdown = tool.done(&["export", "first", "--format", "markdown"]).out;
     assert!(markdown.starts_with("| workload | metric | placement |"), "{markdown}");
-    let refused = tool.call(&["export", "first", "--format", "csv"]);
+    assert!(tool.done(&["export", "first", "--format", "csv"]).out.starts_with("workload,round,placement,"));
+    let refused = tool.call(&["export", "first", "--format", "c2c-csv"]);
     assert_eq!(refused.code, 2, "{}", refused.err);
 }
 
 #[test]
-fn a_command_that_does_not_do_its_work_is_named_with_what_it_said() {
+fn the_error_of_a_failed_command_contains_its_last_output() {
     let (tool, places) = (Tool::new(), places());
     for (more, part) in [
         (
@@ -84,9 +84,9 @@ fn a_command_that_does_not_do_its_work_is_named_with_what_it_said() {
         (&["--timeout", "200ms", "--", "/bin/sh", "-c", "sleep 30"], "for more than 200 ms and was killed"),
     ] {
         let begun = Instant::now();
-        let said = tool.call(&place(&places, more));
-        assert_eq!(said.code, 1, "{}", said.err);
-        assert!(said.err.contains(part) && said.err.contains("on placement"), "{part}: {}", said.err);
+        let output = tool.call(&place(&places, more));
+        assert_eq!(output.code, 1, "{}", output.err);
+        assert!(output.err.contains(part) && output.err.contains("on placement"), "{part}: {}", output.err);
         assert!(begun.elapsed() < Duration::from_secs(20));
         // The output is saved in the run file, but not in documents.
         let document = tool.done(&["export", "latest", "--format", "json"]).out;
@@ -95,7 +95,7 @@ fn a_command_that_does_not_do_its_work_is_named_with_what_it_said() {
 }
 
 #[test]
-fn what_a_command_that_failed_wrote_is_shown_with_its_run_and_in_no_report() {
+fn output_of_a_failed_command_is_shown_with_its_run_but_not_in_reports() {
     let (tool, places) = (Tool::new(), places());
     let script = "seq 1000 1099; echo one >&2; printf 'two \\033[2J\\n' >&2; exit 3";
     tool.refused(&place(&places, &["--", "/bin/sh", "-c", script]), 1, "(its last error: two \u{fffd}[2J)");
@@ -113,27 +113,36 @@ fn what_a_command_that_failed_wrote_is_shown_with_its_run_and_in_no_report() {
 }
 
 #[test]
-fn a_budget_that_no_run_fits_into_is_said_and_is_no_failure() {
+fn a_budget_too_short_for_one_run_is_reported_but_is_not_a_failure() {
     let (tool, places) = (Tool::new(), places());
     for command in [&["--", "/bin/sleep", "30"][..], &["--timeout", "20s", "--", "/bin/sleep", "30"]] {
         let words = [&["place", &places[0], &places[1], "--budget", "500ms"], command].concat();
-        let said = tool.done(&words);
-        assert!(said.out.contains("ended before everything had been run on every placement"), "{}", said.out);
-        assert!(said.err.contains("set --budget to") && said.err.contains("or more"), "{}", said.err);
-        assert!(said.err.contains("the command was still running on placement"), "{}", said.err);
-        assert!(said.err.contains("check that the work ends by itself"), "{}", said.err);
-        assert!(!said.out.contains("failed") && !said.err.contains("failed"), "{}{}", said.out, said.err);
+        let output = tool.done(&words);
+        assert!(
+            output.out.contains("ended before everything had been run on every placement"),
+            "{}",
+            output.out
+        );
+        assert!(output.err.contains("set --budget to") && output.err.contains("or more"), "{}", output.err);
+        assert!(output.err.contains("the command was still running on placement"), "{}", output.err);
+        assert!(output.err.contains("check that the work ends by itself"), "{}", output.err);
+        assert!(
+            !output.out.contains("failed") && !output.err.contains("failed"),
+            "{}{}",
+            output.out,
+            output.err
+        );
     }
     let words = ["place", &places[0], &places[1], "--budget", "1s", "--repeat", "200", "--", "/bin/true"];
     let out = tool.done(&words).out;
     assert!(out.contains("ended before every repetition was made"), "{out}");
-    let said =
+    let output =
         tool.call(&place(&places, &["--budget", "5s", "--timeout", "300ms", "--", "/bin/sleep", "30"]));
-    assert!(said.code == 1 && said.err.contains("for more than 300 ms"), "{}", said.err);
+    assert!(output.code == 1 && output.err.contains("for more than 300 ms"), "{}", output.err);
 }
 
 #[test]
-fn a_program_that_is_not_in_this_folder_is_resumed_in_its_own() {
+fn a_program_with_a_relative_path_is_resumed_only_in_its_directory() {
     let (tool, places) = (Tool::new(), places());
     std::os::unix::fs::symlink("/bin/true", tool.path().join("mine")).unwrap();
     // Stops at its budget, because two hundred runs on each placement do not fit.
@@ -142,21 +151,21 @@ fn a_program_that_is_not_in_this_folder_is_resumed_in_its_own() {
     std::fs::create_dir(tool.path().join("elsewhere")).unwrap();
     let words = ["--resume", "latest", "--budget", "2s", "-q"];
     let there = tool.command(&words).current_dir(tool.path().join("elsewhere")).output().unwrap();
-    let said = String::from_utf8(there.stderr).unwrap();
-    assert_eq!(there.status.code(), Some(3), "{said}");
-    assert!(said.contains("`./mine`, which is not in this directory"), "{said}");
+    let output = String::from_utf8(there.stderr).unwrap();
+    assert_eq!(there.status.code(), Some(3), "{output}");
+    assert!(output.contains("`./mine`, which is not in this directory"), "{output}");
     tool.done(&words);
 }
 
 #[test]
-fn names_from_outside_do_not_steer_the_terminal() {
+fn control_characters_in_names_do_not_reach_the_terminal() {
     let (tool, places) = (Tool::new(), places());
-    let said = tool.call(&place(&places, &["--", "no-such-\u{1b}[31mprogram"]));
-    assert!(said.code == 2 && said.err.contains("`no-such-\u{fffd}[31mprogram`"), "{:?}", said.err);
+    let output = tool.call(&place(&places, &["--", "no-such-\u{1b}[31mprogram"]));
+    assert!(output.code == 2 && output.err.contains("`no-such-\u{fffd}[31mprogram`"), "{:?}", output.err);
 }
 
 #[test]
-#[ignore = "three quarters of a minute, and telling where nothing else runs"]
+#[ignore = "takes 45 s, and needs an idle machine"]
 fn a_command_against_itself_has_no_winner_in_twenty_comparisons() {
     let (tool, places) = (Tool::new(), places());
     for _ in 0..20 {
@@ -181,13 +190,13 @@ fn a_command_against_itself_has_no_winner_in_twenty_comparisons() {
 }
 
 #[test]
-fn what_a_command_leaves_behind_is_ended() {
+fn processes_that_outlive_their_command_are_killed() {
     let (tool, places) = (Tool::new(), places());
     // A daemon in a session of its own, which the kill of the process group does not reach.
     let script = "setsid sleep 4321 >/dev/null 2>&1 & exit 0";
-    let said = tool.done(&place(&places, &["--budget", "2s", "--", "/bin/sh", "-c", script]));
-    assert!(said.out.contains("left processes behind, which were killed"), "{}", said.out);
-    // Also if the launcher is killed, so that no process can report the end.
+    let output = tool.done(&place(&places, &["--budget", "2s", "--", "/bin/sh", "-c", script]));
+    assert!(output.out.contains("left processes behind, which were killed"), "{}", output.out);
+    // They are also killed if the launcher is killed, so that no process can report the end.
     let script = "setsid env -u CORETALK_GUARDED sleep 4321 >/dev/null 2>&1 & kill -9 $PPID";
     assert_eq!(tool.call(&place(&places, &["--", "/bin/sh", "-c", script])).code, 1);
     let alive = std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
@@ -208,9 +217,10 @@ fn a_command_that_changes_its_affinity_is_noticed() {
         return;
     }
     let (tool, places) = (Tool::new(), places());
-    let said = tool.done(&place(&places, &["--budget", "2s", "--", "taskset", "-c", &list, "sleep", "0.01"]));
-    let out = flat(&said.out);
-    assert!(out.contains("one of its processes or threads was allowed on other CPUs"), "{}", said.out);
+    let output =
+        tool.done(&place(&places, &["--budget", "2s", "--", "taskset", "-c", &list, "sleep", "0.01"]));
+    let out = flat(&output.out);
+    assert!(out.contains("one of its processes or threads was allowed on other CPUs"), "{}", output.out);
 }
 
 #[test]
@@ -234,7 +244,7 @@ fn refusals_are_one_sentence_with_the_right_code() {
         ([&["place", two[0], "--placement=dense"][..], &true_].concat(), 2, "unknown placement `dense`"),
         ([&["place"], &two[..], &["--", "no-such-program-at-all"]].concat(), 2, "is not in PATH"),
         (
-            [&["place"], &two[..], &["--format", "csv", "--export-json", "old"], &true_].concat(),
+            [&["place"], &two[..], &["--format", "hgrm", "--export-json", "old"], &true_].concat(),
             2,
             "cannot show",
         ),
@@ -248,9 +258,9 @@ fn refusals_are_one_sentence_with_the_right_code() {
         ([&["place"], &two[..], &pipe, &["--metric", "y=1"]].concat(), 2, "--metric"),
         ([&["place"], &two[..], &pipe, &["--timeout", "1s"]].concat(), 2, "--timeout"),
     ] {
-        let said = tool.call(&words);
-        assert_eq!((said.code, said.out.as_str()), (code, ""), "{words:?}: {}", said.err);
-        assert!(said.err.contains(part) && said.err.lines().count() == 1, "{words:?}: {}", said.err);
+        let output = tool.call(&words);
+        assert_eq!((output.code, output.out.as_str()), (code, ""), "{words:?}: {}", output.err);
+        assert!(output.err.contains(part) && output.err.lines().count() == 1, "{words:?}: {}", output.err);
     }
     assert_eq!(tool.read("old"), "precious");
 }
@@ -271,8 +281,8 @@ fn workloads_check_their_answers_and_print_their_numbers() {
         ("threads-yield 2 20", "events_per_s"),
         ("memory-read 1 20", "mb_per_s"),
         ("memory-write 1 20", "mb_per_s"),
-        // The only stream kernel here: their arrays exceed all caches, a gigabyte on some machines. The others have
-        // their own test.
+        // One stream kernel only, because arrays of stream kernels exceed all caches (a gigabyte on some machines). The
+        // other stream kernels have their own test.
         ("stream-triad 2 20", "mb_per_s"),
         ("barrier 3 20", "phases_per_s"),
         ("ring 3 20", "hops_per_s"),
@@ -281,10 +291,10 @@ fn workloads_check_their_answers_and_print_their_numbers() {
         ("shared-counter 3 20", "ops_per_s"),
     ] {
         let typed: Vec<&str> = std::iter::once("work").chain(words.split(' ')).collect();
-        let said = tool.command(&typed).env("PATH", "/usr/bin:/bin").output().unwrap();
-        let out = String::from_utf8(said.stdout).unwrap();
+        let output = tool.command(&typed).env("PATH", "/usr/bin:/bin").output().unwrap();
+        let out = String::from_utf8(output.stdout).unwrap();
         let line =
-            out.lines().next().unwrap_or_else(|| panic!("{words}: {:?}", String::from_utf8(said.stderr)));
+            out.lines().next().unwrap_or_else(|| panic!("{words}: {:?}", String::from_utf8(output.stderr)));
         let (found, value) = line.split_once(' ').unwrap();
         assert_eq!(found, name, "{words}");
         assert!(value.parse::<f64>().unwrap() > 0.0, "{words}: {line}");
@@ -328,7 +338,7 @@ fn a_program_on_one_cpu_has_no_migrations() {
 }
 
 #[test]
-fn the_memory_of_a_program_is_its_own_and_not_that_of_who_starts_it() {
+fn peak_memory_is_of_the_program_and_not_of_its_parent() {
     let (tool, places) = (Tool::new(), places());
     let peak_mb = |script: &str| -> Option<f64> {
         let words = ["--budget", "2s", "--format", "json", "--no-save", "--", "/bin/sh", "-c", script];
@@ -347,21 +357,21 @@ fn the_memory_of_a_program_is_its_own_and_not_that_of_who_starts_it() {
 }
 
 #[test]
-fn a_hog_beside_the_work_is_a_doubt_of_that_placement() {
+fn a_busy_loop_on_the_same_cpu_flags_the_placement_as_preempted() {
     if !std::path::Path::new("/usr/bin/taskset").exists() {
         return println!("skipped: this needs taskset");
     }
     let (tool, places) = (Tool::new(), places());
     let first = places[0].rsplit('=').next().unwrap();
-    // Also ends if this process is killed.
+    // The loop also ends if this process is killed.
     let hog = ["-c", first, "/bin/sh", "-c", "while kill -0 $PPID; do :; done"];
     let mut hog = std::process::Command::new("taskset").args(hog).spawn().unwrap();
     let script = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
     let words = ["--budget", "6s", "--name", "beside", "--", "/bin/sh", "-c", script];
-    let said = tool.call(&place(&places, &words));
+    let output = tool.call(&place(&places, &words));
     hog.kill().unwrap();
     hog.wait().unwrap();
-    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(output.code, 0, "{}", output.err);
     let document = tool.json(&["export", "beside", "--format", "json"]);
     let arm = &document["comparisons"][0]["placements"][0];
     if arm["waited_percent"].is_null() || arm["others_percent"].is_null() {
@@ -369,27 +379,27 @@ fn a_hog_beside_the_work_is_a_doubt_of_that_placement() {
     }
     assert!(arm["flags"].as_array().unwrap().contains(&"preempted".into()), "{arm}");
     assert!(arm["waited_percent"].as_f64().unwrap() > 20.0, "{arm}");
-    assert!(flat(&said.out).contains("other programs took"), "{}", said.out);
+    assert!(flat(&output.out).contains("other programs took"), "{}", output.out);
     tool.done(&["report", "beside", "-o", "beside.svg"]);
-    assert!(tool.read("beside.svg").contains("disturbed, "), "{}", said.out);
+    assert!(tool.read("beside.svg").contains("disturbed, "), "{}", output.out);
 }
 
 #[test]
-fn a_command_that_fails_says_how_it_ended_in_its_document_too() {
+fn the_document_of_a_failed_command_has_its_exit_status_or_signal() {
     let (tool, places) = (Tool::new(), places());
     for (script, status, signal) in
         [("echo gone >&2; exit 3", Value::from(3), Value::Null), ("kill -9 $$", Value::Null, Value::from(9))]
     {
-        let said = tool.call(&place(&places, &["--format", "json", "--", "/bin/sh", "-c", script]));
-        assert_eq!(said.code, 1, "{}", said.err);
+        let output = tool.call(&place(&places, &["--format", "json", "--", "/bin/sh", "-c", script]));
+        assert_eq!(output.code, 1, "{}", output.err);
         let failed = |text: &str| -> Value {
             let document: Value = serde_json::from_str(text).unwrap();
             let arms = document["comparisons"][0]["placements"].as_array().unwrap().clone();
             arms.into_iter().map(|arm| arm["failed"].clone()).find(|failed| !failed.is_null()).unwrap()
         };
-        let found = failed(&said.out);
+        let found = failed(&output.out);
         assert_eq!((&found["exit_status"], &found["signal"], &found["runs"]), (&status, &signal, &1.into()));
         assert_eq!(failed(&tool.done(&["export", "latest", "--format", "json"]).out), found);
-        assert!(!said.out.contains("gone"), "{}", said.out);
+        assert!(!output.out.contains("gone"), "{}", output.out);
     }
 }

@@ -58,7 +58,7 @@ fn two_runs_of_one_machine_are_the_same_in_every_format() {
 }
 
 #[test]
-fn exit_codes_say_what_was_found() {
+fn exit_codes_reflect_the_result() {
     let tool = Tool::new();
     file(&tool, "a.csv", base);
     file(&tool, "slower.csv", |row, column| 1.2 * base(row, column));
@@ -73,18 +73,23 @@ fn exit_codes_say_what_was_found() {
         (&["compare", "a.csv", "few.csv", "--fail-on", "any"], 7),
         (&["compare", "a.csv", "few.csv"], 0),
     ] {
-        let said = tool.call(words);
-        assert_eq!(said.code, code, "{words:?}: {}{}", said.out, said.err);
+        let output = tool.call(words);
+        assert_eq!(output.code, code, "{words:?}: {}{}", output.out, output.err);
     }
 }
 
 #[test]
-fn other_experiments_are_refused_until_somebody_insists() {
+fn different_experiments_need_force() {
     let tool = store();
     let refused = |words: &[&str], part: &str| {
-        let said = tool.call(words);
-        assert_eq!((said.code, said.out.as_str(), said.err.lines().count()), (2, "", 1), "{}", said.err);
-        assert!(said.err.contains(part), "{words:?}: {}", said.err);
+        let output = tool.call(words);
+        assert_eq!(
+            (output.code, output.out.as_str(), output.err.lines().count()),
+            (2, "", 1),
+            "{}",
+            output.err
+        );
+        assert!(output.err.contains(part), "{words:?}: {}", output.err);
     };
     refused(&["compare", "one", "none"], "kernel of latency cas (cas+pause and cas); --force compares");
     let forced = joined(&tool.done(&["compare", "one", "none", "--force"]).out);
@@ -103,23 +108,23 @@ fn other_experiments_are_refused_until_somebody_insists() {
 }
 
 #[test]
-fn a_run_and_what_was_exported_of_it_are_the_same() {
+fn a_run_equals_its_exports() {
     let tool = store();
     tool.done(&["export", "one", "--format", "csv", "-o", "one.csv"]);
-    let said = tool.done(&["compare", "one", "one.csv", "--fail-on", "any"]);
-    assert!(said.out.contains("no level differs") && !said.out.contains("! simulated"), "{}", said.out);
+    let output = tool.done(&["compare", "one", "one.csv", "--fail-on", "any"]);
+    assert!(output.out.contains("no level differs") && !output.out.contains("! simulated"), "{}", output.out);
     tool.done(&["export", "one", "--format", "c2c-csv", "-o", "bare.csv"]);
     // A bare matrix does not say whether it is simulated: a warning, and the numbers are compared.
-    let said = tool.call(&["compare", "one", "bare.csv", "--force"]);
+    let output = tool.call(&["compare", "one", "bare.csv", "--force"]);
     assert!(
-        said.code == 0 && said.out.contains("! simulated: yes in one, unknown in bare.csv"),
+        output.code == 0 && output.out.contains("! simulated: yes in one, unknown in bare.csv"),
         "{}",
-        said.out
+        output.out
     );
 }
 
 #[test]
-fn many_make_a_table() {
+fn three_or_more_inputs_make_a_table() {
     let tool = store();
     file(&tool, "a.csv", base);
     let words = ["compare", "one", "two", "none", "a.csv"];
@@ -138,7 +143,7 @@ fn many_make_a_table() {
 }
 
 #[test]
-fn a_table_of_groups_that_few_files_share_has_a_row_for_each() {
+fn a_table_of_groups_that_few_files_share_has_a_row_per_file() {
     let tool = Tool::new();
     file(&tool, "pairs.csv", |a, b| if a / 2 == b / 2 { 8.0 } else { 60.0 });
     file(&tool, "halves.csv", |a, b| if a / 8 == b / 8 { 20.0 } else { 130.0 });
@@ -151,7 +156,7 @@ fn a_table_of_groups_that_few_files_share_has_a_row_for_each() {
 }
 
 #[test]
-fn many_groups_stand_below_each_other_within_80_columns() {
+fn tables_of_many_groups_fit_the_screen() {
     let tool = Tool::new();
     for seed in ["1", "2", "3"] {
         tool.done(&[
@@ -211,12 +216,12 @@ fn every_probe_is_compared() {
             "{name}: {levels:#?}"
         );
     }
-    let said = tool.call(&["compare", "wake-a", "queue-a"]);
-    assert_eq!((said.code, said.err.contains("cannot be compared")), (2, true), "{}", said.err);
+    let output = tool.call(&["compare", "wake-a", "queue-a"]);
+    assert_eq!((output.code, output.err.contains("cannot be compared")), (2, true), "{}", output.err);
 }
 
 #[test]
-fn rows_of_two_runs_of_trials_are_told_apart_at_100_columns() {
+fn rows_of_trials_are_distinguishable_at_100_columns() {
     let tool = Tool::new();
     let (method, threads) = ("cas-backoff,parking-lot-mutex", "2,4,16");
     for seed in ["1", "2"] {
@@ -242,7 +247,7 @@ fn rows_of_two_runs_of_trials_are_told_apart_at_100_columns() {
 }
 
 #[test]
-fn files_are_grouped_by_what_both_show() {
+fn files_are_grouped_by_common_structure() {
     let tool = Tool::new();
     let halves = |factor: f64| {
         move |row: usize, column: usize| {
@@ -271,7 +276,7 @@ fn matrix(tool: &Tool, name: &str, cpus: usize, ns: impl Fn(usize, usize) -> f64
     tool.write(name, (0..cpus).map(row).collect::<String>());
 }
 
-/// Writes two files: four groups of three, and twelve groups of two within two of twelve.
+/// Writes two files: four groups of three, and twelve pairs within two groups of twelve.
 fn two_machines(tool: &Tool) {
     let wobble = |row: usize, column: usize| 1.0 + ((7 * row + 3 * column) % 5) as f64 / 500.0;
     matrix(tool, "threes.csv", 12, |a, b| wobble(a, b) * if a / 3 == b / 3 { 40.0 } else { 84.0 });
@@ -288,16 +293,16 @@ fn two_machines(tool: &Tool) {
 }
 
 #[test]
-fn machines_of_other_groups_are_not_compared_by_number_anywhere() {
+fn machines_with_different_groups_are_not_compared_by_cpu_number() {
     let tool = Tool::new();
     two_machines(&tool);
-    let said = tool.call(&["compare", "threes.csv", "threads.csv"]);
-    assert_eq!(said.code, 0, "{}", said.err);
-    let text = joined(&said.out);
+    let output = tool.call(&["compare", "threes.csv", "threads.csv"]);
+    assert_eq!(output.code, 0, "{}", output.err);
+    let text = joined(&output.out);
     let groups =
         "threes.csv shows 4 groups of 3, threads.csv 12 groups of 2 in 2 groups of 12: it is unknown";
     assert!(text.contains(groups), "{text}");
-    assert!(!said.out.contains("cells:") && !said.out.contains("FASTER"), "{}", said.out);
+    assert!(!output.out.contains("cells:") && !output.out.contains("FASTER"), "{}", output.out);
     let conclusion = "Cannot tell: nothing in threes.csv is known to correspond to anything in threads.csv.";
     assert!(text.contains(conclusion), "{text}");
     let failing = tool.call(&["compare", "threes.csv", "threads.csv", "--fail-on", "any"]);
@@ -324,7 +329,7 @@ fn machines_of_other_groups_are_not_compared_by_number_anywhere() {
 }
 
 #[test]
-fn threads_of_a_core_are_not_held_against_cores_of_a_cluster() {
+fn threads_of_a_core_are_not_compared_with_cores_of_a_cluster() {
     let tool = Tool::new();
     let twos = |near: f64, far: f64| {
         move |a: usize, b: usize| {
@@ -333,9 +338,9 @@ fn threads_of_a_core_are_not_held_against_cores_of_a_cluster() {
     };
     matrix(&tool, "threads.csv", 16, twos(7.7, 19.0));
     matrix(&tool, "clusters.csv", 16, twos(60.0, 260.0));
-    let said = tool.call(&["compare", "threads.csv", "clusters.csv", "--fail-on", "any"]);
-    assert_eq!(said.code, 7, "{}{}", said.out, said.err);
-    let text = joined(&said.out);
+    let output = tool.call(&["compare", "threads.csv", "clusters.csv", "--fail-on", "any"]);
+    assert_eq!(output.code, 7, "{}{}", output.out, output.err);
+    let text = joined(&output.out);
     for part in [
         "look alike but may be different things",
         "Cannot tell: nothing in threads.csv",
@@ -343,7 +348,7 @@ fn threads_of_a_core_are_not_held_against_cores_of_a_cluster() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    assert!(!said.out.contains("SLOWER") && !said.out.contains('+'), "no percentage: {}", said.out);
+    assert!(!output.out.contains("SLOWER") && !output.out.contains('+'), "no percentage: {}", output.out);
     assert_eq!(tool.call(&["compare", "threads.csv", "clusters.csv"]).code, 0);
     let json = tool.done(&["compare", "threads.csv", "clusters.csv", "--format", "json"]).out;
     let document: Value = serde_json::from_str(&json).unwrap();
@@ -355,7 +360,7 @@ fn threads_of_a_core_are_not_held_against_cores_of_a_cluster() {
 }
 
 #[test]
-fn sides_are_called_as_the_user_named_them_and_the_slower_one_is_named() {
+fn sides_have_the_names_given_by_the_user_and_the_slower_one_is_named() {
     let tool = Tool::new();
     let twos = |near: f64, far: f64| {
         move |a: usize, b: usize| {
@@ -390,7 +395,7 @@ fn sides_are_called_as_the_user_named_them_and_the_slower_one_is_named() {
 }
 
 #[test]
-fn a_change_of_all_pairs_alike_is_one_verdict_in_the_document() {
+fn a_common_change_of_all_pairs_is_one_verdict_in_the_document() {
     let tool = Tool::new();
     let halves = |factor: f64| {
         move |row: usize, column: usize| {
@@ -417,23 +422,23 @@ fn a_change_of_all_pairs_alike_is_one_verdict_in_the_document() {
 }
 
 #[test]
-fn a_value_that_nothing_can_take_is_refused_with_its_place() {
+fn an_impossible_value_is_refused_with_its_location() {
     let tool = Tool::new();
     file(&tool, "base.csv", base);
     let text = tool.read("base.csv").replacen("40.75", "1e-320", 1);
     tool.write("tiny.csv", text);
-    let said = tool.call(&["compare", "tiny.csv", "base.csv"]);
-    assert_eq!((said.code, said.out.as_str()), (4, ""));
-    assert!(said.err.contains("column 1: no latency can be 1e-320"), "{}", said.err);
+    let output = tool.call(&["compare", "tiny.csv", "base.csv"]);
+    assert_eq!((output.code, output.out.as_str()), (4, ""));
+    assert!(output.err.contains("column 1: no latency can be 1e-320"), "{}", output.err);
 }
 
 #[test]
-fn a_machine_under_other_numbers_is_compared_by_level() {
+fn a_renumbered_machine_is_compared_by_level() {
     let tool = Tool::new();
     two_machines(&tool);
-    let turned = |cpu: usize| 2 * (cpu % 12) + cpu / 12;
+    let renumbered = |cpu: usize| 2 * (cpu % 12) + cpu / 12;
     matrix(&tool, "turned.csv", 24, |a, b| {
-        let (a, b) = (turned(a), turned(b));
+        let (a, b) = (renumbered(a), renumbered(b));
         if a / 2 == b / 2 {
             7.5
         } else if a / 12 == b / 12 {
@@ -442,30 +447,30 @@ fn a_machine_under_other_numbers_is_compared_by_level() {
             110.0
         }
     });
-    let said = tool.call(&["compare", "threads.csv", "turned.csv", "--fail-on", "slower"]);
-    assert_eq!(said.code, 1, "{}{}", said.out, said.err);
+    let output = tool.call(&["compare", "threads.csv", "turned.csv", "--fail-on", "slower"]);
+    assert_eq!(output.code, 1, "{}{}", output.out, output.err);
     assert!(
-        said.out.contains("numbered differently")
-            && joined(&said.out).contains("turned.csv is slower than threads.csv: across"),
+        output.out.contains("numbered differently")
+            && joined(&output.out).contains("turned.csv is slower than threads.csv: across"),
         "{}",
-        said.out
+        output.out
     );
-    assert!(!said.out.contains("cells:"), "{}", said.out);
+    assert!(!output.out.contains("cells:"), "{}", output.out);
     let markdown = tool.done(&["compare", "threads.csv", "turned.csv", "--format", "markdown"]).out;
     assert!(markdown.contains("numbered differently") && !markdown.contains("cells:"), "{markdown}");
 }
 
 #[test]
-fn a_file_of_few_pairs_is_the_same_as_itself_and_what_is_slower_is_not_faster() {
+fn a_small_file_equals_itself_and_slower_is_not_faster() {
     let tool = Tool::new();
     matrix(&tool, "few.csv", 4, base);
-    let said = tool.call(&["compare", "few.csv", "few.csv", "--fail-on", "any", "--min-effect", "0.5%"]);
-    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
-    assert!(said.out.contains("same: identical numbers"), "{}", said.out);
+    let output = tool.call(&["compare", "few.csv", "few.csv", "--fail-on", "any", "--min-effect", "0.5%"]);
+    assert_eq!(output.code, 0, "{}{}", output.out, output.err);
+    assert!(output.out.contains("same: identical numbers"), "{}", output.out);
     matrix(&tool, "tenth.csv", 4, |row, column| 1.1 * base(row, column));
     for (what, code) in [("faster", 0), ("slower", 1), ("any", 1)] {
-        let said = tool.call(&["compare", "few.csv", "tenth.csv", "--fail-on", what]);
-        assert_eq!(said.code, code, "{what}: {}{}", said.out, said.err);
+        let output = tool.call(&["compare", "few.csv", "tenth.csv", "--fail-on", what]);
+        assert_eq!(output.code, code, "{what}: {}{}", output.out, output.err);
         let back = tool.call(&["compare", "tenth.csv", "few.csv", "--fail-on", what]);
         let expected = if what == "any" { 1 } else { 1 - code };
         assert_eq!(back.code, expected, "{what}: {}{}", back.out, back.err);
@@ -473,7 +478,7 @@ fn a_file_of_few_pairs_is_the_same_as_itself_and_what_is_slower_is_not_faster() 
 }
 
 #[test]
-fn a_table_of_many_says_which_groups_stand_in_a_column() {
+fn tables_of_many_inputs_name_the_groups_of_each_column() {
     let tool = Tool::new();
     two_machines(&tool);
     matrix(&tool, "cores.csv", 16, |a, b| if a / 2 == b / 2 { 8.0 } else { 20.0 });

@@ -1,5 +1,5 @@
 //! CPUs of a simulated machine that go offline at seeded times in every phase of every probe: measurements are kept,
-//! the CPU is named, and the run resumes when it is back.
+//! the CPU is named, and a resumed run measures it once it is back.
 
 use super::tool::{Said, Tool, flat};
 use serde_json::Value;
@@ -40,9 +40,9 @@ fn scenario(tool: &Tool, failures: &str) {
 
 fn measured(tool: &Tool, words: &[&str], more: &[&str]) -> (Said, Value) {
     let machine = ["--machine", "sim:machine.toml", "--seed", "3", "-q", "--format", "json"];
-    let said = tool.call(&[words, &machine, more].concat());
-    let document = serde_json::from_str(&said.out).unwrap_or(Value::Null);
-    (said, document)
+    let output = tool.call(&[words, &machine, more].concat());
+    let document = serde_json::from_str(&output.out).unwrap_or(Value::Null);
+    (output, document)
 }
 
 fn resumed(tool: &Tool) -> Value {
@@ -50,96 +50,96 @@ fn resumed(tool: &Tool) -> Value {
     tool.json(&["--resume", "latest", "--machine", "sim:machine.toml", "-q", "--format", "json"])
 }
 
-/// Takes CPU 3 offline at a time; returns whether the run noticed.
-fn leaves(words: &[&str], at_ms: u32, why: &str) -> bool {
+/// Runs a command during which CPU 3 goes offline, checks the results, and returns whether the run noticed.
+fn notices_departure(words: &[&str], at_ms: u32, why: &str) -> bool {
     let tool = Tool::new();
-    let told = format!("{words:?}, {why} at {at_ms} ms");
+    let context = format!("{words:?}, {why} at {at_ms} ms");
     scenario(&tool, &format!("departures = [{{ cpu = 3, at_ms = {at_ms}, why = '{why}' }}]"));
-    let (said, document) = measured(&tool, words, &[]);
-    assert_eq!(said.code, 0, "{told}: {}", said.err);
+    let (output, document) = measured(&tool, words, &[]);
+    assert_eq!(output.code, 0, "{context}: {}", output.err);
     let run = &document["run"];
     if run["departed"].as_array().is_none_or(Vec::is_empty) {
-        assert_eq!(run["complete"], true, "{told}");
+        assert_eq!(run["complete"], true, "{context}");
         return false;
     }
     assert_eq!(
         (run["complete"].as_bool(), &run["departed"][0]["cpu"]),
         (Some(false), &Value::from(3)),
-        "{told}"
+        "{context}"
     );
     assert_eq!(
         (run["departed"].as_array().unwrap().len(), &run["departed"][0]["why"]),
         (1, &Value::from(why)),
-        "{told}"
+        "{context}"
     );
     let at_s = run["departed"][0]["at_s"].as_f64().unwrap();
-    assert!(at_s <= f64::from(at_ms) / 1e3 + 0.8, "{told}: missed after {at_s} s");
+    assert!(at_s <= f64::from(at_ms) / 1e3 + 0.8, "{context}: missed after {at_s} s");
     let screen = tool.done(&["runs", "show", "latest"]).out;
     let flat = flat(&screen);
     assert!(
         flat.contains("! CPU 3 ")
             && (words.contains(&"--as") || flat.contains("once it is back: coretalk --resume")),
-        "{told}: {screen}"
+        "{context}: {screen}"
     );
-    assert!(!flat.contains("Interrupted"), "{told}: {screen}");
+    assert!(!flat.contains("Interrupted"), "{context}: {screen}");
     let page = tool.done(&["report", "latest", "-o", "page.html"]);
     assert_eq!(page.code, 0);
     let page = tool.read("page.html");
-    assert!(page.contains("CPU 3 "), "{told}");
+    assert!(page.contains("CPU 3 "), "{context}");
     // Cells and trials without the CPU have values, unless the budget ended.
     let budget_ended = run["budget_ended"] == true;
     for cell in cells(&document) {
-        let with_it = cell["from"] == 3 || cell["to"] == 3;
+        let uses_cpu = cell["from"] == 3 || cell["to"] == 3;
         assert!(
-            with_it || budget_ended || cell["reason"].is_null() || !cell["median"].is_null(),
-            "{told}: {cell}"
+            uses_cpu || budget_ended || cell["reason"].is_null() || !cell["median"].is_null(),
+            "{context}: {cell}"
         );
-        let is_told = cell["reason"].as_str().is_some_and(|reason| reason.contains("CPU 3"));
+        let is_named = cell["reason"].as_str().is_some_and(|reason| reason.contains("CPU 3"));
         let has_value = !cell["median"].is_null();
-        assert!(!with_it || budget_ended || has_value || is_told, "{told}: {cell}");
+        assert!(!uses_cpu || budget_ended || has_value || is_named, "{context}: {cell}");
     }
     for trial in document["series"].as_array().unwrap() {
-        let with_it = trial["placement"].as_array().is_some_and(|cpus| cpus.contains(&Value::from(3)));
+        let uses_cpu = trial["placement"].as_array().is_some_and(|cpus| cpus.contains(&Value::from(3)));
         let has_passes = trial["passes"].as_u64().is_some_and(|passes| passes > 0);
-        assert!(with_it || has_passes || budget_ended, "{told}: {trial}");
-        assert!(has_passes || !trial["reason"].is_null(), "{told}: {trial}");
+        assert!(uses_cpu || has_passes || budget_ended, "{context}: {trial}");
+        assert!(has_passes || !trial["reason"].is_null(), "{context}: {trial}");
     }
     let document = resumed(&tool);
-    assert_eq!(document["run"]["complete"], true, "{told}, resumed");
-    assert_eq!(document["run"]["departed"], Value::Array(Vec::new()), "{told}, resumed");
+    assert_eq!(document["run"]["complete"], true, "{context}, resumed");
+    assert_eq!(document["run"]["departed"], Value::Array(Vec::new()), "{context}, resumed");
     let missing = |entry: &&Value| entry["reason"].as_str().is_some_and(|reason| reason.contains("CPU 3"));
-    let left: Vec<&Value> = entries(&document).filter(missing).collect();
-    assert!(left.is_empty(), "{told}, resumed: {left:?}");
+    let still_missing: Vec<&Value> = entries(&document).filter(missing).collect();
+    assert!(still_missing.is_empty(), "{context}, resumed: {still_missing:?}");
     true
 }
 
-/// Reasons for going offline. `cpuset` comes first, for time 0: the others would refuse a requested CPU in advance.
+/// Reasons for going offline. `cpuset` comes first, for time 0: with the others, requested CPUs are refused in advance.
 const REASONS: [&str; 3] = ["cpuset", "offline", "pin-refused"];
 
 #[test]
-fn every_probe_goes_on_without_a_cpu_that_leaves_and_with_it_once_it_is_back() {
-    let missed = COMMANDS.iter().enumerate().filter(|(number, words)| {
-        // In the first passes or in the middle, with a different time and reason for each probe.
-        leaves(words, [40, 350, 600][number % 3], REASONS[number / 3 % 3])
+fn every_probe_continues_without_a_lost_cpu_and_resumes_with_it() {
+    let noticed = COMMANDS.iter().enumerate().filter(|(number, words)| {
+        // The CPU leaves in the first passes or in the middle; time and reason differ between probes.
+        notices_departure(words, [40, 350, 600][number % 3], REASONS[number / 3 % 3])
     });
-    let missed = missed.count();
-    assert!(missed >= 11, "only {missed} of {} runs lasted until the CPU left", COMMANDS.len());
+    let noticed = noticed.count();
+    assert!(noticed >= 11, "only {noticed} of {} runs lasted until the CPU left", COMMANDS.len());
 }
 
 #[test]
 #[ignore = "a hundred runs; .ci/run makes them"]
-fn every_probe_goes_on_without_a_cpu_whenever_it_leaves() {
-    // Before the first pass, in the first, in the middle and late.
+fn every_probe_continues_whenever_a_cpu_is_lost() {
+    // The CPU leaves before the first pass, in the first, in the middle, or late.
     for words in COMMANDS {
         let times = [0, 20, 150, 350, 900, 1_700, 2_600];
         let all = times.into_iter().zip(REASONS.into_iter().cycle());
-        let missed = all.filter(|(at_ms, why)| leaves(words, *at_ms, why)).count();
-        assert!(missed >= 2, "{words:?} ended before any CPU left");
+        let noticed = all.filter(|(at_ms, why)| notices_departure(words, *at_ms, why)).count();
+        assert!(noticed >= 2, "{words:?} ended before any CPU left");
     }
 }
 
 #[test]
-fn the_first_screen_names_a_cpu_once_whichever_part_missed_it() {
+fn the_first_screen_names_a_lost_cpu_once() {
     let words = ["--budget", "6s"];
     for failures in [
         "departures = [{ cpu = 3, at_ms = 900 }]",
@@ -148,8 +148,8 @@ fn the_first_screen_names_a_cpu_once_whichever_part_missed_it() {
     ] {
         let tool = Tool::new();
         scenario(&tool, failures);
-        let (said, live) = measured(&tool, &words, &[]);
-        assert_eq!(said.code, 0, "{failures}: {}", said.err);
+        let (output, live) = measured(&tool, &words, &[]);
+        assert_eq!(output.code, 0, "{failures}: {}", output.err);
         let saved = tool.json(&["runs", "show", "latest", "--format", "json"]);
         for document in [&live, &saved] {
             let run = &document["run"];
@@ -168,21 +168,21 @@ fn the_first_screen_names_a_cpu_once_whichever_part_missed_it() {
 }
 
 #[test]
-fn what_saves_nothing_names_a_cpu_that_left_and_places_nothing_on_it() {
+fn unsaved_measurements_name_a_lost_cpu_and_place_nothing_on_it() {
     let tool = Tool::new();
     scenario(&tool, "departures = [{ cpu = 3, at_ms = 300 }]");
-    let listed: Vec<u64> = vec![3];
+    let lost: Vec<u64> = vec![3];
     for words in [
         &["topology"][..],
         &["advise", "-n", "4", "--sharing", "allowed"],
         &["advise", "-n", "4", "--sharing", "allowed", "--cpus", "0-5", "--avoid", "3", "--prove"],
         &["advise", "-n", "4", "--sharing", "allowed", "--cpus", "0-5", "--prove"],
     ] {
-        let (said, document) = measured(&tool, words, &[]);
-        assert_eq!(said.code, 0, "{words:?}: {}", said.err);
+        let (output, document) = measured(&tool, words, &[]);
+        assert_eq!(output.code, 0, "{words:?}: {}", output.err);
         let departed = document["departed"].as_array().unwrap();
         let cpus: Vec<u64> = departed.iter().map(|it| it["cpu"].as_u64().unwrap()).collect();
-        assert_eq!((cpus, &departed[0]["why"]), (listed.clone(), &Value::from("offline")), "{words:?}");
+        assert_eq!((cpus, &departed[0]["why"]), (lost.clone(), &Value::from("offline")), "{words:?}");
         let advice = &document["advice"][0];
         if words[0] == "advise" {
             let candidates: String = if words.contains(&"--cpus") { "0-2,4,5" } else { "0-2,4-7" }.into();
@@ -214,22 +214,25 @@ fn reasons(document: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn a_budget_that_ends_too_is_told_beside_the_cpu_and_a_cpu_that_is_back_is_no_reason() {
+fn an_exhausted_budget_is_reported_with_a_lost_cpu_and_a_returned_cpu_is_not() {
     for words in [
         &["latency", "--budget", "100ms"][..],
         &["wait", "--pairs", "all", "--strategy", "busy,futex", "--budget", "100ms"],
     ] {
         let tool = Tool::new();
         scenario(&tool, "departures = [{ cpu = 3, at_ms = 0, why = 'cpuset' }]");
-        let (said, live) = measured(&tool, words, &[]);
-        assert_eq!(said.code, 0, "{words:?}: {}", said.err);
+        let (output, live) = measured(&tool, words, &[]);
+        assert_eq!(output.code, 0, "{words:?}: {}", output.err);
         let saved = tool.json(&["runs", "show", "latest", "--format", "json"]);
         for document in [&live, &saved] {
             let run = &document["run"];
             assert_eq!((&run["complete"], &run["budget_ended"]), (&false.into(), &true.into()), "{words:?}");
-            let told = reasons(document);
-            assert!(told.contains(&"CPU 3 was taken away during the run"), "{words:?}: {told:?}");
-            assert!(!told.iter().any(|reason| reason.contains("could not be pinned")), "{words:?}: {told:?}");
+            let reported = reasons(document);
+            assert!(reported.contains(&"CPU 3 was taken away during the run"), "{words:?}: {reported:?}");
+            assert!(
+                !reported.iter().any(|reason| reason.contains("could not be pinned")),
+                "{words:?}: {reported:?}"
+            );
         }
         let screen = tool.done(&["runs", "show", "latest"]).out;
         assert!(
@@ -238,20 +241,20 @@ fn a_budget_that_ends_too_is_told_beside_the_cpu_and_a_cpu_that_is_back_is_no_re
         );
         // The CPU is back, but the budget ends again before its cells are measured.
         let document = resumed(&tool);
-        let told = reasons(&document);
-        assert!(!told.iter().any(|reason| reason.contains("CPU 3")), "{words:?}, resumed: {told:?}");
+        let reported = reasons(&document);
+        assert!(!reported.iter().any(|reason| reason.contains("CPU 3")), "{words:?}, resumed: {reported:?}");
     }
 }
 
 #[test]
-fn a_quota_that_begins_in_the_middle_is_flagged_and_told_from_then_on() {
+fn a_quota_that_begins_during_the_run_is_flagged_and_reported() {
     let quota = "[[stalls]]\nname = 'quota'\nper_second = 10.0\nus = [20000.0, 20000.0]\nrhythm = 'periodic'\nseen_as = 'quota'\nfrom_ms = 1200\n";
     for words in COMMANDS {
         let tool = Tool::new();
         let text = format!("based_on = 'laptop-smt'\n{quota}");
         tool.write("machine.toml", text);
-        let (said, document) = measured(&tool, words, &[]);
-        assert_eq!(said.code, 0, "{words:?}: {}", said.err);
+        let (output, document) = measured(&tool, words, &[]);
+        assert_eq!(output.code, 0, "{words:?}: {}", output.err);
         let throttled = &document["environment"]["throttled"];
         if throttled["times"] == 0 {
             continue;
@@ -276,22 +279,22 @@ fn a_quota_that_begins_in_the_middle_is_flagged_and_told_from_then_on() {
 }
 
 #[test]
-fn isolated_cpus_are_left_out_and_named() {
+fn isolated_cpus_are_omitted_and_named() {
     let tool = Tool::new();
     tool.write("machine.toml", "based_on = 'laptop-smt'\n[allowance]\nisolated = '6-7'\n");
-    let (said, document) = measured(&tool, &["latency", "--budget", "4s"], &[]);
-    assert_eq!(said.code, 0, "{}", said.err);
+    let (output, document) = measured(&tool, &["latency", "--budget", "4s"], &[]);
+    assert_eq!(output.code, 0, "{}", output.err);
     assert_eq!(document["environment"]["isolated"], "6,7");
     assert_eq!(document["matrices"][0]["cpus"].as_array().unwrap().len(), 6);
     let screen = tool.done(&["runs", "show", "latest"]).out;
     assert!(screen.contains("CPUs 6,7 are isolated and were left out"), "{screen}");
     // Isolated CPUs are used if they are listed.
-    let (said, document) = measured(&tool, &["latency", "--cpus", "5-7", "--budget", "4s"], &["--no-save"]);
+    let (output, document) = measured(&tool, &["latency", "--cpus", "5-7", "--budget", "4s"], &["--no-save"]);
     assert_eq!(
-        (said.code, document["matrices"][0]["cpus"].as_array().unwrap().len()),
+        (output.code, document["matrices"][0]["cpus"].as_array().unwrap().len()),
         (0, 3),
         "{}",
-        said.err
+        output.err
     );
 }
 
@@ -306,25 +309,29 @@ fn an_offline_cpu_is_offline_and_one_that_refuses_costs_itself_alone() {
         &["wait", "--cpus", "2,3"],
         &["place", "--placement", "a=2,3", "--placement", "b=0,1", "--workload", "ring"],
     ] {
-        let said = call(words);
+        let output = call(words);
         assert_eq!(
-            (said.code, said.err.lines().count(), said.out.as_str()),
+            (output.code, output.err.lines().count(), output.out.as_str()),
             (3, 1, ""),
             "{words:?}: {}",
-            said.err
+            output.err
         );
-        assert!(said.err.contains("CPU 3 is offline") && said.err.contains("cpu3/online"), "{}", said.err);
+        assert!(
+            output.err.contains("CPU 3 is offline") && output.err.contains("cpu3/online"),
+            "{}",
+            output.err
+        );
     }
-    let said = call(&["latency", "--budget", "4s", "--format", "json"]);
-    let document: Value = serde_json::from_str(&said.out).unwrap();
-    assert_eq!((said.code, &document["run"]["complete"]), (0, &Value::Bool(true)), "{}", said.err);
+    let output = call(&["latency", "--budget", "4s", "--format", "json"]);
+    let document: Value = serde_json::from_str(&output.out).unwrap();
+    assert_eq!((output.code, &document["run"]["complete"]), (0, &Value::Bool(true)), "{}", output.err);
     scenario(&tool, "refuse_pin = '3'");
-    let said = call(&["latency", "--cpus", "2,3", "--budget", "4s"]);
-    assert_eq!(said.code, 3, "one CPU is too few: {}", said.err);
-    assert!(said.err.contains("CPU 3 refuses pinned threads"), "{}", said.err);
-    let said = call(&["latency", "--budget", "4s"]);
-    assert_eq!(said.code, 0, "{}", said.err);
-    assert!(said.out.contains("CPU 3 refuses pinned threads"), "{}", said.out);
-    let said = call(&["latency", "--budget", "4s", "--strict"]);
-    assert_eq!(said.code, 1, "{}", said.err);
+    let output = call(&["latency", "--cpus", "2,3", "--budget", "4s"]);
+    assert_eq!(output.code, 3, "one CPU is too few: {}", output.err);
+    assert!(output.err.contains("CPU 3 refuses pinned threads"), "{}", output.err);
+    let output = call(&["latency", "--budget", "4s"]);
+    assert_eq!(output.code, 0, "{}", output.err);
+    assert!(output.out.contains("CPU 3 refuses pinned threads"), "{}", output.out);
+    let output = call(&["latency", "--budget", "4s", "--strict"]);
+    assert_eq!(output.code, 1, "{}", output.err);
 }

@@ -3,11 +3,9 @@
 use super::tool::{Tool, words};
 use clap::CommandFactory;
 use coretalk::args::parse::{Typed, parse};
-use coretalk::args::series::SeriesArgs;
 use coretalk::args::{Cli, Command};
 use coretalk::resolve::machine;
-use coretalk::resolve::map::{Measuring, Request, request};
-use coretalk::resolve::trials::{self, SeriesRequested};
+use coretalk::resolve::measure::Measure;
 use coretalk_measure::Stop;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -69,7 +67,7 @@ const CASES: &[(&str, &str, &str)] = &[
 type Effect = (&'static str, &'static str, &'static str);
 
 /// Cases for commands that measure trials: their own options, and a machine where these have an effect.
-const OF_TRIALS: &[(&str, &str, &[Effect])] = &[
+const TRIAL_CASES: &[(&str, &str, &[Effect])] = &[
     (
         "wake",
         "chiplet-16",
@@ -134,19 +132,25 @@ const OF_TRIALS: &[(&str, &str, &[Effect])] = &[
 ];
 
 /// Options with effects outside the request; `simulated`, `series`, `latency_under_load` or `compared` test them.
-const ACTED: &[&str] = &["resume", "export_hgrm", "gap", "keep_awake", "load"];
+const TESTED_ELSEWHERE: &[&str] = &["resume", "export_hgrm", "gap", "keep_awake", "load"];
 
-fn resolved(words: &str) -> Request {
-    let machine = if words.contains("--machine") { "" } else { " --machine sim:laptop-smt" };
-    let seed = if words.contains("--seed") { "" } else { " --seed 7" };
-    let line = format!("coretalk latency {words}{machine}{seed}");
-    let words = line.split_whitespace().map(OsString::from);
-    let Ok(Typed::Command(invocation)) = parse(words) else { panic!("`{line}` was refused") };
-    let Some(Command::Latency(args)) = &invocation.cli.command else { panic!("`{line}`") };
+/// Resolves a command line. Returns text, because settings of different tasks cannot be compared.
+fn request_of(line: &str) -> String {
+    let Ok(Typed::Command(invocation)) = parse(line.split_whitespace().map(OsString::from)) else {
+        panic!("`{line}` was refused")
+    };
+    let Some(Command::Measure(command)) = &invocation.cli.command else { panic!("`{line}`") };
     let global = &invocation.cli.global;
     let seed = global.seed.unwrap();
     let mut machine = machine::open(global.machine.as_ref(), seed).unwrap();
-    request(&mut *machine, global, Measuring::Latency(args), seed).unwrap()
+    let measure = Measure::resolve(&mut *machine, global, command.subject(), seed, &Stop::new());
+    format!("{:?}", measure.unwrap())
+}
+
+fn resolved(words: &str) -> String {
+    let machine = if words.contains("--machine") { "" } else { " --machine sim:laptop-smt" };
+    let seed = if words.contains("--seed") { "" } else { " --seed 7" };
+    request_of(&format!("coretalk latency {words}{machine}{seed}"))
 }
 
 #[test]
@@ -166,47 +170,32 @@ fn every_option_has_a_case() {
         .map(|argument| argument.get_id().as_str())
         .filter(|id| !matches!(*id, "help" | "version"))
         .collect();
-    let cases: BTreeSet<&str> = CASES.iter().map(|(id, ..)| *id).chain(ACTED.iter().copied()).collect();
+    let cases: BTreeSet<&str> =
+        CASES.iter().map(|(id, ..)| *id).chain(TESTED_ELSEWHERE.iter().copied()).collect();
     assert_eq!(defined, cases);
 }
 
-fn of_trials(command: &str, machine: &str, words: &str) -> SeriesRequested {
-    let line = format!("coretalk {command} {words} --machine sim:{machine} --seed 7");
-    let Ok(Typed::Command(invocation)) = parse(line.split_whitespace().map(OsString::from)) else {
-        panic!("`{line}` was refused")
-    };
-    let args: &dyn SeriesArgs = match &invocation.cli.command {
-        Some(Command::Wake(args)) => &**args,
-        Some(Command::Wait(args)) => &**args,
-        Some(Command::Contend(args)) => &**args,
-        Some(Command::Spawn(args)) => &**args,
-        Some(Command::Sharing(args)) => &**args,
-        Some(Command::Broadcast(args)) => &**args,
-        Some(Command::Jitter(args)) => &**args,
-        other => panic!("{other:?} measures no trials"),
-    };
-    let global = &invocation.cli.global;
-    let mut machine = machine::open(global.machine.as_ref(), 7).unwrap();
-    trials::request(&mut *machine, global, args, 7, &Stop::new()).unwrap()
+fn trial_request(command: &str, machine: &str, words: &str) -> String {
+    request_of(&format!("coretalk {command} {words} --machine sim:{machine} --seed 7"))
 }
 
 #[test]
-fn every_option_of_trials_has_a_case_and_changes_what_is_meant() {
+fn every_option_of_trials_has_a_case_and_changes_the_request() {
     let cli = Cli::command();
-    for (command, machine, cases) in OF_TRIALS {
-        let resolved = |words: &str| of_trials(command, machine, words);
+    for (command, machine, cases) in TRIAL_CASES {
+        let resolved = |words: &str| trial_request(command, machine, words);
         for (id, with, without) in *cases {
             assert_ne!(resolved(with), resolved(without), "{command}, {id}");
         }
         let definition = cli.get_subcommands().find(|sub| sub.get_name() == *command).unwrap();
-        let own = definition.get_arguments().filter(|argument| !argument.is_global_set());
-        let defined: BTreeSet<&str> = own.map(|argument| argument.get_id().as_str()).collect();
+        let specific = definition.get_arguments().filter(|argument| !argument.is_global_set());
+        let defined: BTreeSet<&str> = specific.map(|argument| argument.get_id().as_str()).collect();
         assert_eq!(defined, cases.iter().map(|(id, ..)| *id).collect(), "{command}");
     }
 }
 
 #[test]
-fn every_choice_of_an_option_means_something_else() {
+fn every_choice_of_an_option_changes_the_request() {
     let cli = Cli::command();
     let latency = cli.get_subcommands().find(|sub| sub.get_name() == "latency").unwrap();
     for argument in latency.get_arguments() {
@@ -216,15 +205,15 @@ fn every_choice_of_an_option_means_something_else() {
         if names.len() < 2 || !argument.get_action().takes_values() {
             continue;
         }
-        let meant: Vec<Request> = names.iter().map(|name| resolved(&format!("--{long} {name}"))).collect();
-        for (index, request) in meant.iter().enumerate() {
-            assert!(!meant[..index].contains(request), "--{long} {} means nothing new", names[index]);
+        let requests: Vec<String> = names.iter().map(|name| resolved(&format!("--{long} {name}"))).collect();
+        for (index, measure) in requests.iter().enumerate() {
+            assert!(!requests[..index].contains(measure), "--{long} {} means nothing new", names[index]);
         }
     }
 }
 
 #[test]
-fn what_verbose_adds_is_sentences() {
+fn verbose_settings_are_sentences() {
     let tool = Tool::new();
     for (asked, part) in [
         (&["latency"][..], "settings: CPUs 0-3; all pairs; protocol cas; wait hint chosen by a pilot"),
@@ -233,10 +222,10 @@ fn what_verbose_adds_is_sentences() {
         (&[], "settings: CPUs 0-3; all pairs"),
     ] {
         let here = words("--machine sim:chiplet-16 --seed 3 --cpus 0-3 --budget 1s --no-save -v");
-        let said = tool.done(&[asked, &here[..]].concat());
-        assert!(said.err.contains(part), "{asked:?}: {}", said.err);
+        let output = tool.done(&[asked, &here[..]].concat());
+        assert!(output.err.contains(part), "{asked:?}: {}", output.err);
         for noise in ["Some(", "None", " { ", "CpuId(", "Picos(", "::"] {
-            assert!(!said.err.contains(noise), "{asked:?} prints `{noise}`: {}", said.err);
+            assert!(!output.err.contains(noise), "{asked:?} prints `{noise}`: {}", output.err);
         }
     }
 }

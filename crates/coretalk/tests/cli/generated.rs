@@ -15,7 +15,7 @@ fn completions_exist_for_every_shell() {
 
 /// Returns the completions that bash offers for a line; `None` without bash.
 fn offered(tool: &Tool, script: &str, line: &str) -> Option<Vec<String>> {
-    // readline splits words at these characters, and passes the last part and the one before it.
+    // readline also splits words at `:` and `=`. A completion function gets the last part and the previous one.
     let mut words: Vec<String> = vec![String::new()];
     for letter in line.chars() {
         match letter {
@@ -27,7 +27,7 @@ fn offered(tool: &Tool, script: &str, line: &str) -> Option<Vec<String>> {
     let index = words.len() - 1;
     let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
     let program = tool.command(&[]).get_program().to_string_lossy().into_owned();
-    let asked = format!(
+    let request = format!(
         "{script}\nCOMP_WORDS=({}); COMP_CWORD={index}; COMP_LINE='{line}'; COMP_POINT=${{#COMP_LINE}}\n\
          _coretalk_words '{program}' {} {}; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
         quoted.join(" ").replacen("'coretalk'", &format!("'{program}'"), 1),
@@ -35,7 +35,7 @@ fn offered(tool: &Tool, script: &str, line: &str) -> Option<Vec<String>> {
         quoted[index - 1],
     );
     let mut bash = std::process::Command::new("bash");
-    bash.args(["--norc", "-c", &asked])
+    bash.args(["--norc", "-c", &request])
         .current_dir(tool.path())
         .env("CORETALK_STORE", tool.path().join("runs"));
     let output = bash.output().ok()?;
@@ -89,7 +89,7 @@ fn bash_completes_names_machines_and_runs() {
 }
 
 #[test]
-fn other_shells_are_told_the_same_names() {
+fn other_shells_get_the_same_names() {
     let tool = Tool::new();
     let [zsh, fish, power] =
         ["zsh", "fish", "powershell"].map(|shell| tool.done(&["completions", shell]).out);
@@ -128,7 +128,7 @@ fn the_manual_names_every_option_and_exit_code() {
 }
 
 #[test]
-fn the_manual_leaves_out_what_the_tool_starts_itself() {
+fn the_manual_omits_internal_commands() {
     let page = Tool::new().done(&["man"]).out;
     let commands: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix(".SH COMMAND ")).collect();
     assert!(commands.contains(&"PLACE") && commands.contains(&"RUNS SHOW"), "{commands:?}");
@@ -136,7 +136,7 @@ fn the_manual_leaves_out_what_the_tool_starts_itself() {
 }
 
 #[test]
-fn help_texts_stay_as_they_are() {
+fn help_texts_match_their_snapshots() {
     let tool = Tool::new();
     for words in [
         "",
@@ -145,6 +145,7 @@ fn help_texts_stay_as_they_are() {
         "wake",
         "queue",
         "place",
+        "versus",
         "runs",
         "runs show",
         "export",
@@ -201,7 +202,7 @@ fn every_example_in_help_runs() {
     let names = commands.lines().skip_while(|line| *line != "Commands:").skip(1);
     let names = names.take_while(|line| !line.is_empty()).filter(|line| !line.starts_with("   "));
     let names = names.filter_map(|line| line.split_whitespace().next());
-    let (mut run, mut without) = (0, Vec::new());
+    let (mut tried, mut without_examples) = (0, Vec::new());
     let files = with_files();
     for name in std::iter::once("").chain(names.filter(|name| *name != "help")) {
         // Examples write and delete files, so each command gets a copy.
@@ -210,7 +211,7 @@ fn every_example_in_help_runs() {
         let help = tool.done(&asked).out;
         let examples: Vec<&str> = help.lines().skip_while(|line| *line != "Examples:").skip(1).collect();
         if examples.is_empty() {
-            without.push(name.to_owned());
+            without_examples.push(name.to_owned());
         }
         // `man` has only two uses: print the manual, or write it to a file.
         assert!(examples.len() >= if name == "man" { 2 } else { 3 }, "{name}: {examples:?}");
@@ -234,18 +235,22 @@ fn every_example_in_help_runs() {
             if words.first().is_some_and(|word| LONG.contains(word)) && !words.contains(&"--seed") {
                 words.splice(end..end, ["--seed", "1"]);
             }
-            let said = tool.call(&words);
+            let output = tool.call(&words);
             let expected: &[i32] = match line {
-                _ if line.contains(" -- ") => &[2],
+                _ if line.contains(" -- ") || name == "versus" => &[2],
                 _ if line.contains("--fail-on") => &[0, 1, 7],
                 // A stripped program has no assembly listing.
                 _ if line.contains("--asm") => &[0, 3],
                 _ => &[0],
             };
-            assert!(expected.contains(&said.code), "{line}: {}", said.err);
-            assert!(said.code != 2 || said.err.contains("cannot run a command"), "{line}: {}", said.err);
-            run += 1;
+            assert!(expected.contains(&output.code), "{line}: {}", output.err);
+            assert!(
+                output.code != 2 || output.err.contains("cannot run a command"),
+                "{line}: {}",
+                output.err
+            );
+            tried += 1;
         }
     }
-    assert!(run > 70 && without.is_empty(), "{run}, and none of {without:?}");
+    assert!(tried > 70 && without_examples.is_empty(), "{tried}, and none of {without_examples:?}");
 }

@@ -6,7 +6,7 @@ use rusqlite::Connection;
 
 /// Placeholder in user-chosen texts of a run, which the hostile text replaces.
 const MARK: &str = "Chosen";
-/// Would turn the text red, reverse its direction and set the terminal title.
+/// Text that would turn red, reverse its direction and set the terminal title.
 const HOSTILE: &str = "\u{9b}31m\u{202e}evil\u{1b}]0;title\u{7}";
 
 /// Replaces the placeholder in a run file by the hostile text, escaped in JSON; returns the number of changed values.
@@ -19,7 +19,7 @@ fn spoil(path: &str) -> usize {
     let json = serde_json::to_string(HOSTILE).unwrap();
     let json = json.trim_matches('"');
     let mut spoiled = 0;
-    // A reader cross-checks the other tables: ids of trials against their texts, and settings against trials.
+    // Not in other tables, which a reader cross-checks: ids of trials against their texts, settings against trials.
     for table in ["run", "environment", "findings", "tags", "segments", "maps"] {
         for column in names(&format!("SELECT name FROM pragma_table_info('{table}')")) {
             let is_text = format!("typeof(\"{column}\") = 'text' AND instr(\"{column}\", ?1) > 0");
@@ -34,7 +34,7 @@ fn spoil(path: &str) -> usize {
 }
 
 #[test]
-fn no_output_holds_characters_that_steer_a_terminal() {
+fn no_output_contains_terminal_control_characters() {
     let tool = Tool::new();
     tool.write("machine.toml", format!("based_on = \"hybrid\"\nname = \"{MARK}\"\n"));
     let runs: [&[&str]; 3] = [
@@ -63,11 +63,11 @@ fn no_output_holds_characters_that_steer_a_terminal() {
             &["compare", "latest", "latest"],
         ];
         for output in outputs {
-            let said = tool.call(output);
+            let shown = tool.call(output);
             // Exit code 2: a run of placements has no matrix.
-            assert!(said.code == 0 || said.code == 2, "{output:?}: {}", said.err);
+            assert!(shown.code == 0 || shown.code == 2, "{output:?}: {}", shown.err);
             let page = if output[0] == "report" { tool.read(&html) } else { String::new() };
-            for text in [&said.out, &said.err, &page] {
+            for text in [&shown.out, &shown.err, &page] {
                 // Our own colour sequences are allowed; the hostile text contains none.
                 let text = text.replace("\x1b[", "");
                 let harmful: Vec<char> = text.chars().filter(|c| is_harmful(*c)).collect();

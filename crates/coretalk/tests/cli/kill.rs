@@ -8,7 +8,7 @@ use std::process::{Child, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Returns two CPUs of this machine, or skips the test.
+/// Returns CPUs 0 and 1; `None` if they are not both allowed, so that the test is skipped.
 pub fn two_cpus() -> Option<&'static str> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or_default();
@@ -55,8 +55,8 @@ impl Running {
 
 pub fn run_file(store: &Path) -> Option<PathBuf> {
     let entries = std::fs::read_dir(store).ok()?;
-    let ends = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "coretalk");
-    entries.map(|entry| entry.unwrap().path()).find(ends)
+    let is_run_file = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "coretalk");
+    entries.map(|entry| entry.unwrap().path()).find(is_run_file)
 }
 
 /// Kills a run after a delay; returns the number of lines that it printed.
@@ -75,19 +75,20 @@ fn kill_after(words: &[&str], delay: Duration) -> usize {
     let file = file.to_str().unwrap();
     let shown = tool.call(&["runs", "show", file]);
     assert_eq!((shown.code, shown.err.as_str()), (0, ""), "{case}");
-    // The documented limit is half a second. Lines are printed after their slot is durable, so here all are kept.
-    let holds_what_was_said = |when: &str| {
+    // Results of the last half second may be lost (documented limit), but a line is printed only after its commit
+    // is durable, so all printed lines must be kept.
+    let assert_printed_lines_are_kept = |when: &str| {
         let exported = tool.done(&["export", file, "--format", "jsonl"]).out;
         let kept: HashSet<&str> = exported.lines().collect();
         let lost: Vec<&String> = lines.iter().filter(|line| !kept.contains(line.as_str())).collect();
         assert!(lost.is_empty(), "{case}: {} lines are lost {when}, the first is {}", lost.len(), lost[0]);
     };
-    holds_what_was_said("by the kill");
+    assert_printed_lines_are_kept("by the kill");
     let resumed = tool.call(&["--resume", file, "-q"]);
     assert_eq!(resumed.code, 0, "{case}: {}", resumed.err);
     let document = tool.json(&["export", file]);
     assert_eq!(document["run"]["complete"], true, "{case}");
-    holds_what_was_said("by resuming");
+    assert_printed_lines_are_kept("by resuming");
     lines.len()
 }
 
@@ -106,28 +107,28 @@ fn kill_often(words: &[&str], times: u32, seed: u64) -> usize {
 }
 
 #[test]
-fn a_killed_simulated_run_keeps_what_it_said_and_goes_on() {
+fn a_killed_simulated_run_keeps_its_printed_lines_and_can_be_resumed() {
     kill_often(&["--machine", "sim:epyc-2s-192", "--cpus", "0-31", "--seed", "1"], 3, 1);
 }
 
 #[test]
-fn a_killed_run_keeps_what_it_said_and_goes_on() {
+fn a_killed_run_keeps_its_printed_lines_and_can_be_resumed() {
     let Some(cpus) = two_cpus() else { return };
     kill_often(&["--cpus", cpus], 1, 2);
 }
 
 #[test]
-#[ignore = "two minutes with CORETALK_TEST_BINARY a release build, and only telling with that"]
+#[ignore = "takes two minutes; meaningful only if CORETALK_TEST_BINARY is a release build"]
 fn a_hundred_kills_lose_nothing() {
     let host = if two_cpus().is_some() { 30 } else { 0 };
-    // Each simulated run uses one CPU, and no kill depends on the speed of another run.
-    let telling: usize = thread::scope(|scope| {
+    // Both series run at once: a simulated run uses one CPU, and no kill depends on the speed of another run.
+    let with_lines: usize = thread::scope(|scope| {
         let simulated = scope.spawn(|| {
             let words = ["--machine", "sim:epyc-2s-192", "--seed", "1", "--cpus", "0-63"];
             kill_often(&words[..4], 20, 4) + kill_often(&words, 80 - host, 5)
         });
-        let host_telling = if host > 0 { kill_often(&["--cpus", "0,1"], host, 3) } else { 0 };
-        host_telling + simulated.join().unwrap()
+        let on_host = if host > 0 { kill_often(&["--cpus", "0,1"], host, 3) } else { 0 };
+        on_host + simulated.join().unwrap()
     });
-    assert!(telling >= 30, "only {telling} of the killed runs had said something to be kept");
+    assert!(with_lines >= 30, "only {with_lines} of the killed runs had printed a line");
 }

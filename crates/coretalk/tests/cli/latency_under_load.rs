@@ -6,15 +6,15 @@ use serde_json::Value;
 const MACHINE: [&str; 7] = ["--machine", "sim:chiplet-16-smt", "--seed", "1", "-q", "--budget", "10s"];
 
 fn document(tool: &Tool, words: &[&str]) -> Value {
-    let said = tool.done(&[words, &MACHINE, &["--format", "json", "--no-save"]].concat());
-    serde_json::from_str(&said.out).unwrap()
+    let output = tool.done(&[words, &MACHINE, &["--format", "json", "--no-save"]].concat());
+    serde_json::from_str(&output.out).unwrap()
 }
 
 #[test]
-fn silences_and_loads_are_series_of_latency() {
+fn idle_gaps_and_loads_are_series_of_latency() {
     let tool = Tool::new();
-    let said = document(&tool, &["latency", "--gap", "1us..100us", "--pairs", "0-1"]);
-    let series = said["series"].as_array().unwrap();
+    let measured = document(&tool, &["latency", "--gap", "1us..100us", "--pairs", "0-1"]);
+    let series = measured["series"].as_array().unwrap();
     assert!(series.iter().all(|one| one["probe"] == "latency"));
     let gaps: Vec<f64> = series
         .iter()
@@ -22,27 +22,27 @@ fn silences_and_loads_are_series_of_latency() {
         .map(|one| one["parameters"]["gap_ns"].as_f64().unwrap())
         .collect();
     assert_eq!(gaps, [1e3, 1e4, 1e5]);
-    // Both threads stay awake, so a gap costs nothing; a sleeping thread pays for idle states.
+    // Both threads stay awake, so a gap costs nothing; only a sleeping thread pays for idle states.
     let half = |one: &Value| one["values"]["half_net_ns"].as_f64();
     assert!(series.iter().filter_map(half).all(|ns| (15.0..21.0).contains(&ns)), "{series:?}");
     let loaded = document(&tool, &["latency", "--load", "none,compute", "--pairs", "0-1"]);
-    let ratio = |place: Option<&str>| {
+    let ratio = |neighbours: Option<&str>| {
         let series = loaded["series"].as_array().unwrap();
-        let of = series.iter().find(|one| one["parameters"]["neighbours"].as_str() == place).unwrap();
-        of["values"]["ratio"].as_f64().unwrap()
+        let entry = series.iter().find(|one| one["parameters"]["neighbours"].as_str() == neighbours).unwrap();
+        entry["values"]["ratio"].as_f64().unwrap()
     };
     assert!((ratio(None) - 1.0).abs() < 0.05 && ratio(Some("siblings")) > 1.3);
 }
 
 #[test]
-fn who_is_kept_out_of_idle_states_wakes_as_soon_after_any_silence() {
+fn without_idle_states_wake_ups_take_equally_long_after_any_gap() {
     let tool = Tool::new();
-    let said = document(&tool, &["latency", "--gap", "1us,1ms,10ms", "--keep-awake", "--pairs", "0-1"]);
-    let series = said["series"].as_array().unwrap();
+    let measured = document(&tool, &["latency", "--gap", "1us,1ms,10ms", "--keep-awake", "--pairs", "0-1"]);
+    let series = measured["series"].as_array().unwrap();
     let medians = |kept_out: bool| -> Vec<f64> {
         let slept = series.iter().filter(|one| one["parameters"]["view"] == "slept");
-        let meant = slept.filter(|one| (one["parameters"]["idle_states"] == "kept-out") == kept_out);
-        meant.map(|one| one["percentiles"]["50"].as_f64().unwrap()).collect()
+        let matching = slept.filter(|one| (one["parameters"]["idle_states"] == "kept-out") == kept_out);
+        matching.map(|one| one["percentiles"]["50"].as_f64().unwrap()).collect()
     };
     let ([free, kept], exits) = ([medians(false), medians(true)], [300.0, 18_000.0, 60_000.0]);
     assert_eq!((free.len(), kept.len()), (3, 3), "{series:?}");
@@ -54,20 +54,20 @@ fn who_is_kept_out_of_idle_states_wakes_as_soon_after_any_silence() {
 }
 
 #[test]
-fn a_clock_with_steps_widens_what_it_cannot_tell() {
+fn a_coarse_clock_widens_intervals() {
     let tool = Tool::new();
     let words =
         ["latency", "--gap", "1us", "--pairs", "0-1,0-4", "--machine", "sim:arm-coarse-clock", "--seed", "1"];
-    let said = tool.done(&[&words[..], &["-q", "--no-save", "--format", "json"]].concat());
-    let said: Value = serde_json::from_str(&said.out).unwrap();
+    let output = tool.done(&[&words[..], &["-q", "--no-save", "--format", "json"]].concat());
+    let document: Value = serde_json::from_str(&output.out).unwrap();
     let looks =
-        said["series"].as_array().unwrap().iter().filter(|one| one["parameters"]["receiver"] == "looks");
+        document["series"].as_array().unwrap().iter().filter(|one| one["parameters"]["receiver"] == "looks");
     // Values from the map of the same machine, whose batches are long enough for its clock.
     let truth = [36.0, 81.0];
     for (one, truth) in looks.zip(truth) {
         let [low, high] = [0, 1].map(|end| one["intervals"]["half_net_ns"][end].as_f64().unwrap());
         assert!(low < truth && truth < high, "{truth} is not in {low} to {high}");
-        let [flags, reason] = ["flags", "reason"].map(|of| one[of].to_string());
+        let [flags, reason] = ["flags", "reason"].map(|name| one[name].to_string());
         assert!(
             flags.contains("wide-ci") && reason.contains("the clock advances in steps"),
             "{flags} {reason}"
@@ -76,12 +76,12 @@ fn a_clock_with_steps_widens_what_it_cannot_tell() {
 }
 
 #[test]
-fn long_silences_leave_time_for_the_others_and_percentiles_mean_something() {
+fn long_gaps_leave_time_for_others_and_percentiles_need_enough_events() {
     let tool = Tool::new();
     let words = ["latency", "--gap", "1us..1s", "--machine", "sim:chiplet-16", "--seed", "1"];
-    let said = tool.done(&[&words[..], &["-q", "--no-save", "--format", "json"]].concat());
-    let said: Value = serde_json::from_str(&said.out).unwrap();
-    let series = said["series"].as_array().unwrap();
+    let output = tool.done(&[&words[..], &["-q", "--no-save", "--format", "json"]].concat());
+    let document: Value = serde_json::from_str(&output.out).unwrap();
+    let series = document["series"].as_array().unwrap();
     assert!(series.len() >= 28 && series.iter().all(|one| one["passes"].as_u64() >= Some(8)), "{series:?}");
     for one in series {
         let [p90, p999] = ["90", "99.9"].map(|name| one["percentiles"][name].as_f64());
@@ -93,18 +93,18 @@ fn long_silences_leave_time_for_the_others_and_percentiles_mean_something() {
 #[test]
 fn padding_pays_inside_a_line_and_the_last_reader_comes_last() {
     let tool = Tool::new();
-    let said = document(&tool, &["sharing", "--pairs", "0-1"]);
+    let measured = document(&tool, &["sharing", "--pairs", "0-1"]);
     let slowdown = |bytes: f64| {
-        let series = said["series"].as_array().unwrap();
-        let of = series.iter().find(|one| one["parameters"]["distance_bytes"] == bytes).unwrap();
-        of["values"]["slowdown"].as_f64().unwrap()
+        let series = measured["series"].as_array().unwrap();
+        let entry = series.iter().find(|one| one["parameters"]["distance_bytes"] == bytes).unwrap();
+        entry["values"]["slowdown"].as_f64().unwrap()
     };
     assert!(slowdown(8.0) > 3.0 && (slowdown(64.0) - 1.0).abs() < 0.1);
     let screen = tool.done(&[&["sharing", "--pairs", "0-1"], &MACHINE[..], &["--no-save"]].concat()).out;
     assert!(screen.contains("Pad to 64 bytes: closer writers take "), "{screen}");
-    let said = document(&tool, &["broadcast", "--readers", "1,31"]);
+    let measured = document(&tool, &["broadcast", "--readers", "1,31"]);
     let p50 = |readers: f64, view: &str| {
-        let series = said["series"].as_array().unwrap();
+        let series = measured["series"].as_array().unwrap();
         let is_meant = |one: &&Value| {
             (&one["parameters"]["readers"], &one["parameters"]["view"]) == (&readers.into(), &view.into())
         };
@@ -114,7 +114,7 @@ fn padding_pays_inside_a_line_and_the_last_reader_comes_last() {
 }
 
 #[test]
-fn screens_fit_and_runs_go_on() {
+fn screens_fit_and_runs_can_be_resumed() {
     let tool = Tool::new();
     for words in [
         &["latency", "--gap", "1us,1ms"][..],
@@ -131,7 +131,7 @@ fn screens_fit_and_runs_go_on() {
 }
 
 #[test]
-fn hand_overs_and_wake_ups_stand_in_units_of_their_own() {
+fn hand_overs_and_wake_ups_have_their_own_units() {
     let tool = Tool::new();
     let words = ["latency", "--gap", "1us,1ms", "--pairs", "0-1"];
     let screen = tool.done(&[&words[..], &MACHINE].concat()).out;
@@ -153,9 +153,9 @@ fn a_pair_and_a_writer_have_one_table_each() {
     let loaded = shown(&["latency", "--load", "none,compute", "--pairs", "0-1"]);
     assert_eq!(titles(&loaded), 1, "{loaded}");
     assert!(loaded.contains("siblings, 2 CPUs") && loaded.contains("all-cpus, 30 CPUs"), "{loaded}");
-    let told = shown(&["broadcast"]);
+    let broadcast = shown(&["broadcast"]);
     assert!(
-        titles(&told) == 1 && told.contains("CPU 0 writes; readers are the first of CPUs 16 1"),
-        "{told}"
+        titles(&broadcast) == 1 && broadcast.contains("CPU 0 writes; readers are the first of CPUs 16 1"),
+        "{broadcast}"
     );
 }

@@ -1,4 +1,4 @@
-//! Low limits of file descriptors, threads, memory and permissions, and concurrent runs: refused with a message, no
+//! Low limits of file descriptors, threads, memory and permissions, and concurrent runs: a message or a result, no
 //! crash.
 
 use super::tool::{Tool, limited, said};
@@ -10,51 +10,51 @@ const SIM: [&str; 8] = ["latency", "--machine", "sim:chiplet-16", "--cpus", "0-3
 #[test]
 fn sixteen_file_descriptors_are_enough() {
     let tool = Tool::new();
-    let said = limited(&tool, "-n 16", &SIM);
-    assert_eq!(said.code, 0, "{}", said.err);
-    assert!(said.out.contains("saved as"), "{}", said.out);
+    let output = limited(&tool, "-n 16", &SIM);
+    assert_eq!(output.code, 0, "{}", output.err);
+    assert!(output.out.contains("saved as"), "{}", output.out);
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_command_that_could_not_be_started_for_want_of_descriptors_is_not_blamed() {
+fn a_lack_of_descriptors_is_not_blamed_on_the_command() {
     let tool = Tool::new();
     let words = ["place", "--placement", "a=0", "--placement", "none", "--budget", "2s", "--", "true"];
-    let said = limited(&tool, "-n 12", &words);
-    assert_eq!(said.code, 3, "{}", said.err);
-    assert!(said.err.contains("another open file (errno 24): raise `ulimit -n`"), "{}", said.err);
+    let output = limited(&tool, "-n 12", &words);
+    assert_eq!(output.code, 3, "{}", output.err);
+    assert!(output.err.contains("another open file (errno 24): raise `ulimit -n`"), "{}", output.err);
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_pipe_that_could_not_be_made_for_want_of_descriptors_is_no_refused_pin() {
+fn a_lack_of_descriptors_is_not_reported_as_a_refused_pin() {
     let Some(cpus) = super::kill::two_cpus() else { return };
     let tool = Tool::new();
     let words = ["wake", "--cpus", cpus, "--pairs", "all", "--primitive", "pipe", "--budget", "300ms"];
     let words = [&words[..], &["--no-save", "-q"]].concat();
-    // The number of open files depends on what the process inherits.
-    let said: Vec<String> = (4..14)
-        .map(|most| limited(&tool, &format!("-n {most}"), &words))
+    // Which limit causes the error depends on the files that the process inherits, so all are tried.
+    let output: Vec<String> = (4..14)
+        .map(|limit| limited(&tool, &format!("-n {limit}"), &words))
         .map(|it| it.out + &it.err)
         .collect();
-    assert!(said.iter().all(|text| !text.contains("could not be pinned")), "{said:?}");
+    assert!(output.iter().all(|text| !text.contains("could not be pinned")), "{output:?}");
     assert!(
-        said.iter().any(|text| super::tool::flat(text).contains("open file (errno 24): raise `ulimit -n`")),
-        "{said:?}"
+        output.iter().any(|text| super::tool::flat(text).contains("open file (errno 24): raise `ulimit -n`")),
+        "{output:?}"
     );
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_result_that_goes_nowhere_is_a_failure() {
+fn an_unwritable_result_is_a_failure() {
     let tool = Tool::new();
     for words in [&["probes"][..], &["--version"], &["runs"], &SIM] {
         let plain = tool.command(words);
         let mut command = Command::new("sh");
         command.args(["-c", "exec \"$0\" \"$@\" >&-"]).arg(plain.get_program()).args(words);
-        let said = said(command.current_dir(tool.path()).output().unwrap());
-        assert_eq!(said.code, 6, "{words:?}: {}", said.err);
-        assert_eq!(said.err, "coretalk: failed to write the result: Bad file descriptor (os error 9)\n");
+        let output = said(command.current_dir(tool.path()).output().unwrap());
+        assert_eq!(output.code, 6, "{words:?}: {}", output.err);
+        assert_eq!(output.err, "coretalk: failed to write the result: Bad file descriptor (os error 9)\n");
     }
     assert!(!tool.path().join("runs").exists(), "nothing was begun");
 }
@@ -64,23 +64,27 @@ fn little_memory_is_enough_or_refused_in_a_sentence() {
     let tool = Tool::new();
     let unsaved = [&SIM[..], &["--no-save"]].concat();
     assert_eq!(limited(&tool, "-v 200000", &unsaved).code, 0);
-    let said = limited(&tool, "-v 600000", &["latency", "--machine", "sim:huge-1024", "-q"]);
-    assert_eq!((said.code, said.err.lines().count()), (3, 1), "{}", said.err);
-    assert!(said.err.contains("523776 pairs need about") && said.err.contains("ulimit -v"), "{}", said.err);
+    let output = limited(&tool, "-v 600000", &["latency", "--machine", "sim:huge-1024", "-q"]);
+    assert_eq!((output.code, output.err.lines().count()), (3, 1), "{}", output.err);
+    assert!(
+        output.err.contains("523776 pairs need about") && output.err.contains("ulimit -v"),
+        "{}",
+        output.err
+    );
     assert!(!tool.path().join("runs").exists(), "nothing was begun");
 }
 
 #[test]
-fn a_file_that_outgrows_its_limit_is_the_stores_failure() {
+fn a_file_beyond_its_size_limit_is_a_store_failure() {
     let tool = Tool::new();
-    let said = limited(&tool, "-f 100", &["latency", "--machine", "sim:mesh-64", "--seed", "1", "-q"]);
-    assert_eq!(said.code, 6, "{}", said.err);
-    assert!(said.err.contains("failed to"), "{}", said.err);
+    let output = limited(&tool, "-f 100", &["latency", "--machine", "sim:mesh-64", "--seed", "1", "-q"]);
+    assert_eq!(output.code, 6, "{}", output.err);
+    assert!(output.err.contains("failed to"), "{}", output.err);
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn threads_that_cannot_be_had_are_the_environments_refusal() {
+fn threads_that_cannot_be_created_are_an_environment_failure() {
     // Root has no limit of processes, so the test switches the user.
     let as_nobody = |program: &Path| {
         let mut command = Command::new("setpriv");
@@ -94,16 +98,16 @@ fn threads_that_cannot_be_had_are_the_environments_refusal() {
     let copy = std::env::temp_dir().join(format!("coretalk-limits-{}", std::process::id()));
     std::fs::copy(assert_cmd::cargo::cargo_bin("coretalk"), &copy).unwrap();
     let words = ["latency", "--no-save", "--budget", "1s", "-q"];
-    let output = as_nobody(&copy).args(words).current_dir(std::env::temp_dir()).output();
+    let result = as_nobody(&copy).args(words).current_dir(std::env::temp_dir()).output();
     std::fs::remove_file(&copy).unwrap();
-    let said = said(output.unwrap());
-    assert_eq!((said.code, said.err.lines().count()), (3, 1), "{}", said.err);
-    assert!(!said.err.contains("internal error"), "{}", said.err);
+    let output = said(result.unwrap());
+    assert_eq!((output.code, output.err.lines().count()), (3, 1), "{}", output.err);
+    assert!(!output.err.contains("internal error"), "{}", output.err);
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_user_without_rights_measures_and_is_told_what_cannot_be_written() {
+fn an_unprivileged_user_can_measure_and_unwritable_paths_are_reported() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let (open, closed) = (folder.path().join("open"), folder.path().join("closed"));
@@ -116,27 +120,31 @@ fn a_user_without_rights_measures_and_is_told_what_cannot_be_written() {
     let as_nobody = |words: &[&str]| {
         let mut command = Command::new("setpriv");
         command.args(["--reuid", "65534", "--clear-groups"]).arg(&tool).args(words);
-        // A read-only folder, and no home.
+        // The folder is read-only, and there is no home.
         command.current_dir(&closed).env_clear().env("HOME", "/nonexistent");
         command.output().map(said)
     };
-    if !as_nobody(&["--version"]).is_ok_and(|said| said.code == 0) {
+    if !as_nobody(&["--version"]).is_ok_and(|output| output.code == 0) {
         println!("skipped: the user cannot be changed here");
         return;
     }
     let store = open.to_string_lossy().into_owned();
     let saved = as_nobody(&[&SIM[..], &["--store", &store]].concat()).unwrap();
     assert_eq!((saved.code, saved.err.as_str()), (0, ""), "{}", saved.out);
-    let homeless = as_nobody(&SIM).unwrap();
-    assert_eq!((homeless.code, homeless.err.lines().count()), (6, 1), "{}", homeless.err);
-    assert!(homeless.err.contains("--store DIR") && homeless.err.contains("--no-save"), "{}", homeless.err);
+    let without_home = as_nobody(&SIM).unwrap();
+    assert_eq!((without_home.code, without_home.err.lines().count()), (6, 1), "{}", without_home.err);
+    assert!(
+        without_home.err.contains("--store DIR") && without_home.err.contains("--no-save"),
+        "{}",
+        without_home.err
+    );
     let unwritable = as_nobody(&[&SIM[..], &["--no-save", "-o", "result"]].concat()).unwrap();
     assert_eq!((unwritable.code, unwritable.err.lines().count()), (6, 1), "{}", unwritable.err);
     assert!(unwritable.err.contains("result") && unwritable.out.is_empty(), "{}", unwritable.err);
 }
 
 #[test]
-fn two_runs_at_once_share_a_store() {
+fn concurrent_runs_share_a_store() {
     let tool = Tool::new();
     let begun: Vec<_> = ["1", "2", "3"]
         .map(|name| {
@@ -145,8 +153,8 @@ fn two_runs_at_once_share_a_store() {
         })
         .into();
     for running in begun {
-        let said = said(running.wait_with_output().unwrap());
-        assert_eq!((said.code, said.err.as_str()), (0, ""));
+        let output = said(running.wait_with_output().unwrap());
+        assert_eq!((output.code, output.err.as_str()), (0, ""));
     }
     let listed = tool.done(&["runs"]).out;
     assert_eq!(listed.matches("complete").count(), 3, "{listed}");
@@ -181,9 +189,9 @@ fn hostile_scenarios_are_refused_in_a_sentence() {
         String::new(),
     ] {
         tool.write("hostile.toml", &content);
-        let said = tool.call(&["latency", "--machine", "sim:hostile.toml", "--no-save", "-q"]);
+        let output = tool.call(&["latency", "--machine", "sim:hostile.toml", "--no-save", "-q"]);
         let shown: String = content.chars().take(120).collect();
-        assert_eq!((said.code, said.err.lines().count()), (4, 1), "{shown}: {}", said.err);
-        assert!(said.err.contains("hostile.toml") && said.err.len() < 600, "{shown}: {}", said.err);
+        assert_eq!((output.code, output.err.lines().count()), (4, 1), "{shown}: {}", output.err);
+        assert!(output.err.contains("hostile.toml") && output.err.len() < 600, "{shown}: {}", output.err);
     }
 }

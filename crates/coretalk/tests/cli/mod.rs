@@ -43,6 +43,7 @@ mod suite;
 mod taken;
 pub mod tool;
 mod topology;
+mod versus;
 mod viewing;
 mod wait;
 #[cfg(target_os = "linux")]

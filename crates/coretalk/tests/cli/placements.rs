@@ -9,28 +9,28 @@ fn simulated(tool: &Tool, machine: &str, more: &str) -> Value {
 }
 
 #[test]
-fn messages_prefer_one_cache_and_independent_work_does_not_care() {
+fn messages_prefer_one_cache_and_independent_work_has_no_preference() {
     let tool = Tool::new();
     let words = "--placement one-l3 --placement across-l3 --threads 8 --workload all-to-all,ring,integer";
     let document = simulated(&tool, "chiplet-16", words);
-    let of = |number: usize| &document["comparisons"][number];
+    let comparison = |number: usize| &document["comparisons"][number];
     for number in [0, 1] {
-        assert_eq!(of(number)["winner"], "one-l3", "{}", of(number));
-        assert!(of(number)["p_value"].as_f64().unwrap() <= 0.01);
+        assert_eq!(comparison(number)["winner"], "one-l3", "{}", comparison(number));
+        assert!(comparison(number)["p_value"].as_f64().unwrap() <= 0.01);
     }
-    assert_eq!((&of(2)["verdict"], &of(2)["winner"]), (&"same".into(), &Value::Null));
+    assert_eq!((&comparison(2)["verdict"], &comparison(2)["winner"]), (&"same".into(), &Value::Null));
     // Seven reads of 18 ns against three of 18 and four of 85; eight hops of 18 ns against six of 18 and two of 85.
     for (number, expected) in
         [(0, 7.0 * 18.0 / (3.0 * 18.0 + 4.0 * 85.0)), (1, 8.0 * 18.0 / (6.0 * 18.0 + 2.0 * 85.0))]
     {
-        let ratio = 1.0 + of(number)["delta_percent"].as_f64().unwrap() / 100.0;
+        let ratio = 1.0 + comparison(number)["delta_percent"].as_f64().unwrap() / 100.0;
         assert!((ratio / expected - 1.0).abs() < 0.05, "{ratio} for {expected}");
     }
     assert_eq!(document["comparisons"], simulated(&tool, "chiplet-16", words)["comparisons"]);
 }
 
 #[test]
-fn six_cores_over_two_clusters_against_three_cores_with_two_threads() {
+fn independent_work_wins_on_six_cores_and_messages_on_three_smt_cores() {
     let tool = Tool::new();
     let words = "--placement across-l3 --placement smt-packed --threads 6 --workload n-queens,ring";
     let document = simulated(&tool, "chiplet-16-smt", words);
@@ -81,29 +81,29 @@ fn names_and_values_do_not_overlap_on_a_phone() {
 }
 
 #[test]
-fn derived_placements_that_are_the_same_cpus_run_once_and_that_is_said() {
+fn derived_placements_with_the_same_cpus_run_once_with_a_notice() {
     let tool = Tool::new();
     let words = "place --machine sim:chiplet-16 --seed 1 --threads 8 --placement one-l3 --placement compact --workload ring -q";
     let with =
         |more: &str| words.split(' ').chain(more.split_whitespace()).map(str::to_owned).collect::<Vec<_>>();
     let call = |words: Vec<String>| tool.call(&words.iter().map(String::as_str).collect::<Vec<_>>());
-    let said = call(with("--placement across-l3"));
-    assert_eq!(said.code, 0, "{}", said.err);
+    let output = call(with("--placement across-l3"));
+    assert_eq!(output.code, 0, "{}", output.err);
     assert!(
-        said.out.contains("`one-l3` and `compact` use the same CPUs here and are run as one"),
+        output.out.contains("`one-l3` and `compact` use the same CPUs here and are run as one"),
         "{}",
-        said.out
+        output.out
     );
-    assert!(said.out.contains("one-l3+compact wins"), "{}", said.out);
+    assert!(output.out.contains("one-l3+compact wins"), "{}", output.out);
     let refused = call(with(""));
     assert_eq!(refused.code, 3, "{}", refused.err);
     assert!(refused.err.contains("one-l3 and compact use the same CPUs here (0-7)"), "{}", refused.err);
-    // Listed CPUs may repeat a preset.
+    // Listed CPUs may equal those of a preset.
     assert_eq!(call(with("--placement listed=0-7")).code, 0);
 }
 
 #[test]
-fn one_run_on_each_has_neither_interval_nor_verdict() {
+fn one_run_per_placement_gives_neither_interval_nor_verdict() {
     let words = "--placement one-l3 --placement across-l3 --threads 4 --workload ring --budget 1200ms";
     let tool = Tool::new();
     let document = simulated(&tool, "chiplet-16", words);
@@ -123,7 +123,7 @@ fn one_run_on_each_has_neither_interval_nor_verdict() {
 }
 
 #[test]
-fn what_lies_below_the_smallest_effect_beats_nobody() {
+fn differences_below_the_minimum_effect_have_no_winner() {
     // Six cores do 1 / 0.7 of the work of three cores with two threads each: 42.9 % more.
     let words = "place --machine sim:chiplet-16-smt --seed 1 -q --no-save --placement across-l3 --placement smt-packed                  --threads 6 --workload n-queens --min-effect";
     let tool = Tool::new();
@@ -137,17 +137,17 @@ fn what_lies_below_the_smallest_effect_beats_nobody() {
         out("40%")
     );
     assert!(out("46%").contains("none differs by more than 46 %"), "{}", out("46%"));
-    // Shown to be neither above nor below.
-    let open = out("43%");
+    // At 43 %, neither a difference nor its absence is proven.
+    let undecided = out("43%");
     assert!(
-        open.contains("`smt-packed` has 30 % less than `across-l3`") && !open.contains("beats"),
-        "{open}"
+        undecided.contains("`smt-packed` has 30 % less than `across-l3`") && !undecided.contains("beats"),
+        "{undecided}"
     );
-    assert!(open.contains("-30 %") && !open.contains("43 %,"), "{open}");
+    assert!(undecided.contains("-30 %") && !undecided.contains("43 %,"), "{undecided}");
 }
 
 #[test]
-fn without_placements_the_usual_pair_is_compared_or_there_is_none() {
+fn default_placements_are_the_usual_pair_or_refused() {
     let tool = Tool::new();
     for (machine, pair) in [
         ("chiplet-16-smt", ["across-l3", "smt-packed"]),
@@ -160,17 +160,17 @@ fn without_placements_the_usual_pair_is_compared_or_there_is_none() {
         let names: Vec<&str> = arms.iter().map(|arm| arm["name"].as_str().unwrap()).collect();
         assert_eq!(names, pair, "{machine}");
     }
-    let said = tool.call(&["place", "--machine", "sim:mesh-64", "--workload", "ring"]);
-    assert!(said.code == 2 && said.err.contains("none of the usual pairs"), "{}", said.err);
-    assert!(said.err.contains("no smt-packed (no core has two usable threads"), "{}", said.err);
-    let said =
+    let output = tool.call(&["place", "--machine", "sim:mesh-64", "--workload", "ring"]);
+    assert!(output.code == 2 && output.err.contains("none of the usual pairs"), "{}", output.err);
+    assert!(output.err.contains("no smt-packed (no core has two usable threads"), "{}", output.err);
+    let output =
         tool.call(&["place", "--machine", "sim:chiplet-16", "--workload", "integer", "--threads", "1"]);
-    assert!(said.code == 2 && said.err.contains("pairs for 1 thread:"), "{}", said.err);
-    assert!(said.err.contains("change --threads"), "{}", said.err);
+    assert!(output.code == 2 && output.err.contains("pairs for 1 thread:"), "{}", output.err);
+    assert!(output.err.contains("change --threads"), "{}", output.err);
 }
 
 #[test]
-fn without_a_number_there_are_as_many_threads_as_the_named_placements_hold() {
+fn the_default_number_of_threads_fits_the_named_placements() {
     let tool = Tool::new();
     let words = "--workload ring --placement p-cores --placement e-cores";
     let document = simulated(&tool, "hybrid", words);
@@ -180,7 +180,7 @@ fn without_a_number_there_are_as_many_threads_as_the_named_placements_hold() {
 }
 
 #[test]
-fn a_large_machine_is_compared_too() {
+fn placements_on_a_large_machine_are_compared() {
     let words =
         "--placement one-l3 --placement spread --threads 8 --workload barrier,shared-counter,pipeline";
     let document = simulated(&Tool::new(), "epyc-2s-192", words);
@@ -201,22 +201,24 @@ fn every_workload_but_those_of_processes_and_files_has_a_cost_on_a_simulated_mac
             assert!(arm["median"].as_f64().is_some_and(|median| median > 0.0), "{comparison}");
         }
     }
-    let of = |workload: &str, metric: &str| -> Vec<f64> {
+    let medians_of = |workload: &str, metric: &str| -> Vec<f64> {
         let all = document["comparisons"].as_array().unwrap();
         let found = all.iter().find(|it| it["workload"] == workload && it["metric"] == metric).unwrap();
         let medians =
             found["placements"].as_array().unwrap().iter().map(|arm| arm["median"].as_f64().unwrap());
         medians.collect()
     };
-    // Sixty-four events in the measured time, as benchmarks like sysbench print them.
-    for (time_s, rate) in of("mutex-array", "time_s").into_iter().zip(of("mutex-array", "events_per_s")) {
+    // `time_s` is the time of 64 events, as benchmarks like sysbench print it.
+    for (time_s, rate) in
+        medians_of("mutex-array", "time_s").into_iter().zip(medians_of("mutex-array", "events_per_s"))
+    {
         assert!((time_s * rate / 64.0 - 1.0).abs() < 0.01, "{time_s} s, {rate} events/s");
     }
-    // Three cores in each of two caches against three cores of one: twice the path to memory.
-    let read = of("memory-read", "mb_per_s");
+    // Cores of two caches have twice the memory bandwidth of cores of one cache.
+    let read = medians_of("memory-read", "mb_per_s");
     assert!((read[0] / read[1] - 2.0).abs() < 0.05, "{read:?}");
-    // Each pair of processes shares one CPU: a whole core of six, or one of two threads on three cores.
-    let echoes = of("pipe", "loops_per_s");
+    // Each pair of processes shares one CPU: a whole core, or one of the two SMT threads of a core.
+    let echoes = medians_of("pipe", "loops_per_s");
     assert!((echoes[1] / echoes[0] - 0.7).abs() < 0.02, "{echoes:?}");
 }
 
@@ -245,7 +247,7 @@ fn five_runs_on_placements_with_blanks_in_their_names_give_neither_interval_nor_
 }
 
 #[test]
-fn the_same_cpus_in_another_order_are_shown_as_what_they_are() {
+fn the_same_cpus_in_another_order_are_shown_with_their_order() {
     let tool = Tool::new();
     let words = "--threads 6 --placement across-l3 --placement spread --workload ring";
     let document = simulated(&tool, "chiplet-16-smt", words);
@@ -265,7 +267,7 @@ fn the_same_cpus_in_another_order_are_shown_as_what_they_are() {
     ] {
         assert!(flat.contains(part), "{part}: {out}");
     }
-    // No further advice if a set of CPUs is sufficient.
+    // No order is advised if the set of CPUs is sufficient.
     let words = words.replace("ring", "integer");
     let line = format!("place --machine sim:chiplet-16-smt --seed 1 -q --no-save {words}");
     let out = tool.done(&line.split(' ').collect::<Vec<_>>()).out;
@@ -277,9 +279,9 @@ fn work_that_cannot_be_simulated_is_refused() {
     let tool = Tool::new();
     let places = ["--placement=a=0-1", "--placement=b=2-3", "--machine", "sim:chiplet-16"];
     for (more, part) in [("shell", "does not model"), ("ring,ring", "twice"), ("dance", "unknown workload")] {
-        let said = tool.call(&[&["place"], &places[..], &["--workload", more]].concat());
-        assert_eq!(said.code, 2, "{}", said.err);
-        assert!(said.err.contains(part), "{}", said.err);
+        let output = tool.call(&[&["place"], &places[..], &["--workload", more]].concat());
+        assert_eq!(output.code, 2, "{}", output.err);
+        assert!(output.err.contains(part), "{}", output.err);
     }
 }
 
@@ -302,13 +304,13 @@ fn a_plan_says_where_and_how_often_without_running_anything() {
 }
 
 #[test]
-fn a_comparison_that_its_budget_ended_goes_on_with_a_longer_one() {
+fn a_comparison_ended_by_its_budget_resumes_with_a_longer_one() {
     let tool = Tool::new();
     let words = "place --machine sim:chiplet-16 --seed 1 --placement one-l3 --placement across-l3 --workload ring \
                  --repeat 30 -q";
     let words: Vec<&str> = words.split_whitespace().collect();
-    let runs = |said: &str| {
-        let document: Value = serde_json::from_str(said).unwrap();
+    let runs = |output: &str| {
+        let document: Value = serde_json::from_str(output).unwrap();
         let arms = document["comparisons"][0]["placements"].as_array().unwrap();
         let counts: Vec<usize> = arms.iter().map(|arm| arm["runs"].as_array().unwrap().len()).collect();
         (counts, document["run"]["segments"].as_u64().unwrap())
@@ -336,8 +338,8 @@ fn a_comparison_that_its_budget_ended_goes_on_with_a_longer_one() {
     let whole = tool.done(&["--resume", "latest", "--budget", "60s", "-q", "--format", "json"]).out;
     assert_eq!(runs(&whole), (vec![30, 30], 2));
     assert_eq!(tool.done(&["export", "latest", "--format", "json"]).out, whole);
-    let first = |said: &str| -> f64 {
-        let document: Value = serde_json::from_str(said).unwrap();
+    let first = |output: &str| -> f64 {
+        let document: Value = serde_json::from_str(output).unwrap();
         document["comparisons"][0]["placements"][0]["runs"][0].as_f64().unwrap()
     };
     assert_eq!(first(&short), first(&whole));

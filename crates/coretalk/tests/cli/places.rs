@@ -9,12 +9,12 @@ use tempfile::TempDir;
 
 const SIM: [&str; 5] = ["latency", "--machine", "sim:chiplet-16", "--seed", "1"];
 
-fn refused(said: &Said, code: i32, path: &str, words: &[&str]) {
-    assert_eq!(said.code, code, "{}", said.err);
-    let last = said.err.lines().last().unwrap_or_default();
-    assert!(last.starts_with("coretalk: ") && last.contains(path), "{path}: {}", said.err);
+fn assert_refused(output: &Said, code: i32, path: &str, words: &[&str]) {
+    assert_eq!(output.code, code, "{}", output.err);
+    let last = output.err.lines().last().unwrap_or_default();
+    assert!(last.starts_with("coretalk: ") && last.contains(path), "{path}: {}", output.err);
     for word in words {
-        assert!(last.contains(word), "`{word}`: {}", said.err);
+        assert!(last.contains(word), "`{word}`: {}", output.err);
     }
 }
 
@@ -23,13 +23,13 @@ fn a_store_that_is_a_file_is_refused_before_anything_is_measured() {
     let tool = Tool::new();
     tool.write("taken", "text");
     for store in ["taken", "taken/below"] {
-        let said = tool.call(&[&SIM[..], &["--store", store, "-q"]].concat());
-        refused(&said, 6, store, &["a file is in the way of the directory", "--store DIR"]);
-        assert_eq!((said.out.as_str(), said.err.lines().count()), ("", 1), "{}", said.err);
+        let output = tool.call(&[&SIM[..], &["--store", store, "-q"]].concat());
+        assert_refused(&output, 6, store, &["a file is in the way of the directory", "--store DIR"]);
+        assert_eq!((output.out.as_str(), output.err.lines().count()), ("", 1), "{}", output.err);
     }
     for words in [&["runs", "list"][..], &["runs", "show", "latest"], &["--resume", "latest"]] {
-        let said = tool.call(&[words, &["--store", "taken"]].concat());
-        refused(&said, 6, "taken", &["a file is in the way of the directory", "--store DIR"]);
+        let output = tool.call(&[words, &["--store", "taken"]].concat());
+        assert_refused(&output, 6, "taken", &["a file is in the way of the directory", "--store DIR"]);
     }
     assert_eq!(std::fs::read(tool.path().join("taken")).unwrap(), b"text", "it is left alone");
 }
@@ -40,7 +40,7 @@ fn run_bytes(tool: &Tool) -> Vec<u8> {
     std::fs::read(path.trim()).unwrap()
 }
 
-fn of_another_program(path: &Path, application: u32) {
+fn create_foreign_database(path: &Path, application: u32) {
     let db = rusqlite::Connection::open(path).unwrap();
     db.execute_batch(&format!(
         "PRAGMA application_id = {application}; CREATE TABLE a (b); PRAGMA user_version = 3"
@@ -49,7 +49,7 @@ fn of_another_program(path: &Path, application: u32) {
 }
 
 #[test]
-fn files_that_are_no_runs_are_refused_by_every_command_that_opens_one() {
+fn invalid_run_files_are_refused_by_every_command() {
     let tool = Tool::new();
     let good = run_bytes(&tool);
     let mut newer = good.clone();
@@ -70,8 +70,8 @@ fn files_that_are_no_runs_are_refused_by_every_command_that_opens_one() {
     );
     write("nothing", b"");
     write("scrambled", &scrambled);
-    of_another_program(&folder.join("foreign.coretalk"), 0);
-    of_another_program(&folder.join("other.coretalk"), 0x4669_7265);
+    create_foreign_database(&folder.join("foreign.coretalk"), 0);
+    create_foreign_database(&folder.join("other.coretalk"), 0x4669_7265);
     std::fs::create_dir(folder.join("folder.coretalk")).unwrap();
     let cases: [(&str, i32, &[&str]); 9] = [
         ("newer", 6, &["schema version 77", "newer"]),
@@ -89,13 +89,18 @@ fn files_that_are_no_runs_are_refused_by_every_command_that_opens_one() {
         let before = std::fs::read(tool.path().join(&file)).ok();
         for command in [&["runs", "show"][..], &["export"], &["--resume"], &["runs", "tag"]] {
             let tag: &[&str] = if command == ["runs", "tag"] { &["name"] } else { &[] };
-            let said = tool.call(&[command, &[file.as_str()], tag].concat());
-            refused(&said, code, &file, words);
-            assert_eq!((said.out.as_str(), said.err.lines().count()), ("", 1), "{command:?}: {}", said.err);
+            let output = tool.call(&[command, &[file.as_str()], tag].concat());
+            assert_refused(&output, code, &file, words);
+            assert_eq!(
+                (output.out.as_str(), output.err.lines().count()),
+                ("", 1),
+                "{command:?}: {}",
+                output.err
+            );
         }
         assert_eq!(std::fs::read(tool.path().join(&file)).ok(), before, "{file} is left alone");
     }
-    // In a listing, they appear as unreadable and hide no other run.
+    // In a listing, invalid files appear as unreadable and hide no other run.
     std::fs::write(folder.join("0193-a.coretalk"), good).unwrap();
     let listed = tool.done(&["runs", "list", "--store", "files"]);
     assert!(listed.out.contains("complete") && listed.out.contains("unreadable"), "{}", listed.out);
@@ -111,27 +116,32 @@ fn files_that_are_no_runs_are_refused_by_every_command_that_opens_one() {
 fn an_output_without_room_ends_the_run_and_names_what_is_saved() {
     let tool = Tool::new();
     for format in ["jsonl", "text", "json"] {
-        let said = tool.call(&[&SIM[..], &["--cpus", "0-3", "--format", format, "-o", "/dev/full"]].concat());
-        refused(&said, 6, "/dev/full", &["No space left"]);
-        assert!(said.err.contains("measurements up to the failure are saved as "), "{format}: {}", said.err);
+        let output =
+            tool.call(&[&SIM[..], &["--cpus", "0-3", "--format", format, "-o", "/dev/full"]].concat());
+        assert_refused(&output, 6, "/dev/full", &["No space left"]);
+        assert!(
+            output.err.contains("measurements up to the failure are saved as "),
+            "{format}: {}",
+            output.err
+        );
         tool.done(&["runs", "show", "latest"]);
     }
 }
 
 #[test]
-fn a_full_disk_ends_the_run_and_keeps_what_was_said() {
+fn a_full_disk_ends_the_run_and_keeps_what_was_printed() {
     let Some(small) = Mounted::tmpfs("size=400k") else { return };
     let tool = Tool::new();
     let words =
         ["latency", "--machine", "sim:epyc-2s-192", "--cpus", "0-31", "--seed", "1", "--format", "jsonl"];
-    let said = tool.call(&[&words[..], &["--store", small.name()]].concat());
-    refused(&said, 6, small.name(), &["the disk is full", "--store DIR"]);
-    assert!(said.err.contains("measurements up to the failure are saved as "), "{}", said.err);
+    let output = tool.call(&[&words[..], &["--store", small.name()]].concat());
+    assert_refused(&output, 6, small.name(), &["the disk is full", "--store DIR"]);
+    assert!(output.err.contains("measurements up to the failure are saved as "), "{}", output.err);
     let kept = tool.done(&["export", "latest", "--store", small.name(), "--format", "jsonl"]).out;
-    assert!(kept.starts_with(&said.out) && !said.out.is_empty(), "{} lines", said.out.lines().count());
+    assert!(kept.starts_with(&output.out) && !output.out.is_empty(), "{} lines", output.out.lines().count());
     tool.done(&["runs", "show", "latest", "--store", small.name()]);
     let again = tool.call(&["--resume", "latest", "--store", small.name()]);
-    refused(&again, 6, small.name(), &["the disk is full"]);
+    assert_refused(&again, 6, small.name(), &["the disk is full"]);
     assert_eq!(tool.done(&["export", "latest", "--store", small.name(), "--format", "jsonl"]).out, kept);
     assert!(small.remount("size=64m"));
     tool.done(&["--resume", "latest", "--store", small.name(), "-q"]);
@@ -147,26 +157,31 @@ fn a_full_disk_ends_a_comparison_and_keeps_its_runs() {
          --workload ring,barrier,all-to-all,pipeline,shared-counter,integer,n-queens",
         small.name()
     );
-    let said = tool.call(&words.split(' ').collect::<Vec<_>>());
-    refused(&said, 6, small.name(), &["the disk is full", "--store DIR"]);
-    assert!(said.err.contains("measurements up to the failure are saved as "), "{}", said.err);
+    let output = tool.call(&words.split(' ').collect::<Vec<_>>());
+    assert_refused(&output, 6, small.name(), &["the disk is full", "--store DIR"]);
+    assert!(output.err.contains("measurements up to the failure are saved as "), "{}", output.err);
     let kept = tool.done(&["export", "latest", "--store", small.name(), "--format", "jsonl"]).out;
     assert!(kept.lines().count() > 100, "{} lines", kept.lines().count());
     assert!(tool.done(&["runs", "show", "latest", "--store", small.name()]).out.contains("Ended early"));
 }
 
 #[test]
-fn a_read_only_store_shows_runs_and_takes_none() {
+fn a_read_only_store_shows_runs_and_refuses_new_ones() {
     let Some(place) = Mounted::tmpfs("size=16m") else { return };
     let tool = Tool::new();
     tool.done(&[&SIM[..], &["--cpus", "0-3", "-q", "--store", place.name()]].concat());
     assert!(place.remount("ro"));
-    let said = tool.call(&[&SIM[..], &["-q", "--store", place.name()]].concat());
-    refused(&said, 6, place.name(), &["read-only", "--store DIR", "--no-save"]);
-    assert_eq!((said.out.as_str(), said.err.lines().count()), ("", 1), "{}", said.err);
+    let output = tool.call(&[&SIM[..], &["-q", "--store", place.name()]].concat());
+    assert_refused(&output, 6, place.name(), &["read-only", "--store DIR", "--no-save"]);
+    assert_eq!((output.out.as_str(), output.err.lines().count()), ("", 1), "{}", output.err);
     tool.done(&["runs", "show", "latest", "--store", place.name()]);
     for words in [&["runs", "tag", "latest", "name"][..], &["runs", "rm", "latest"]] {
-        refused(&tool.call(&[words, &["--store", place.name()]].concat()), 6, place.name(), &["read-only"]);
+        assert_refused(
+            &tool.call(&[words, &["--store", place.name()]].concat()),
+            6,
+            place.name(),
+            &["read-only"],
+        );
     }
 }
 

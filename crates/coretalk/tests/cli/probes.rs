@@ -9,7 +9,7 @@ fn contend<'a>(more: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn threads_beyond_the_cpus_share_them_and_readers_add_nothing() {
+fn threads_beyond_the_cpus_share_them_and_reads_leave_the_count() {
     let tool = Tool::new();
     let run = |more: &[&str]| -> Value {
         let words =
@@ -17,19 +17,19 @@ fn threads_beyond_the_cpus_share_them_and_readers_add_nothing() {
         let words = [&words[..], &["--format", "json", "--budget", "5s"], more].concat();
         tool.json(&words)
     };
-    let apart = run(&["--method", "per-thread,fetch-add", "--threads", "2,3", "--critical", "50ns"]);
-    let of = |method: &str, threads: f64| -> f64 {
-        let series = apart["series"].as_array().unwrap();
-        let meant = |one: &&Value| {
+    let measured = run(&["--method", "per-thread,fetch-add", "--threads", "2,3", "--critical", "50ns"]);
+    let ns_per_op = |method: &str, threads: f64| -> f64 {
+        let series = measured["series"].as_array().unwrap();
+        let is_meant = |one: &&Value| {
             let parameters = &one["parameters"];
             parameters["method"] == method
                 && parameters["threads"] == threads
                 && parameters["critical_ns"] == 50.0
         };
-        series.iter().find(meant).unwrap()["values"]["ns_per_op_thread"].as_f64().unwrap()
+        series.iter().find(is_meant).unwrap()["values"]["ns_per_op_thread"].as_f64().unwrap()
     };
     for method in ["per-thread", "fetch-add"] {
-        let ratio = of(method, 3.0) / of(method, 2.0);
+        let ratio = ns_per_op(method, 3.0) / ns_per_op(method, 2.0);
         assert!(
             (1.4..1.7).contains(&ratio),
             "{method}: three threads on two CPUs take {ratio} times as long"
@@ -42,13 +42,13 @@ fn threads_beyond_the_cpus_share_them_and_readers_add_nothing() {
 }
 
 #[test]
-fn a_run_of_contention_reads_back_as_it_was_with_both_definitions() {
+fn a_contention_run_reads_back_unchanged_with_both_times_per_operation() {
     let tool = Tool::new();
     let live = tool.done(&contend(&["--format", "json", "-q", "--name", "first"]));
     assert_eq!(tool.done(&["export", "first", "--format", "json"]).out, live.out);
     let document: Value = serde_json::from_str(&live.out).unwrap();
     let series = document["series"].as_array().unwrap();
-    // Two pairs of sections, three methods, three numbers of threads.
+    // Two loads (work inside and outside), three methods, three numbers of threads.
     assert_eq!(series.len(), 18);
     for one in series {
         let values = &one["values"];
@@ -65,7 +65,7 @@ fn a_run_of_contention_reads_back_as_it_was_with_both_definitions() {
 }
 
 #[test]
-fn the_screen_says_what_is_exact_and_what_is_lost() {
+fn the_screen_names_exact_counts_and_lost_updates() {
     let tool = Tool::new();
     let screen = tool.done(&contend(&["-q", "--no-save"])).out;
     let words = flat(&screen);
@@ -83,15 +83,15 @@ fn the_screen_says_what_is_exact_and_what_is_lost() {
 }
 
 #[test]
-fn the_first_screen_of_one_cpu_measures_what_needs_no_second() {
+fn without_a_command_one_cpu_gets_the_probes_that_need_one() {
     let words = ["--machine", "sim:chiplet-16", "--cpus", "3", "--seed", "1", "--no-save"];
-    let said = Tool::new().done(&words);
+    let output = Tool::new().done(&words);
     assert!(
-        said.out.contains("There is only CPU 3") && said.out.contains("CPU 3 is quiet: it lost"),
+        output.out.contains("There is only CPU 3") && output.out.contains("CPU 3 is quiet: it lost"),
         "{}",
-        said.out
+        output.out
     );
-    assert!(said.err.contains("measuring 1 trial of"), "{}", said.err);
+    assert!(output.err.contains("measuring 1 trial of"), "{}", output.err);
 }
 
 #[test]
@@ -117,8 +117,8 @@ fn a_run_of_creations_reads_back_as_it_was() {
     // For each of two paces, five trials of four histograms: a thread on its creator's CPU and on any CPU; a pool
     // on its creator's CPU and on one pair of each of two relations.
     assert_eq!(series.len(), 2 * (2 + 3) * 4);
-    let signed = |one: &&Value| one["values"]["after_return_ns"].is_number();
-    assert_eq!(series.iter().filter(signed).count(), 10, "once for each trial");
+    let has_after_return = |one: &&Value| one["values"]["after_return_ns"].is_number();
+    assert_eq!(series.iter().filter(has_after_return).count(), 10, "once for each trial");
 }
 
 #[test]
@@ -185,13 +185,13 @@ fn the_page_has_the_table_of_the_screen() {
 }
 
 #[test]
-fn a_longer_look_is_another_one() {
+fn a_longer_measurement_has_more_samples() {
     let tool = Tool::new();
-    let watched = |span: &str| {
-        let said = tool.done(&jitter(&["--for", span, "--format", "json", "-q", "--no-save"])).out;
-        let document: Value = serde_json::from_str(&said).unwrap();
+    let samples = |span: &str| {
+        let output = tool.done(&jitter(&["--for", span, "--format", "json", "-q", "--no-save"])).out;
+        let document: Value = serde_json::from_str(&output).unwrap();
         document["series"][0]["counts"]["samples"].as_u64().unwrap()
     };
-    let [short, long] = ["1s", "3s"].map(watched);
+    let [short, long] = ["1s", "3s"].map(samples);
     assert!((1_000..1_700).contains(&short) && (3_000..3_400).contains(&long), "{short} and {long}");
 }

@@ -1,4 +1,4 @@
-//! `queue` on simulated machines: matrices, words, resuming.
+//! `queue` on simulated machines: matrices, exports, screens and plans.
 
 use super::tool::{Tool, flat};
 use serde_json::Value;
@@ -34,9 +34,9 @@ fn every_ordered_pair_is_a_cell_and_reads_back_as_it_was() {
     let cells = spsc["cells"].as_array().unwrap();
     assert_eq!(cells.len(), 9, "three CPUs, the diagonal among them");
     for cell in cells {
-        let alone = cell["from"] == cell["to"];
+        let on_one_cpu = cell["from"] == cell["to"];
         let flags = cell["flags"].as_array().unwrap();
-        assert_eq!(flags.contains(&"shared-spin".into()), alone, "{cell}");
+        assert_eq!(flags.contains(&"shared-spin".into()), on_one_cpu, "{cell}");
         assert!(cell["cpu_ns_per_message"].as_f64().unwrap() > 0.0 && cell["ci"].is_array(), "{cell}");
     }
     let again = self::document(&tool, &queue(&["--format", "json", "-q", "--no-save"]));
@@ -44,7 +44,7 @@ fn every_ordered_pair_is_a_cell_and_reads_back_as_it_was() {
 }
 
 #[test]
-fn tables_travel_as_squares_and_with_their_probe_as_rows() {
+fn tables_are_exported_as_squares_or_as_rows_with_their_probe() {
     let tool = Tool::new();
     tool.done(&queue(&["-q", "--queue", "semaphore,spsc", "--name", "first"]));
     let csv = tool.done(&["export", "first", "--format", "csv"]).out;
@@ -58,13 +58,13 @@ fn tables_travel_as_squares_and_with_their_probe_as_rows() {
         blocks[3].starts_with("# coretalk matrix: directed, messages/s\n# probe: queue\n# queue: spsc\n")
     );
     assert!(blocks[3].contains("\n# capacity: 100\n"), "{csv}");
-    let (sleeps, looks) = (rates(blocks[1]), rates(blocks[3]));
-    assert_eq!((sleeps.len(), &sleeps[0][..]), (4, &["cpu", "0", "1", "8"].map(str::to_owned)[..]));
+    let (semaphore, spsc) = (rates(blocks[1]), rates(blocks[3]));
+    assert_eq!((semaphore.len(), &semaphore[0][..]), (4, &["cpu", "0", "1", "8"].map(str::to_owned)[..]));
     assert!(
-        sleeps[1..].iter().flat_map(|row| &row[1..]).all(|rate| rate.parse::<f64>().unwrap() > 0.0),
+        semaphore[1..].iter().flat_map(|row| &row[1..]).all(|rate| rate.parse::<f64>().unwrap() > 0.0),
         "{csv}"
     );
-    let diagonal: Vec<&str> = (1..4).map(|at| looks[at][at].as_str()).collect();
+    let diagonal: Vec<&str> = (1..4).map(|at| spsc[at][at].as_str()).collect();
     assert_eq!(diagonal, [""; 3], "two threads that poll on one CPU are not a slow pair");
 
     let path = tool.path().join("first.csv");
@@ -119,7 +119,7 @@ fn the_screen_says_where_one_cpu_beats_two() {
 }
 
 #[test]
-fn many_pairs_are_measured_at_the_same_time_and_the_gate_is_told() {
+fn many_pairs_are_measured_concurrently_and_the_gate_is_reported() {
     let tool = Tool::new();
     let whole = ["queue", "--machine", "sim:chiplet-16", "--seed", "1", "--queue", "array-queue"];
     let rest = ["--capacity", "1,10", "--budget", "20s", "--precision", "5%"];
@@ -170,7 +170,7 @@ fn a_large_machine_is_sampled_and_the_sample_is_verified() {
 }
 
 #[test]
-fn a_page_shows_the_maps_of_all_capacities_beside_each_other() {
+fn a_page_shows_the_maps_of_all_capacities_side_by_side() {
     let tool = Tool::new();
     tool.done(&queue(&["-q", "--queue", "spsc", "--name", "small"]));
     let page = tool.path().join("page.html");
@@ -190,7 +190,7 @@ fn a_page_shows_the_maps_of_all_capacities_beside_each_other() {
 }
 
 #[test]
-fn messages_are_counted_with_letters_and_end_with_the_budget() {
+fn message_counts_accept_suffixes_and_end_with_the_budget() {
     let tool = Tool::new();
     let words = |asked: &'static str| {
         queue(&["-q", "--no-save", "--format", "json", "--queue", "semaphore", "--messages", asked])
@@ -226,7 +226,7 @@ fn messages_are_counted_with_letters_and_end_with_the_budget() {
 }
 
 #[test]
-fn where_no_queue_has_an_interval_nothing_is_called_the_fastest_and_that_is_said() {
+fn without_intervals_no_queue_is_called_the_fastest() {
     let words = ["queue", "--machine", "sim:chiplet-16", "--cpus", "0,1", "--seed", "1", "--no-save", "-q"];
     let more = ["--queue", "spsc,mutex", "--budget", "0.1s"];
     let screen = Tool::new().done(&[&words[..], &more].concat()).out;
@@ -250,7 +250,7 @@ fn a_plan_of_tails_counts_their_time() {
 }
 
 #[test]
-fn where_time_slices_are_measured_every_map_has_a_mark_and_no_rate() {
+fn cells_of_time_slices_are_marked_and_show_no_rate() {
     let tool = Tool::new();
     let words =
         ["queue", "--machine", "sim:laptop-smt", "--seed", "1", "--queue", "spsc", "--capacity", "1,100"];
@@ -258,8 +258,8 @@ fn where_time_slices_are_measured_every_map_has_a_mark_and_no_rate() {
     let row = screen.lines().find(|line| line.starts_with("   0 ")).unwrap();
     assert_eq!(row.split_whitespace().nth(1), Some("s"), "{row}");
     let drawn = |name: &str| -> String {
-        let one = if name.ends_with(".svg") { &["--series", "capacity 100"][..] } else { &[] };
-        tool.done(&[&["report", "slices", "-o", name], one].concat());
+        let series = if name.ends_with(".svg") { &["--series", "capacity 100"][..] } else { &[] };
+        tool.done(&[&["report", "slices", "-o", name], series].concat());
         std::fs::read_to_string(tool.path().join(name)).unwrap()
     };
     let picture = drawn("picture.svg");
@@ -268,9 +268,9 @@ fn where_time_slices_are_measured_every_map_has_a_mark_and_no_rate() {
     // The diagonal of an 8 × 8 matrix, where both threads share a CPU.
     assert_eq!(page.matches("\"slices\":[0,9,18,27,36,45,54,63]").count(), 2, "a list for each capacity");
     let document = document(&tool, &["export", "slices"]);
-    let own = &document["matrices"][0]["cells"][0];
-    let rate = format!(">{:.0}</text>", own["median"].as_f64().unwrap());
-    assert!(own["flags"].as_array().unwrap().contains(&"shared-spin".into()), "{own}");
+    let diagonal = &document["matrices"][0]["cells"][0];
+    let rate = format!(">{:.0}</text>", diagonal["median"].as_f64().unwrap());
+    assert!(diagonal["flags"].as_array().unwrap().contains(&"shared-spin".into()), "{diagonal}");
     assert!(!picture.contains(&rate), "{rate} of time slices is drawn");
 }
 

@@ -26,10 +26,10 @@ fn a_map_at_a_rate_shows_delays_and_messages_are_as_many_as_asked() {
     let shown: f64 = row.split_whitespace().nth(2).unwrap().parse().unwrap();
     let document = document(&tool, &["export", "paced", "--format", "json"]);
     let all = document["series"].as_array().unwrap();
-    let meant = |one: &&Value| {
+    let is_match = |one: &&Value| {
         one["placement"] == serde_json::json!([0, 1]) && one["parameters"]["view"] == "corrected"
     };
-    let p50_us = all.iter().find(meant).unwrap()["percentiles"]["50"].as_f64().unwrap() / 1e3;
+    let p50_us = all.iter().find(is_match).unwrap()["percentiles"]["50"].as_f64().unwrap() / 1e3;
     assert!((shown / p50_us - 1.0).abs() < 0.05, "{shown} shown, {p50_us} found:\n{screen}");
 
     let messages = |asked: &str| -> f64 {
@@ -42,7 +42,7 @@ fn a_map_at_a_rate_shows_delays_and_messages_are_as_many_as_asked() {
 }
 
 #[test]
-fn a_rate_gives_both_delays_and_one_beyond_the_pair_is_saturated() {
+fn a_rate_gives_corrected_and_uncorrected_delays_and_excessive_rates_are_saturated() {
     let tool = Tool::new();
     let words =
         ["--rate", "1M/s", "--queue", "spsc", "--format", "json", "-q", "--no-save", "--pairs", "0-8"];
@@ -78,11 +78,11 @@ fn a_sweep_of_rates_names_the_knee_on_the_screen_in_the_document_and_on_the_page
     let knees = document["knees"].as_array().unwrap();
     assert_eq!((knees.len(), document["matrices"].as_array().unwrap().len()), (2, 0));
     for knee in knees {
-        let [holds, ends] = ["keeps_per_s", "fails_per_s"].map(|name| knee[name].as_f64().unwrap() / 1e6);
-        assert!(1.0 < holds && holds < ends && ends < 100.0, "{knee}");
-        let said = format!("keeps up with {holds} M messages/s, not with {ends} M");
+        let [kept, missed] = ["keeps_per_s", "fails_per_s"].map(|name| knee[name].as_f64().unwrap() / 1e6);
+        assert!(1.0 < kept && kept < missed && missed < 100.0, "{knee}");
+        let claim = format!("keeps up with {kept} M messages/s, not with {missed} M");
         let queue = knee["parameters"]["queue"].as_str().unwrap();
-        assert!(flat.contains(&format!("{queue} {said}")), "{said} is not in\n{screen}");
+        assert!(flat.contains(&format!("{queue} {claim}")), "{claim} is not in\n{screen}");
         assert_eq!((&knee["rates"], &knee["parameters"]["capacity"]), (&21.into(), &1000.0.into()));
         assert!(knee["p99_least_ns"].as_f64().unwrap() > 85.0, "a line travels: {knee}");
     }
@@ -117,7 +117,7 @@ fn a_sweep_of_rates_names_the_knee_on_the_screen_in_the_document_and_on_the_page
 }
 
 #[test]
-fn a_sweep_takes_one_pair_of_each_relation_and_ends_that_rise() {
+fn a_sweep_takes_one_pair_of_each_relation_and_refuses_invalid_ranges() {
     let tool = Tool::new();
     let words =
         ["queue", "--machine", "sim:chiplet-16", "--queue", "spsc", "--rate-sweep", "-q", "--no-save"];
@@ -134,7 +134,7 @@ fn a_sweep_takes_one_pair_of_each_relation_and_ends_that_rise() {
 }
 
 #[test]
-fn a_sweep_of_ends_that_poll_on_one_cpu_says_so_and_names_no_knee() {
+fn a_sweep_whose_ends_poll_on_one_cpu_is_marked_and_names_no_knee() {
     let words = [
         "queue",
         "--machine",
@@ -157,12 +157,12 @@ fn a_sweep_of_ends_that_poll_on_one_cpu_says_so_and_names_no_knee() {
 }
 
 #[test]
-fn a_rate_that_some_passes_kept_has_delays_and_no_comparison_hides_it() {
+fn rates_kept_by_some_passes_have_delays_and_a_remark_in_comparisons() {
     let tool = Tool::new();
     let sweep = |name: &str, seed: &str| {
         let words = ["queue", "--machine", "sim:noisy-vm", "--queue", "slots", "--rate-sweep", "60M..100M"];
-        let of = ["--pairs", "0-1", "--budget", "3s", "-q", "--seed", seed, "--name", name];
-        tool.done(&[&words[..], &of].concat()).out
+        let more = ["--pairs", "0-1", "--budget", "3s", "-q", "--seed", seed, "--name", name];
+        tool.done(&[&words[..], &more].concat()).out
     };
     let [screen, _] = [sweep("first", "1"), sweep("second", "2")];
     let document = document(&tool, &["export", "first", "--format", "json"]);
@@ -186,12 +186,12 @@ fn a_rate_that_some_passes_kept_has_delays_and_no_comparison_hides_it() {
     assert!(flat.contains("some passes did not keep the send rate"), "{screen}");
     let compared = tool.done(&["compare", "first", "second"]).out;
     let flat = compared.split_whitespace().collect::<Vec<_>>().join(" ");
-    let said = format!("did not keep the send rate in every pass: {} result", partly.len());
-    assert!(flat.contains(&said), "{said} is not in\n{compared}");
+    let remark = format!("did not keep the send rate in every pass: {} result", partly.len());
+    assert!(flat.contains(&remark), "{remark} is not in\n{compared}");
 }
 
 #[test]
-fn one_combination_of_ends_has_the_marks_of_several() {
+fn one_combination_of_producers_and_consumers_is_marked_like_a_table() {
     let words = [
         "queue",
         "--machine",
@@ -234,7 +234,7 @@ fn several_producers_are_one_series_and_share_nothing_with_the_matrices() {
 }
 
 #[test]
-fn lists_of_ends_are_a_table_and_a_map_with_the_share_of_each() {
+fn lists_of_producers_and_consumers_give_a_table_and_a_map_with_shares() {
     let tool = Tool::new();
     let words = [
         "queue",
@@ -264,8 +264,8 @@ fn lists_of_ends_are_a_table_and_a_map_with_the_share_of_each() {
     let [most, least] = [[4, 2], [1, 1]].map(|[producers, consumers]| {
         let is =
             |one: &Value, name: &str, count: i32| one["parameters"][name].as_f64() == Some(f64::from(count));
-        let meant = |one: &&Value| is(one, "producers", producers) && is(one, "consumers", consumers);
-        series.iter().find(meant).unwrap()
+        let is_match = |one: &&Value| is(one, "producers", producers) && is(one, "consumers", consumers);
+        series.iter().find(is_match).unwrap()
     });
     assert_eq!(most["placement"], serde_json::json!([0, 1, 2, 3, 4, 5]));
     let value = |one: &Value, name: &str| one["values"][name].as_f64();
@@ -320,10 +320,10 @@ fn batches_are_a_table_a_chart_and_series_of_their_own_and_resume() {
     let series = document["series"].as_array().unwrap();
     assert_eq!((series.len(), document["matrices"].as_array().unwrap().len()), (6, 0));
     let rate = |queue: &str, batch: f64| {
-        let meant = |one: &&Value| {
+        let is_match = |one: &&Value| {
             one["parameters"]["queue"] == queue && one["parameters"]["batch"].as_f64() == Some(batch)
         };
-        series.iter().find(meant).unwrap()["values"]["messages_per_s"].as_f64().unwrap()
+        series.iter().find(is_match).unwrap()["values"]["messages_per_s"].as_f64().unwrap()
     };
     assert!(rate("mutex", 64.0) > 4.0 * rate("mutex", 1.0), "one lock for 64 messages: {series:?}");
     assert!(rate("spsc", 64.0) > 1.2 * rate("spsc", 1.0), "one index for 64 messages");
@@ -348,7 +348,7 @@ fn batches_are_a_table_a_chart_and_series_of_their_own_and_resume() {
 }
 
 #[test]
-fn batches_at_a_rate_show_the_delay_of_their_ends_and_what_does_not_fit_is_refused() {
+fn batches_at_a_rate_show_first_and_last_delays_and_unfit_batches_are_refused() {
     let tool = Tool::new();
     let words =
         ["queue", "--machine", "sim:chiplet-16", "--seed", "1", "--queue", "spsc", "--pairs", "0-1", "-q"];
@@ -390,33 +390,33 @@ fn batches_at_a_rate_show_the_delay_of_their_ends_and_what_does_not_fit_is_refus
 }
 
 #[test]
-fn tables_hold_the_trials_that_were_reached_and_all_of_them_where_the_budget_lasts() {
+fn tables_contain_measured_trials_and_all_if_the_budget_suffices() {
     let tool = Tool::new();
-    let of = |where_: &[&str], budget: &str| {
+    let counts = |cpu_options: &[&str], budget: &str| {
         let words = "queue --machine sim:chiplet-16-smt --rate 1M/s --queue spsc --seed 1 --capacity 1,10,100,1000,10000";
         let words: Vec<&str> = words.split(' ').collect();
-        let words = [&words[..], where_, &["-q", "--budget", budget, "--name", budget]].concat();
+        let words = [&words[..], cpu_options, &["-q", "--budget", budget, "--name", budget]].concat();
         let screen = tool.done(&words).out;
         let document = document(&tool, &["export", budget, "--format", "json"]);
         let of_trial =
             |one: &Value| (format!("{} {}", one["placement"], one["parameters"]), one["passes"] != 0);
         let trials = document["series"].as_array().unwrap().iter().map(of_trial);
-        // Measured trials have several views.
+        // Counts views, of which a measured trial has several.
         let (all, reached): (Vec<_>, Vec<_>) =
             (trials.clone().collect(), trials.filter(|one| one.1).collect());
         let rows = screen.lines().filter(|line| line.starts_with(" spsc ") && line.contains(" u64 ")).count();
         (rows, reached.len(), all.len())
     };
-    let (rows, reached, all) = of(&["--cpus", "0,8", "--pairs", "all"], "1s");
+    let (rows, reached, all) = counts(&["--cpus", "0,8", "--pairs", "all"], "1s");
     assert!(0 < rows && rows <= reached && reached < all, "{rows} rows, {reached} of {all} distributions");
-    let (rows, reached, all) = of(&["--pairs", "0-1,0-8"], "10s");
+    let (rows, reached, all) = counts(&["--pairs", "0-1,0-8"], "10s");
     assert!(rows >= 2 * 5 && reached == all, "{rows} rows, {reached} of {all} distributions");
 }
 
 #[test]
 fn a_rate_is_measured_at_one_capacity_between_one_pair_of_each_relation() {
     let tool = Tool::new();
-    let of = |words: &[&str]| {
+    let measured = |words: &[&str]| {
         let rate =
             ["queue", "--machine", "sim:chiplet-16", "--rate", "1M/s", "--queue", "spsc", "--format", "json"];
         let out = tool.done(&[&rate[..], words, &["-q", "--no-save", "--budget", "5s"]].concat()).out;
@@ -425,7 +425,7 @@ fn a_rate_is_measured_at_one_capacity_between_one_pair_of_each_relation() {
         let trials = trials.map(|one| format!("{} {}", one["placement"], one["parameters"]["capacity"]));
         trials.collect::<std::collections::BTreeSet<_>>().into_iter().collect::<Vec<_>>()
     };
-    assert_eq!(of(&["--cpus", "0,8"]), ["[0,8] 1000.0"]);
-    assert_eq!(of(&["--cpus", "0,1,8"]), ["[0,1] 1000.0", "[0,8] 1000.0"]);
-    assert_eq!(of(&["--cpus", "0,8", "--pairs", "8-0", "--capacity", "10"]), ["[8,0] 10.0"]);
+    assert_eq!(measured(&["--cpus", "0,8"]), ["[0,8] 1000.0"]);
+    assert_eq!(measured(&["--cpus", "0,1,8"]), ["[0,1] 1000.0", "[0,8] 1000.0"]);
+    assert_eq!(measured(&["--cpus", "0,8", "--pairs", "8-0", "--capacity", "10"]), ["[8,0] 10.0"]);
 }

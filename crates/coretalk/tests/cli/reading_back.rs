@@ -52,7 +52,7 @@ fn half_a_digit(tool: &str) -> f64 {
 }
 
 #[test]
-fn import_reads_whatever_as_and_export_print() {
+fn import_reads_the_output_of_as_and_export() {
     let tool = Tool::new();
     tool.done(&[&["latency", "--name", "map", "--budget", "1s"], &MACHINE[..]].concat());
     for name in TOOLS {
@@ -73,12 +73,12 @@ fn import_reads_whatever_as_and_export_print() {
                 };
                 assert_alike(&written, &read, step, &what);
                 assert_eq!(simulated, format != "c2c-csv", "{what}");
-                // The same for files that `import` writes.
-                for again in FORMATS {
-                    tool.done(&["import", "file", "--format", again, "-o", "again", "-q"]);
+                // Files that `import` writes are read back in the same way.
+                for second in FORMATS {
+                    tool.done(&["import", "file", "--format", second, "-o", "again", "-q"]);
                     let (read_again, _) = cells(&tool.json(&["import", "again", "--format", "json", "-q"]));
-                    let step = if again == "markdown" { 0.051 } else { 1e-9 };
-                    assert_alike(&read, &read_again, step, &format!("{what}, then {again}"));
+                    let step = if second == "markdown" { 0.051 } else { 1e-9 };
+                    assert_alike(&read, &read_again, step, &format!("{what}, then {second}"));
                 }
             }
         }
@@ -123,7 +123,7 @@ fn several_tools_in_one_output_come_back_in_their_order() {
 }
 
 #[test]
-fn what_cannot_be_read_back_is_refused_by_name() {
+fn unreadable_formats_are_refused_by_name() {
     let tool = Tool::new();
     // With and without SMT, because the screen groups the cells of siblings.
     for machine in ["sim:laptop-smt", "sim:mesh-64"] {
@@ -144,19 +144,19 @@ fn what_cannot_be_read_back_is_refused_by_name() {
 }
 
 #[test]
-fn a_tool_whose_counts_are_given_takes_as_long_as_they_need() {
+fn an_imitated_tool_with_given_counts_completes_unless_a_budget_ends_it() {
     let tool = Tool::new();
     let machine = ["latency", "--machine", "sim:chiplet-16", "--seed", "1", "-q"];
     let measure =
         [&machine[..], &["--as", "core-to-core-latency", "5000", "300", "--format", "c2c-csv"]].concat();
-    let values = |said: &Said| said.out.split([',', '\n']).filter(|cell| !cell.is_empty()).count();
+    let values = |output: &Said| output.out.split([',', '\n']).filter(|cell| !cell.is_empty()).count();
     let whole = tool.done(&measure);
     assert!(values(&whole) == 120 && !whole.err.contains("ended before"), "{}", whole.err);
     let short = tool.done(&[&measure[..], &["--budget", "10s"]].concat());
     let missing = 120 - values(&short);
-    let gap =
+    let notice =
         format!("the budget ended before {missing} of 120 pairs were measured like core-to-core-latency");
-    assert!(missing > 0 && short.err.contains(&gap), "{}", short.err);
+    assert!(missing > 0 && short.err.contains(&notice), "{}", short.err);
 }
 
 #[test]
@@ -183,21 +183,21 @@ fn a_map_that_a_run_did_not_reach_is_named_and_the_others_are_read() {
 }
 
 #[test]
-fn pairs_that_were_not_to_be_measured_are_not_missing() {
+fn pairs_outside_the_request_are_not_missing() {
     let chosen = ["latency", "--no-save", "--as", "c2clat", "--pairs", "0-1,2-3"];
     let printed = Tool::new().done(&[&chosen, &MACHINE[..]].concat()).out;
     assert!(!printed.contains("# !"), "{printed}");
 }
 
 #[test]
-fn a_tool_whose_clock_is_too_coarse_is_said_to_be() {
+fn an_imitated_tool_with_a_coarse_clock_is_marked() {
     let counts = ["latency", "--no-save", "--as", "coherency-latency", "--samples", "1", "--iterations", "5"];
     let Said { code, err, .. } = Tool::new().call(&[&counts, &MACHINE[..]].concat());
     assert!(code == 3 && err.contains("the clock of that tool is too coarse"), "{err}");
 }
 
 #[test]
-fn the_order_of_an_export_is_that_asked_for_and_a_bare_matrix_is_by_id() {
+fn an_export_has_the_requested_order_and_a_bare_matrix_is_by_id() {
     let tool = Tool::new();
     tool.done(&[&["latency", "--budget", "1s"], &MACHINE[..]].concat());
     let header = |words: &[&str], start: &str| {
@@ -218,7 +218,7 @@ fn the_order_of_an_export_is_that_asked_for_and_a_bare_matrix_is_by_id() {
 }
 
 #[test]
-fn the_numbers_of_coretalk_are_its_own_and_of_a_simulated_machine() {
+fn exports_of_coretalk_are_recognised_and_keep_the_simulated_mark() {
     let tool = Tool::new();
     tool.done(&[&["latency", "--budget", "1s"], &MACHINE[..]].concat());
     tool.done(&["export", "latest", "--format", "csv", "-o", "own.csv"]);
@@ -260,15 +260,15 @@ fn one_bad_file_does_not_stop_the_others() {
 }
 
 #[test]
-fn a_tool_takes_its_own_counts_and_gives_its_own_csv() {
+fn an_imitated_tool_accepts_its_own_counts_and_prints_its_own_csv() {
     let tool = Tool::new();
     let as_tool = |words: &[&str]| {
         tool.call(&[&["latency", "--no-save", "--as", "core-to-core-latency"], words, &MACHINE[..]].concat())
     };
-    let said = as_tool(&["500", "30"]).out;
+    let output = as_tool(&["500", "30"]).out;
     assert!(
-        said.contains("samples: 500\nNum samples: 30\n") && said.contains("iterations per samples: 500"),
-        "{said}"
+        output.contains("samples: 500\nNum samples: 30\n") && output.contains("iterations per samples: 500"),
+        "{output}"
     );
     assert!(as_tool(&["500"]).out.contains("Num samples: 300\n"));
     assert_eq!(as_tool(&["500", "30"]), as_tool(&["--samples", "30", "--iterations", "500"]));

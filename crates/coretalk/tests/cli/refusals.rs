@@ -49,7 +49,7 @@ const REFUSED: &[(&str, i32, &str)] = &[
     ),
     ("latency --machine sim:chiplet-16 -o x.hgrm", 2, "(the ending of the -o file chose that format"),
     (
-        "place --machine sim:chiplet-16 --workload pipeline -o x.csv",
+        "place --machine sim:chiplet-16 --workload pipeline -o x.hgrm",
         2,
         "(the ending of the -o file chose that format",
     ),
@@ -250,7 +250,7 @@ const REFUSED: &[(&str, i32, &str)] = &[
 ];
 
 #[test]
-fn what_was_typed_is_repeated_up_to_its_beginning() {
+fn long_arguments_are_truncated_in_messages() {
     let tool = Tool::new();
     let long = "x".repeat(50_000);
     for words in [
@@ -261,33 +261,33 @@ fn what_was_typed_is_repeated_up_to_its_beginning() {
         &["runs", "show", &long],
         &[&long],
     ] {
-        let said = tool.call(words);
-        assert_eq!(said.code, 2, "{}", said.err);
-        assert!(said.err.contains("xxx…") && said.err.len() < 1000, "{} bytes", said.err.len());
+        let output = tool.call(words);
+        assert_eq!(output.code, 2, "{}", output.err);
+        assert!(output.err.contains("xxx…") && output.err.len() < 1000, "{} bytes", output.err.len());
     }
 }
 
 #[test]
-fn every_wrong_invocation_gets_its_code_and_one_sentence() {
+fn every_invalid_invocation_gets_its_code_and_one_sentence() {
     let tool = Tool::new();
     for (line, code, part) in REFUSED {
         let words: Vec<&str> = line.split(' ').collect();
-        let said = tool.call(&words);
-        assert_eq!(said.code, *code, "{words:?}: {}", said.err);
-        assert_eq!(said.err.lines().count(), 1, "{words:?}: {}", said.err);
-        assert!(said.err.starts_with("coretalk: "), "{words:?}: {}", said.err);
-        assert!(said.err.contains(part), "{words:?} does not name `{part}`: {}", said.err);
+        let output = tool.call(&words);
+        assert_eq!(output.code, *code, "{words:?}: {}", output.err);
+        assert_eq!(output.err.lines().count(), 1, "{words:?}: {}", output.err);
+        assert!(output.err.starts_with("coretalk: "), "{words:?}: {}", output.err);
+        assert!(output.err.contains(part), "{words:?} does not name `{part}`: {}", output.err);
         for noise in ["Error", "error:", "panicked", "Some(", "None)"] {
-            assert!(!said.err.contains(noise), "{words:?}: {}", said.err);
+            assert!(!output.err.contains(noise), "{words:?}: {}", output.err);
         }
-        assert_eq!(said.out, "", "{words:?}");
+        assert_eq!(output.out, "", "{words:?}");
     }
     let runs = tool.path().join("runs");
     assert!(!runs.exists() || std::fs::read_dir(runs).unwrap().count() == 0, "a refusal left a run behind");
 }
 
 #[test]
-fn damaged_files_are_refused_with_their_place() {
+fn damaged_files_are_refused_with_the_location() {
     let tool = Tool::new();
     for (name, content, words, code, part) in [
         ("a.toml", "[noise]\nbatch_ds = 1\n", &["latency", "--machine", "sim:a.toml"][..], 4, "a.toml"),
@@ -306,28 +306,28 @@ fn a_cpu_outside_the_cpuset_is_named_with_the_cpuset() {
     let tool = Tool::new();
     let scenario = "based_on = \"chiplet-16\"\n[allowance]\ncpuset = \"0-3\"\n";
     tool.write("caged.toml", scenario);
-    let said = tool.call(&["latency", "--machine", "sim:caged.toml", "--cpus", "2-5"]);
-    assert_eq!((said.code, said.err.lines().count()), (3, 1), "{}", said.err);
-    assert!(said.err.contains("CPU 4") && said.err.contains("0-3"), "{}", said.err);
+    let output = tool.call(&["latency", "--machine", "sim:caged.toml", "--cpus", "2-5"]);
+    assert_eq!((output.code, output.err.lines().count()), (3, 1), "{}", output.err);
+    assert!(output.err.contains("CPU 4") && output.err.contains("0-3"), "{}", output.err);
 }
 
 #[test]
-fn one_cpu_left_by_the_inherited_mask_is_told_with_the_others() {
+fn a_single_cpu_in_the_inherited_mask_is_reported_with_the_excluded_ones() {
     let tool = Tool::new();
     let scenario = "based_on = \"chiplet-16\"\n[allowance]\ncpuset = \"0-3\"\nmask = \"2\"\n";
     tool.write("masked.toml", scenario);
-    let said = tool.call(&["latency", "--machine", "sim:masked.toml"]);
-    assert_eq!((said.code, said.err.lines().count()), (3, 1), "{}", said.err);
-    assert!(said.err.contains("only CPU 2") && said.err.contains("--cpus 0-3"), "{}", said.err);
+    let output = tool.call(&["latency", "--machine", "sim:masked.toml"]);
+    assert_eq!((output.code, output.err.lines().count()), (3, 1), "{}", output.err);
+    assert!(output.err.contains("only CPU 2") && output.err.contains("--cpus 0-3"), "{}", output.err);
 }
 
 #[test]
-fn help_and_version_are_results() {
+fn help_and_version_go_to_standard_output() {
     let tool = Tool::new();
     assert_eq!(tool.done(&["--version"]).out, format!("coretalk {}\n", env!("CARGO_PKG_VERSION")));
     for words in [&["--help"][..], &["latency", "--help"], &["runs", "tag", "-h"]] {
-        let said = tool.done(words);
-        assert!(said.out.contains("Usage:") && said.err.is_empty(), "{words:?}");
+        let output = tool.done(words);
+        assert!(output.out.contains("Usage:") && output.err.is_empty(), "{words:?}");
     }
     for (words, same) in [
         (&["help"][..], &["--help"][..]),
@@ -342,19 +342,19 @@ fn help_and_version_are_results() {
 }
 
 #[test]
-fn an_option_that_a_command_does_not_take_is_told_and_changes_nothing() {
+fn unsupported_options_are_ignored_with_a_notice() {
     let tool = Tool::new();
     let sim = ["--machine", "sim:chiplet-16", "--seed", "1"];
-    for (words, more, told) in [
+    for (words, more, notice) in [
         (&["plan"][..], &["--strict"][..], "--strict has no effect on `plan` and is ignored"),
         (&["plan", "contend"], &["--order=id"], "--order has no effect on `plan contend` and is ignored"),
         (&["plan", "jitter"], &["--budget", "9s"], "--budget has no effect on `plan jitter` and is ignored"),
     ] {
         let without = tool.done(&[words, &sim].concat());
         for with in [[words, &sim, more].concat(), [more, words, &sim].concat()] {
-            let said = tool.done(&with);
-            assert_eq!(said.out, without.out, "{with:?}");
-            assert_eq!(said.err, format!("{}coretalk: {told}\n", without.err), "{with:?}");
+            let output = tool.done(&with);
+            assert_eq!(output.out, without.out, "{with:?}");
+            assert_eq!(output.err, format!("{}coretalk: {notice}\n", without.err), "{with:?}");
         }
     }
 }

@@ -2,29 +2,29 @@
 
 use super::tool::Tool;
 
-fn measured(tool: &Tool, words: &[&str]) {
+fn measure(tool: &Tool, words: &[&str]) {
     let common = ["latency", "--machine", "sim:laptop-smt", "--seed", "1", "--budget", "1s", "-q"];
     tool.done(&[&common[..], words].concat());
 }
 
 #[test]
-fn a_run_becomes_a_page_and_pictures_by_the_ending() {
+fn the_file_extension_selects_page_or_picture() {
     let tool = Tool::new();
-    measured(&tool, &["--name", "a"]);
-    measured(&tool, &["--name", "b", "--cpus", "0-3"]);
+    measure(&tool, &["--name", "a"]);
+    measure(&tool, &["--name", "b", "--cpus", "0-3"]);
     for (file, start) in [("z.html", &b"<!doctype html>"[..]), ("z.svg", b"<svg "), ("Z.PNG", b"\x89PNG")] {
         for runs in [&["a"][..], &["a", "b"], &["a", "b", "a"]] {
-            let said = tool.done(&[&["report"], runs, &["-o", file]].concat());
-            assert_eq!((said.out.as_str(), said.err.as_str()), ("", ""));
+            let output = tool.done(&[&["report"], runs, &["-o", file]].concat());
+            assert_eq!((output.out.as_str(), output.err.as_str()), ("", ""));
             assert!(std::fs::read(tool.path().join(file)).unwrap().starts_with(start), "{file}");
         }
     }
 }
 
 #[test]
-fn the_page_holds_what_export_writes() {
+fn the_page_contains_the_exported_data() {
     let tool = Tool::new();
-    measured(&tool, &[]);
+    measure(&tool, &[]);
     tool.done(&["report", "latest", "-o", "z.html"]);
     let page = std::fs::read_to_string(tool.path().join("z.html")).unwrap();
     let block = page.split("id=\"data-0\">").nth(1).unwrap().split("</script>").next().unwrap();
@@ -37,9 +37,9 @@ fn the_page_holds_what_export_writes() {
 }
 
 #[test]
-fn what_cannot_be_written_is_known_before_the_work() {
+fn invalid_report_commands_are_refused_before_the_work() {
     let tool = Tool::new();
-    measured(&tool, &[]);
+    measure(&tool, &[]);
     for (words, code, parts) in [
         (&["report", "latest"][..], 2, &["-o report.html"][..]),
         (&["report", "latest", "-o", "z.pdf"], 2, &["z.pdf", ".html, .svg or .png"]),
@@ -47,19 +47,19 @@ fn what_cannot_be_written_is_known_before_the_work() {
         (&["report", "nobody", "-o", "z.html"], 2, &["nobody"]),
         (&["report", "-o", "z.html"], 2, &["RUN"]),
     ] {
-        let said = tool.call(words);
-        assert_eq!((said.code, said.err.lines().count()), (code, 1), "{words:?}: {}", said.err);
+        let output = tool.call(words);
+        assert_eq!((output.code, output.err.lines().count()), (code, 1), "{words:?}: {}", output.err);
         for part in parts {
-            assert!(said.err.contains(part), "{words:?}: {}", said.err);
+            assert!(output.err.contains(part), "{words:?}: {}", output.err);
         }
         assert!(!tool.path().join("z.html").exists(), "{words:?} leaves an empty file");
     }
 }
 
 #[test]
-fn options_of_the_look_change_the_page() {
+fn drawing_options_change_the_page() {
     let tool = Tool::new();
-    measured(&tool, &[]);
+    measure(&tool, &[]);
     let page = |words: &[&str], file: &str| {
         tool.done(&[&["report", "latest", "-o", file], words].concat());
         std::fs::read(tool.path().join(file)).unwrap()
@@ -83,7 +83,7 @@ fn words_of(svg: &str) -> Vec<String> {
 }
 
 #[test]
-fn one_cpu_and_threads_of_a_core_are_two_numbers_wherever_they_are_shown() {
+fn one_cpu_and_smt_siblings_have_separate_numbers_everywhere() {
     let tool = Tool::new();
     let queue =
         ["queue", "--machine", "sim:laptop-smt", "--cpus", "0-2,4-6", "--seed", "1", "--queue", "semaphore"];
@@ -94,30 +94,37 @@ fn one_cpu_and_threads_of_a_core_are_two_numbers_wherever_they_are_shown() {
         serde_json::from_str(&tool.done(&["export", "square", "--format", "json"]).out).unwrap();
     let cells = document["matrices"][0]["cells"].as_array().unwrap();
     let rate = |pairs: [[u32; 2]; 2]| {
-        let of = |[from, to]: [u32; 2]| {
+        let median = |[from, to]: [u32; 2]| {
             let cell = cells.iter().find(|cell| cell["from"] == from && cell["to"] == to).unwrap();
             cell["median"].as_f64().unwrap()
         };
-        (of(pairs[0]) + of(pairs[1])) / 2.0
+        (median(pairs[0]) + median(pairs[1])) / 2.0
     };
     let thousands = |value: f64| format!("{:.0}k", value / 1e3);
     tool.done(&["report", "square", "-o", "z.svg"]);
     let words = words_of(&std::fs::read_to_string(tool.path().join("z.svg")).unwrap());
     for core in 0..3 {
-        let (own, pair) = (rate([[core; 2], [core + 4; 2]]), rate([[core, core + 4], [core + 4, core]]));
-        assert!(own > 1.2 * pair || pair > 1.2 * own, "they differ: {own} and {pair}");
-        for value in [own, pair] {
+        let (same_cpu, siblings) =
+            (rate([[core; 2], [core + 4; 2]]), rate([[core, core + 4], [core + 4, core]]));
+        assert!(
+            same_cpu > 1.2 * siblings || siblings > 1.2 * same_cpu,
+            "they differ: {same_cpu} and {siblings}"
+        );
+        for value in [same_cpu, siblings] {
             assert!(words.contains(&thousands(value)), "{} of core {core}: {words:?}", thousands(value));
         }
     }
-    let named = |words: &[String]| {
+    let has_diagonal_label = |words: &[String]| {
         words.join(" ").contains("diagonal: both on one CPU (upper half), threads of a core (lower half)")
     };
-    assert!(named(&words), "{words:?}");
+    assert!(has_diagonal_label(&words), "{words:?}");
     // With CPUs as rows, every number has its own cell, and the diagonal has its label.
     tool.done(&["report", "square", "-o", "z.svg", "--by", "thread"]);
     let words = words_of(&std::fs::read_to_string(tool.path().join("z.svg")).unwrap());
-    assert!(!named(&words) && words.join(" ").contains("diagonal: both on one CPU"), "{words:?}");
+    assert!(
+        !has_diagonal_label(&words) && words.join(" ").contains("diagonal: both on one CPU"),
+        "{words:?}"
+    );
     tool.done(&["report", "square", "-o", "z.html"]);
     let page = std::fs::read_to_string(tool.path().join("z.html")).unwrap();
     let view = page.split("id=\"view\">").nth(1).unwrap().split("</script>").next().unwrap();
@@ -126,7 +133,7 @@ fn one_cpu_and_threads_of_a_core_are_two_numbers_wherever_they_are_shown() {
 }
 
 #[test]
-fn pictures_show_what_tables_put_first() {
+fn pictures_show_the_headline_quantity() {
     let tool = Tool::new();
     let whole: [(&[&str], &str, &[&str]); 9] = [
         (&["wake", "--cpus", "0,1"], "slept", &["wake: slept, median by gap", "wake, slept: percentiles"]),
@@ -174,7 +181,7 @@ fn pictures_show_what_tables_put_first() {
 }
 
 #[test]
-fn the_picture_of_a_map_says_what_the_first_screen_says() {
+fn the_picture_of_a_map_repeats_the_answer_of_the_first_screen() {
     let tool = Tool::new();
     for machine in ["chiplet-16-smt", "hybrid", "mesh-64"] {
         let words =
@@ -193,8 +200,8 @@ fn the_picture_of_a_map_says_what_the_first_screen_says() {
             .collect();
         assert_eq!(large.len(), 3, "{large:?}");
         assert!(large.iter().all(|number| answer.contains(number)), "{large:?} of {answer}");
-        let day = screen.contains("UTC") || words_of(&svg).join(" ").contains(" UTC");
-        assert!(day, "the date");
+        let has_date = screen.contains("UTC") || words_of(&svg).join(" ").contains(" UTC");
+        assert!(has_date, "the date");
     }
 }
 
@@ -209,15 +216,15 @@ fn matrix_of(size: u32) -> String {
 }
 
 #[test]
-fn files_of_other_tools_are_drawn_and_marked_as_what_they_are() {
+fn files_of_other_tools_are_drawn_and_marked_with_their_origin() {
     let tool = Tool::new();
-    measured(&tool, &[]);
+    measure(&tool, &[]);
     for (name, size) in [("secret-a.csv", 4), ("secret-b.csv", 2), ("<b>.csv", 4)] {
         std::fs::write(tool.path().join(name), matrix_of(size)).unwrap();
     }
     let page = |words: &[&str]| {
-        let said = tool.done(&[&["report", "-o", "z.html"], words].concat());
-        (std::fs::read_to_string(tool.path().join("z.html")).unwrap(), said.err)
+        let output = tool.done(&[&["report", "-o", "z.html"], words].concat());
+        (std::fs::read_to_string(tool.path().join("z.html")).unwrap(), output.err)
     };
     let (one, err) = page(&["secret-a.csv"]);
     assert!(err.contains("--with-identity shows their names"), "{err}");
@@ -235,7 +242,7 @@ fn files_of_other_tools_are_drawn_and_marked_as_what_they_are() {
     assert!(!err.contains("file names are private"), "{err}");
     assert!(named.contains("secret-b.csv and") || named.contains(" and secret-b.csv"));
     assert!(named.contains("&lt;b&gt;.csv") && !named.contains("<b>.csv"));
-    assert!(named.contains("id=\"difference\""), "two files are held against each other");
+    assert!(named.contains("id=\"difference\""), "two files are compared");
     let (mixed, _) = page(&["latest", "secret-a.csv", "secret-b.csv", "-q"]);
     for part in
         ["3 runs and files side by side", "tools measure different", "group-1", "Files of other tools"]
@@ -254,9 +261,9 @@ fn files_of_other_tools_are_drawn_and_marked_as_what_they_are() {
 }
 
 #[test]
-fn files_carry_the_names_that_they_are_given_and_stand_by_their_groups() {
+fn files_have_their_given_names_and_are_ordered_by_groups() {
     let tool = Tool::new();
-    measured(&tool, &["--name", "run=1"]);
+    measure(&tool, &["--name", "run=1"]);
     // Even and odd CPUs form the groups, so group members are not adjacent by number.
     let cell = |row: u32, column: u32| if row % 2 == column % 2 { 20.0 } else { 90.0 } + f64::from((row * 3 + column) % 4) / 4.0;
     let row = |row: u32| {
@@ -270,22 +277,28 @@ fn files_carry_the_names_that_they_are_given_and_stand_by_their_groups() {
     for name in ["a.csv", "x=y.csv", "b.csv"] {
         std::fs::write(tool.path().join(name), &matrix).unwrap();
     }
-    let said = tool.done(&["report", "5950X=a.csv", "zen 2=x=y.csv", "-o", "z.html"]);
-    assert!(said.out.is_empty() && !said.err.contains("numbered"), "{}", said.err);
+    let output = tool.done(&["report", "5950X=a.csv", "zen 2=x=y.csv", "-o", "z.html"]);
+    assert!(output.out.is_empty() && !output.err.contains("numbered"), "{}", output.err);
     let page = std::fs::read_to_string(tool.path().join("z.html")).unwrap();
     assert!(page.contains("<h1>5950X and zen 2</h1>") && !page.contains("a.csv"), "{}", &page[..2000]);
     let view = page.split("id=\"view\">").nth(1).unwrap().split("</script>").next().unwrap();
     let view: serde_json::Value = serde_json::from_str(view).unwrap();
     let run = &view["runs"][0];
     assert_eq!(run["maps"][0]["orders"]["reported"], serde_json::json!([0, 2, 4, 6, 1, 3, 5, 7]));
-    let of = &run["levels"][0]["of"];
-    assert!(of["0"] == of["2"] && of["1"] == of["3"] && of["0"] != of["1"], "{of}");
+    let groups = &run["levels"][0]["of"];
+    assert!(
+        groups["0"] == groups["2"] && groups["1"] == groups["3"] && groups["0"] != groups["1"],
+        "{groups}"
+    );
     // A path or a tag that contains `=` stays whole.
     tool.done(&["report", "x=y.csv", "-o", "z.svg", "-q"]);
     let drawn = std::fs::read_to_string(tool.path().join("z.svg")).unwrap();
     let words = words_of(&drawn);
-    let of = |name: &str| words.iter().position(|word| word == name).unwrap();
-    assert!(of("2") < of("1") && of("6") < of("1"), "rows stand by groups: {words:?}");
+    let position = |name: &str| words.iter().position(|word| word == name).unwrap();
+    assert!(
+        position("2") < position("1") && position("6") < position("1"),
+        "rows stand by groups: {words:?}"
+    );
     assert!(words.join(" ").contains("inside a group of 4"), "{words:?}");
     tool.done(&["report", "run=1", "-o", "z.svg", "-q"]);
     let text = tool.done(&["compare", "before=a.csv", "after=b.csv"]).out;
@@ -305,12 +318,12 @@ fn files_carry_the_names_that_they_are_given_and_stand_by_their_groups() {
         ("name=none.csv", 4, "none.csv"),
     ] {
         for words in [&["report", word, "-o", "n.html"][..], &["compare", word, "b.csv"]] {
-            let said = tool.call(words);
-            assert_eq!((said.code, said.err.lines().count()), (code, 1), "{words:?}: {}", said.err);
+            let output = tool.call(words);
+            assert_eq!((output.code, output.err.lines().count()), (code, 1), "{words:?}: {}", output.err);
             assert!(
-                said.err.contains(part) && !said.err.contains(['\u{1b}', '\u{202e}']),
+                output.err.contains(part) && !output.err.contains(['\u{1b}', '\u{202e}']),
                 "{words:?}: {}",
-                said.err
+                output.err
             );
         }
     }
@@ -351,9 +364,9 @@ fn a_picture_draws_the_series_that_are_chosen() {
         (&["--series", "", "-o", "n.svg"], &["``", "pause"]),
         (&["--series", "pause", "-o", "n.html"], &["a page shows all"]),
     ] {
-        let said = tool.call(&[&["report", "waits"], words].concat());
-        assert_eq!((said.code, said.err.lines().count()), (2, 1), "{words:?}: {}", said.err);
-        assert!(parts.iter().all(|part| said.err.contains(part)), "{words:?}: {}", said.err);
+        let output = tool.call(&[&["report", "waits"], words].concat());
+        assert_eq!((output.code, output.err.lines().count()), (2, 1), "{words:?}: {}", output.err);
+        assert!(parts.iter().all(|part| output.err.contains(part)), "{words:?}: {}", output.err);
         assert!(!tool.path().join("n.svg").exists());
     }
     // Every chosen series is drawn, or refused with the reason.
@@ -381,10 +394,10 @@ fn a_picture_draws_the_series_that_are_chosen() {
         ),
     ] {
         for options in [&["--cdf", "log", "-o", "n.svg"][..], &["--cdf", "linear", "-o", "n.png"]] {
-            let said = tool.call(&[&["report", "wakes", "--series", series], options].concat());
-            assert_eq!((said.code, said.err.lines().count()), (2, 1), "{}", said.err);
-            assert!(refused.iter().all(|name| said.err.contains(name)), "{refused:?}: {}", said.err);
-            assert!(said.err.contains(reason) && !tool.path().join(options[3]).exists(), "{}", said.err);
+            let output = tool.call(&[&["report", "wakes", "--series", series], options].concat());
+            assert_eq!((output.code, output.err.lines().count()), (2, 1), "{}", output.err);
+            assert!(refused.iter().all(|name| output.err.contains(name)), "{refused:?}: {}", output.err);
+            assert!(output.err.contains(reason) && !tool.path().join(options[3]).exists(), "{}", output.err);
         }
     }
     let words =
@@ -400,7 +413,7 @@ fn a_picture_draws_the_series_that_are_chosen() {
 }
 
 #[test]
-fn distributions_are_plain_cdfs_beside_percentiles() {
+fn distributions_are_drawn_as_percentiles_or_cdfs() {
     let tool = waits();
     let drawn = |options: &[&str]| words_of_waits(&tool, options);
     assert!(drawn(&[]).contains("percentiles of single events"));
@@ -412,20 +425,20 @@ fn distributions_are_plain_cdfs_beside_percentiles() {
     assert!(log.contains("ns, logarithmic") && linear.contains("ns, up to the 99th percentile"), "{linear}");
     tool.done(&["report", "waits", "-o", "z.html"]);
     let page = std::fs::read_to_string(tool.path().join("z.html")).unwrap();
-    let of = |what: &str| page.find(&format!("aria-label=\"wait, trip: {what}")).unwrap();
+    let position = |what: &str| page.find(&format!("aria-label=\"wait, trip: {what}")).unwrap();
     let linear = page.find("<summary>The same with time on a linear axis</summary>").unwrap();
     assert!(
-        of("percentiles of single events") < of("cumulative share of single events")
-            && of("cumulative") < linear
+        position("percentiles of single events") < position("cumulative share of single events")
+            && position("cumulative") < linear
     );
-    measured(&tool, &["--name", "map"]);
+    measure(&tool, &["--name", "map"]);
     for (words, part) in [
         (["report", "map", "-o", "n.svg"], "run "),
         (["report", "waits", "-o", "n.html"], "a page shows both forms"),
     ] {
-        let said = tool.call(&[&words[..], &["--cdf", "log"]].concat());
-        assert_eq!((said.code, said.err.lines().count()), (2, 1), "{}", said.err);
-        assert!(said.err.contains(part) && !tool.path().join("n.svg").exists(), "{}", said.err);
+        let output = tool.call(&[&words[..], &["--cdf", "log"]].concat());
+        assert_eq!((output.code, output.err.lines().count()), (2, 1), "{}", output.err);
+        assert!(output.err.contains(part) && !tool.path().join("n.svg").exists(), "{}", output.err);
     }
 }
 
@@ -435,21 +448,21 @@ fn primitives_that_sleep_and_spin_and_both_ends_of_a_creation_are_curves_of_one_
     let machine = ["--machine", "sim:chiplet-16", "--seed", "1", "-q", "--budget", "4s", "--name", "waits"];
     let drawn = |command: &[&str]| {
         tool.done(&[command, &machine].concat());
-        let said = tool.done(&["report", "waits", "--cdf", "log", "-o", "z.svg"]).err;
-        (words_of(&std::fs::read_to_string(tool.path().join("z.svg")).unwrap()), said)
+        let output = tool.done(&["report", "waits", "--cdf", "log", "-o", "z.svg"]).err;
+        (words_of(&std::fs::read_to_string(tool.path().join("z.svg")).unwrap()), output)
     };
-    let (words, said) = drawn(&["wake", "--primitive", "ttas,semaphore,std-mutex"]);
+    let (words, output) = drawn(&["wake", "--primitive", "ttas,semaphore,std-mutex"]);
     assert!(words.iter().any(|word| word.starts_with("wake: cumulative share")), "{words:?}");
     for name in ["ttas, hot", "semaphore, slept", "std-mutex, slept"] {
         assert!(words.iter().any(|word| word == name), "{name}: {words:?}");
     }
-    assert!(said.contains("not in this chart: 0-1, gap 1 ms, gap 20 ms; --series NAME"), "{said}");
-    // Two places of one kind, or two kinds on one place.
+    assert!(output.contains("not in this chart: 0-1, gap 1 ms, gap 20 ms; --series NAME"), "{output}");
+    // The curves are two places of one kind, or two kinds at one place.
     for (kinds, named) in [("thread", &[][..]), ("cpp:jthread,thread", &["cpp:jthread", "thread"])] {
         let (words, _) = drawn(&["spawn", "--kind", kinds]);
         assert!(words.iter().any(|word| word.starts_with("spawn: cumulative share")), "{words:?}");
-        let of = |view: &str| words.iter().filter(|word| word.ends_with(view)).count();
-        assert_eq!((of("cost"), of("latency"), of("join")), (2, 2, 0), "{words:?}");
+        let count = |view: &str| words.iter().filter(|word| word.ends_with(view)).count();
+        assert_eq!((count("cost"), count("latency"), count("join")), (2, 2, 0), "{words:?}");
         assert!(named.iter().all(|kind| words.contains(&format!("{kind}, cost"))), "{words:?}");
     }
 }

@@ -15,7 +15,7 @@ fn strs(words: &[String]) -> Vec<&str> {
 }
 
 #[test]
-fn runtimes_and_native_queues_stand_in_one_run_one_table_and_one_page() {
+fn runtimes_and_native_queues_share_a_run_a_table_and_a_page() {
     let tool = Tool::new();
     let live = tool.done(&strs(&mixed("--format json -q --name mixed"))).out;
     assert_eq!(tool.done(&words("export mixed --format json")).out, live, "it reads back as it was");
@@ -37,8 +37,9 @@ fn runtimes_and_native_queues_stand_in_one_run_one_table_and_one_page() {
         }
     }
     let flags = |queue: &str| -> Vec<String> {
-        let of = |matrix: &&Value| matrix["parameters"]["queue"] == queue;
-        let cells = matrices.iter().filter(of).flat_map(|matrix| matrix["cells"].as_array().unwrap());
+        let is_of_queue = |matrix: &&Value| matrix["parameters"]["queue"] == queue;
+        let cells =
+            matrices.iter().filter(is_of_queue).flat_map(|matrix| matrix["cells"].as_array().unwrap());
         let flags = cells.flat_map(|cell| cell["flags"].as_array().unwrap());
         flags.map(|flag| flag.as_str().unwrap().to_owned()).collect()
     };
@@ -77,22 +78,22 @@ fn runtimes_and_native_queues_stand_in_one_run_one_table_and_one_page() {
 }
 
 #[test]
-fn waits_wake_ups_and_creations_of_runtimes_stand_beside_native_ones() {
+fn waits_wake_ups_and_spawns_of_runtimes_are_listed_with_native_ones() {
     let tool = Tool::new();
-    let on = "--machine sim:chiplet-16 --pairs 0-1 --seed 3 --budget 10s -q --no-save";
+    let options = "--machine sim:chiplet-16 --pairs 0-1 --seed 3 --budget 10s -q --no-save";
     for (command, parameter, view, ratio) in [
         ("wait --strategy java:onspinwait,pause", "strategy", "trip", 1.05),
         ("wake --primitive cpp:atomic-wait,atomic-wait-set --gap 20us", "primitive", "slept", 1.05),
         ("spawn --kind cpp:jthread,thread", "kind", "latency", 1.0),
     ] {
-        let document = tool.json(&words(&format!("{command} {on} --format json")));
+        let document = tool.json(&words(&format!("{command} {options} --format json")));
         let all = document["series"].as_array().unwrap();
         let p50 = |external: bool| {
-            let is_meant = |one: &&Value| {
+            let matches = |one: &&Value| {
                 let name = one["parameters"][parameter].as_str().unwrap_or_default();
                 one["parameters"]["view"] == view && name.contains(':') == external
             };
-            let one = all.iter().find(is_meant).unwrap_or_else(|| panic!("{command}: {document}"));
+            let one = all.iter().find(matches).unwrap_or_else(|| panic!("{command}: {document}"));
             assert_eq!(one["runtime"].is_object(), external, "{one}");
             let order = &one["values"]["after_return_ns"];
             assert!(!external || order.is_null(), "absent, and no zero: {one}");
@@ -100,7 +101,7 @@ fn waits_wake_ups_and_creations_of_runtimes_stand_beside_native_ones() {
         };
         let found = p50(true) / p50(false);
         assert!((found / ratio - 1.0).abs() < 0.06, "{command}: {found}");
-        let screen = flat(&tool.done(&words(&format!("{command} {on}"))).out);
+        let screen = flat(&tool.done(&words(&format!("{command} {options}"))).out);
         assert!(
             screen.contains("Runtimes: how many processes") && screen.contains("simulated as"),
             "{screen}"
@@ -109,13 +110,14 @@ fn waits_wake_ups_and_creations_of_runtimes_stand_beside_native_ones() {
 }
 
 #[test]
-fn runtimes_alternate_are_called_alone_and_read_their_clocks() {
+fn runtimes_support_alternate_cost_and_clock() {
     let tool = Tool::new();
-    let on = "--machine sim:chiplet-16 --cpus 0,1 --seed 3 --budget 10s -q";
-    let json = |words_: &str| tool.json(&words(&format!("wait {words_} {on} --no-save --format json")));
+    let options = "--machine sim:chiplet-16 --cpus 0,1 --seed 3 --budget 10s -q";
+    let json =
+        |arguments: &str| tool.json(&words(&format!("wait {arguments} {options} --no-save --format json")));
     let all = |document: &Value| document["series"].as_array().unwrap().clone();
 
-    // Both phases of one trial, as for native strategies.
+    // A trial has both phases, as with native strategies.
     let phases = |name: &str| -> Vec<f64> {
         let document = json(&format!("--strategy {name} --alternate"));
         let series = all(&document);
@@ -125,19 +127,19 @@ fn runtimes_alternate_are_called_alone_and_read_their_clocks() {
         assert!(series[0]["runtime"]["overall_ns"].is_null(), "of both ways together: {document}");
         series.iter().map(|one| one["percentiles"]["50"].as_f64().unwrap()).collect()
     };
-    for (of_runtime, of_ours) in phases("java:onspinwait").into_iter().zip(phases("pause")) {
-        assert!((of_runtime / of_ours / 1.05 - 1.0).abs() < 0.06, "{of_runtime} and {of_ours}");
+    for (of_runtime, of_native) in phases("java:onspinwait").into_iter().zip(phases("pause")) {
+        assert!((of_runtime / of_native / 1.05 - 1.0).abs() < 0.06, "{of_runtime} and {of_native}");
     }
 
     let document = json("--strategy dotnet:spinwait,java:yield,pause,yield --cost");
     let call_ns: Vec<f64> =
         all(&document).iter().map(|one| one["values"]["call_ns"].as_f64().unwrap()).collect();
-    let [spinwait, of_java, pause, own_yield] = call_ns[..] else { panic!("{document}") };
+    let [spinwait, java_yield, pause, native_yield] = call_ns[..] else { panic!("{document}") };
     assert!((spinwait / pause / 1.15 - 1.0).abs() < 0.06, "{call_ns:?}");
-    assert!((of_java / own_yield / 1.05 - 1.0).abs() < 0.06, "{call_ns:?}");
+    assert!((java_yield / native_yield / 1.05 - 1.0).abs() < 0.06, "{call_ns:?}");
     assert!(all(&document).iter().all(|one| one["placement"] == serde_json::json!([0])), "{document}");
 
-    tool.done(&words(&format!("wait --strategy dotnet:clock,java:clock,clock {on} --name clocks")));
+    tool.done(&words(&format!("wait --strategy dotnet:clock,java:clock,clock {options} --name clocks")));
     tool.done(&words("export clocks --format hgrm -o clocks"));
     let screen = flat(&tool.done(&words("runs show clocks")).out);
     for name in ["dotnet:clock", "java:clock", "clock"] {
@@ -152,7 +154,7 @@ fn runtimes_alternate_are_called_alone_and_read_their_clocks() {
     assert_eq!(files.len(), 3, "{files:?}");
     for mode in ["--alternate", "--cost"] {
         let name = mode.trim_start_matches('-');
-        tool.done(&words(&format!("wait --strategy java:onspinwait {mode} {on} --name {name}")));
+        tool.done(&words(&format!("wait --strategy java:onspinwait {mode} {options} --name {name}")));
         let screen = flat(&tool.done(&words(&format!("runs show {name}"))).out);
         assert!(screen.contains("java:onspinwait") && screen.contains("simulated as pause"), "{screen}");
         tool.done(&words(&format!("report {name} -o {name}.html")));
@@ -160,34 +162,34 @@ fn runtimes_alternate_are_called_alone_and_read_their_clocks() {
 }
 
 #[test]
-fn forks_are_the_processes_and_have_no_effect_where_no_runtime_is_measured() {
+fn forks_sets_the_number_of_processes_and_has_no_effect_without_runtimes() {
     let tool = Tool::new();
-    let on = "--machine sim:chiplet-16 --pairs 0-1 --seed 3 --capacity 10 --no-save --format json";
-    let with = tool.json(&words(&format!("queue --queue go:channel --forks 3 {on}")));
+    let options = "--machine sim:chiplet-16 --pairs 0-1 --seed 3 --capacity 10 --no-save --format json";
+    let with = tool.json(&words(&format!("queue --queue go:channel --forks 3 {options}")));
     let cell = &with["matrices"][0]["cells"][0];
     assert_eq!(cell["runtime"]["processes"].as_array().unwrap().len(), 3, "{cell}");
     for command in ["queue --queue spsc", "wait --strategy busy", "wake --primitive park"] {
-        let on = on.replace("--capacity 10", "");
-        let said = tool.done(&words(&format!("{command} --forks 3 --budget 300ms {on}")));
+        let options = options.replace("--capacity 10", "");
+        let call = tool.done(&words(&format!("{command} --forks 3 --budget 300ms {options}")));
         assert!(
-            said.err.contains("--forks has no effect where no runtime is measured"),
+            call.err.contains("--forks has no effect where no runtime is measured"),
             "{command}: {}",
-            said.err
+            call.err
         );
     }
-    let on = on.replace(" --format json", " --budget 1s");
-    let screen = flat(&tool.done(&words(&format!("queue --queue go:channel --forks 40 {on}"))).out);
+    let options = options.replace(" --format json", " --budget 1s");
+    let screen = flat(&tool.done(&words(&format!("queue --queue go:channel --forks 40 {options}"))).out);
     assert!(screen.contains(" of 40 ") && screen.contains("than the 40 that were asked for"), "{screen}");
-    let screen = flat(&tool.done(&words(&format!("queue --queue go:channel --forks 3 {on}"))).out);
+    let screen = flat(&tool.done(&words(&format!("queue --queue go:channel --forks 3 {options}"))).out);
     assert!(!screen.contains("asked for: each pass"), "{screen}");
     let other = tool.call(&words("jitter --forks 3 --machine sim:chiplet-16"));
     assert!(other.code == 2 && other.err.contains("--forks"), "{}", other.err);
 }
 
 #[test]
-fn what_a_runtime_cannot_do_is_one_sentence() {
+fn unsupported_requests_are_refused_with_a_reason() {
     let tool = Tool::new();
-    let on = "--machine sim:chiplet-16 --cpus 0,1 --no-save";
+    let options = "--machine sim:chiplet-16 --cpus 0,1 --no-save";
     for (command, code, part) in [
         ("queue --queue go:chan", 3, "`go:chan` cannot be simulated: it has no simulated stand-in"),
         ("wait --strategy java:spin", 3, "`java:spin` cannot be simulated"),
@@ -216,25 +218,26 @@ fn what_a_runtime_cannot_do_is_one_sentence() {
         ("contend --method java:lock --critical 50ns", 2, "has no sections"),
         ("queue --queue go:channel --forks 0", 2, "--forks"),
     ] {
-        tool.refused(&words(&format!("{command} {on}")), code, part);
+        tool.refused(&words(&format!("{command} {options}")), code, part);
     }
-    let said = tool.done(&words(&format!("queue --queue go:chan,spsc --capacity 1 --budget 500ms {on}")));
+    let call =
+        tool.done(&words(&format!("queue --queue go:chan,spsc --capacity 1 --budget 500ms {options}")));
     assert!(
-        said.err.contains("it has no simulated stand-in") && said.err.contains("; skipped"),
+        call.err.contains("it has no simulated stand-in") && call.err.contains("; skipped"),
         "{}",
-        said.err
+        call.err
     );
 }
 
 #[test]
-fn contention_of_runtimes_is_of_sets_of_threads() {
+fn contention_of_runtimes_is_shown_by_cpu_set() {
     let line = "contend --method cpp:mutex --threads 2,5 --critical 0ns --parallel-section 0ns --arrange compact-core \
                 --cpus 0-4 --machine sim:chiplet-16 --seed 3 --budget 10s -q --no-save";
     let screen = flat(&Tool::new().done(&words(line)).out);
     assert!(screen.contains("Runtimes: how many processes"), "{screen}");
     assert!(screen.contains(" 0,1 ") && screen.contains(" 0-4 "), "{screen}");
-    for of_pairs in ["first pair", "two measured", "0 → 1"] {
-        assert!(!screen.contains(of_pairs), "{of_pairs}: {screen}");
+    for text in ["first pair", "two measured", "0 → 1"] {
+        assert!(!screen.contains(text), "{text}: {screen}");
     }
 }
 
@@ -242,16 +245,16 @@ fn contention_of_runtimes_is_of_sets_of_threads() {
 fn a_run_with_runtimes_is_resumed_and_compared() {
     let tool = Tool::new();
     tool.write("stops.toml", "based_on = 'chiplet-16'\n[failures]\nstop_at_ms = 900\n");
-    let asked = "--queue dotnet:semaphoreslim,spsc --capacity 1,10 --pairs 0-1 --forks 2";
-    let half = tool.call(&words(&format!("queue {asked} --seed 1 --machine sim:stops.toml -q --name half")));
+    let args = "--queue dotnet:semaphoreslim,spsc --capacity 1,10 --pairs 0-1 --forks 2";
+    let half = tool.call(&words(&format!("queue {args} --seed 1 --machine sim:stops.toml -q --name half")));
     assert_eq!(half.code, 5, "{}", half.err);
     let whole = tool.json(&words("--resume half --machine sim:chiplet-16 -q --format json"));
     assert_eq!((&whole["run"]["complete"], &whole["run"]["processes_asked"]), (&true.into(), &2.into()));
     let cell = &whole["matrices"][0]["cells"][0];
     let processes = cell["runtime"]["processes"].as_array().unwrap().len();
-    assert!((3..=4).contains(&processes), "those of each segment are others: {cell}");
+    assert!((3..=4).contains(&processes), "each segment starts its own processes: {cell}");
     for (seed, name) in [("5", "a"), ("6", "b")] {
-        tool.done(&words(&format!("queue {asked} --seed {seed} --machine sim:chiplet-16 -q --name {name}")));
+        tool.done(&words(&format!("queue {args} --seed {seed} --machine sim:chiplet-16 -q --name {name}")));
     }
     let compared = tool.done(&words("compare a b")).out;
     assert!(compared.contains("dotnet:semaphoreslim"), "{compared}");

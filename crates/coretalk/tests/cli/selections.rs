@@ -44,8 +44,8 @@ fn placements_take_names_in_their_order_among_the_chosen_cpus() {
     assert_eq!(cpus(1), &Value::from(vec![2, 3, 18, 19]));
 }
 
-/// A machine where a program keeps some CPUs busy for a fifth of the time.
-fn busy(tool: &Tool, cpus: &str) {
+/// Writes a scenario where a program keeps some CPUs busy for a fifth of the time.
+fn write_busy_machine(tool: &Tool, cpus: &str) {
     let stall = "per_second = 100.0\nus = [2000.0, 2000.0]\nrhythm = 'random'\nseen_as = 'switch'";
     let text = format!(
         "based_on = 'chiplet-16-smt'\nname = 'busy'\n[[stalls]]\nname = 'x'\n{stall}\ncpus = '{cpus}'\n"
@@ -56,26 +56,30 @@ fn busy(tool: &Tool, cpus: &str) {
 #[test]
 fn quiet_cpus_have_idle_cores() {
     let tool = Tool::new();
-    busy(&tool, "core:0,1,!16");
+    write_busy_machine(&tool, "core:0,1,!16");
     let quiet = |more: &str| tool.done(&words(&format!("quiet --machine sim:busy.toml {more}")));
     assert_eq!((quiet("").out.as_str(), quiet("").err.as_str()), ("2\n", ""));
     assert_eq!(quiet("-n 3 --cpus l3:0").out, "2-4\n");
     assert_eq!(quiet("-n 15 --cpus 0-16 -o file").out, "");
     assert_eq!(tool.read("file"), "0,2-15\n");
     assert_eq!(quiet("-n 17 --cpus l3:0,0,24 -q").err, "");
-    let said = quiet("-n 14 --cpus l3:0");
-    assert_eq!(said.out, "0-7,18-23\n");
-    assert!(said.err.contains("too few CPUs are quiet") && said.err.contains("CPU 0 (20 %)"), "{}", said.err);
+    let output = quiet("-n 14 --cpus l3:0");
+    assert_eq!(output.out, "0-7,18-23\n");
+    assert!(
+        output.err.contains("too few CPUs are quiet") && output.err.contains("CPU 0 (20 %)"),
+        "{}",
+        output.err
+    );
 }
 
 #[test]
-fn the_quietest_cpu_of_this_machine_is_one_that_may_be_used() {
+fn the_quietest_cpu_of_this_machine_is_allowed() {
     let Ok(status) = std::fs::read_to_string("/proc/self/status") else { return };
     let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
     let allowed: CpuSet = allowed.trim().parse().unwrap();
-    let said = Tool::new().done(&["quiet", "-n", "1"]).out;
-    let named: CpuSet = said.trim().parse().unwrap();
-    assert!(named.len() == 1 && named.is_subset(&allowed), "{said}");
+    let output = Tool::new().done(&["quiet", "-n", "1"]).out;
+    let named: CpuSet = output.trim().parse().unwrap();
+    assert!(named.len() == 1 && named.is_subset(&allowed), "{output}");
 }
 
 #[test]
@@ -87,11 +91,11 @@ fn a_resumed_run_keeps_its_quiet_cpus() {
         "place --workload ring --placement one-l3 --placement across-l3 --threads 2 --cpus quiet:14",
     ] {
         let tool = Tool::new();
-        busy(&tool, "core:0-1");
+        write_busy_machine(&tool, "core:0-1");
         let common = "--machine sim:busy.toml --format json -q --budget";
         let before = tool.json(&words(&format!("{command} --seed 1 {common} 300ms")));
-        // Now others are quiet.
-        busy(&tool, "core:2-3");
+        // Now other CPUs are quiet.
+        write_busy_machine(&tool, "core:2-3");
         let after = tool.json(&words(&format!("--resume latest {common} 2s")));
         let cpus = |document: &Value| -> Vec<String> {
             let series = document["series"].as_array().unwrap().iter().map(|one| &one["placement"]);

@@ -5,8 +5,8 @@ use serde_json::Value;
 use std::time::{Duration, Instant};
 
 #[test]
-#[ignore = "half a minute with CORETALK_TEST_BINARY a release build"]
-fn every_promise_is_tried_in_less_than_a_minute() {
+#[ignore = "takes half a minute if CORETALK_TEST_BINARY is a release build"]
+fn every_selftest_check_runs_within_a_minute() {
     let tool = Tool::new();
     let path = tool.path().join("selftest.json");
     let began = Instant::now();

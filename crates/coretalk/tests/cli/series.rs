@@ -44,7 +44,7 @@ fn json_lines_are_streamed_as_they_are_exported() {
 }
 
 #[test]
-fn an_interrupted_run_of_series_goes_on_where_it_ended() {
+fn an_interrupted_run_of_series_resumes_where_it_ended() {
     let tool = Tool::new();
     let scenario = "based_on = \"chiplet-16\"\n[failures]\nstop_at_ms = 2000\n";
     tool.write("stops.toml", scenario);
@@ -62,37 +62,38 @@ fn an_interrupted_run_of_series_goes_on_where_it_ended() {
     assert_eq!(more.code, 5, "{}", more.err);
     let after = passes("half");
     assert!(after.starts_with(&before) && after.lines().count() > before.lines().count());
-    let mut made = BTreeSet::new();
+    let mut distinct = BTreeSet::new();
     for line in after.lines() {
         let line: Value = serde_json::from_str(line).unwrap();
-        assert!(made.insert((line["trial"].to_string(), line["pass"].to_string())), "{line} twice");
+        assert!(distinct.insert((line["trial"].to_string(), line["pass"].to_string())), "{line} twice");
     }
 }
 
 #[test]
-fn a_resumed_run_takes_its_command_a_budget_and_options_of_output() {
+fn a_resumed_run_accepts_its_command_a_budget_and_output_options() {
     let tool = Tool::new();
     let asked = ["wait", "--machine", "sim:laptop-smt", "--strategy", "busy,futex"];
     tool.done(&[&asked[..], &["--seed", "1", "--budget", "200ms", "-q", "--name", "short"]].concat());
     let json = ["--format", "json", "-o", "x.json", "--export-csv", "x.csv"];
-    for taken in [&["-q"][..], &["--color", "never"], &["--budget", "300ms"], &["-v", "--order", "id"], &json]
+    for accepted in
+        [&["-q"][..], &["--color", "never"], &["--budget", "300ms"], &["-v", "--order", "id"], &json]
     {
         for command in [&[][..], &asked[..3]] {
-            tool.done(&[command, &["--resume", "short"], taken].concat());
+            tool.done(&[command, &["--resume", "short"], accepted].concat());
         }
     }
     assert!(tool.path().join("x.json").exists());
     for refused in [&asked[3..], &["--seed", "1"], &["--precision", "3%"], &["--cpus", "0,1"]] {
-        let said = tool.call(&[&asked[..1], &["--resume", "short", "-q"], refused].concat());
-        let is_named = said.err.contains(&format!("{} cannot be combined with --resume", refused[0]));
-        assert_eq!((said.code, is_named), (2, true), "{}", said.err);
+        let output = tool.call(&[&asked[..1], &["--resume", "short", "-q"], refused].concat());
+        let is_named = output.err.contains(&format!("{} cannot be combined with --resume", refused[0]));
+        assert_eq!((output.code, is_named), (2, true), "{}", output.err);
     }
 }
 
 #[test]
 fn screens_of_trials_have_no_doubled_blank_lines_and_no_blanks_at_the_end_of_lines() {
     let tool = Tool::new();
-    let on = ["--machine", "sim:laptop-smt", "--seed", "1", "--budget", "500ms", "--no-save", "-q"];
+    let common = ["--machine", "sim:laptop-smt", "--seed", "1", "--budget", "500ms", "--no-save", "-q"];
     for words in [
         &["wait", "--strategy", "clock"][..],
         &["queue", "--rate", "100k/s", "--pairs", "0-1,1-2", "--capacity", "1,10"],
@@ -102,18 +103,18 @@ fn screens_of_trials_have_no_doubled_blank_lines_and_no_blanks_at_the_end_of_lin
         &["broadcast"],
         &["wake", "--primitive", "pipe"],
     ] {
-        let screen = tool.done(&[words, &on].concat()).out;
+        let screen = tool.done(&[words, &common].concat()).out;
         assert!(!screen.contains("\n\n\n"), "{words:?}: {screen}");
         assert!(screen.lines().all(|line| line == line.trim_end()), "{words:?}: {screen}");
     }
 }
 
 #[test]
-fn a_part_of_a_table_that_stands_below_names_every_row() {
+fn every_part_of_a_split_table_names_its_rows() {
     let tool = Tool::new();
     let words = ["queue", "--rate", "100k/s", "--pairs", "0-1", "--capacity", "1,10", "--queue", "spsc"];
-    let on = ["--machine", "sim:laptop-smt", "--seed", "1", "--budget", "500ms", "--no-save", "-q"];
-    let screen = tool.done(&[&words[..], &on].concat()).out;
+    let common = ["--machine", "sim:laptop-smt", "--seed", "1", "--budget", "500ms", "--no-save", "-q"];
+    let screen = tool.done(&[&words[..], &common].concat()).out;
     let below =
         screen.split_once("messages/s\n").map(|(_, below)| below).unwrap_or_else(|| panic!("{screen}"));
     let rows: Vec<Vec<&str>> = below.lines().take(2).map(|row| row.split_whitespace().collect()).collect();
@@ -122,17 +123,17 @@ fn a_part_of_a_table_that_stands_below_names_every_row() {
 }
 
 #[test]
-fn modes_are_told_in_the_unit_of_their_table() {
+fn modes_have_the_unit_of_their_table() {
     let tool = Tool::new();
     let words = ["broadcast", "--readers", "2", "--machine", "sim:laptop-smt", "--seed", "1"];
     tool.done(&[&words[..], &["--budget", "500ms", "-q", "--name", "modes"]].concat());
     let path = tool.done(&["runs", "path", "modes"]).out;
     let mut report = RunFile::open(Path::new(path.trim())).unwrap().report().unwrap();
-    let mut two = Histogram::new();
+    let mut bimodal = Histogram::new();
     for (ns, count) in [(64.7, 900), (400.0, 100)] {
-        two.record((ns * 1e3) as u64 / Histogram::UNIT_PS, count);
+        bimodal.record((ns * 1e3) as u64 / Histogram::UNIT_PS, count);
     }
-    report.series.as_mut().unwrap().result.trials[0].histograms.insert("last".into(), two);
+    report.series.as_mut().unwrap().result.trials[0].histograms.insert("last".into(), bimodal);
     let text = screen::of(&report, Screen::Shown(Saved::As("modes")), &Style::default());
     assert!(text.contains("90 % at 64.7 ns, 10 % at 400 ns"), "{text}");
 }
@@ -167,19 +168,23 @@ fn every_pair_is_a_map_with_its_relations_in_words() {
     let tool = Tool::new();
     let words = ["wake", "--machine", "sim:chiplet-16", "--seed", "1", "--primitive", "semaphore"];
     let all = ["--pairs", "all", "--cpus", "0-3,8-11", "--samples", "3", "-q", "--color", "never"];
-    let said = tool.done(&[&words[..], &all].concat()).out;
-    assert!(said.contains("the row wakes the column") && said.contains("(24 pairs), across L3"), "{said}");
-    assert!(said.lines().all(|line| line.chars().count() <= 100), "{said}");
+    let output = tool.done(&[&words[..], &all].concat()).out;
+    assert!(
+        output.contains("the row wakes the column") && output.contains("(24 pairs), across L3"),
+        "{output}"
+    );
+    assert!(output.lines().all(|line| line.chars().count() <= 100), "{output}");
 }
 
 #[test]
-fn a_plan_says_what_would_be_measured() {
-    let said = Tool::new().done(&["plan", "wake", "--machine", "sim:chiplet-16", "--primitive", "park"]).out;
-    assert!(said.contains("trials") && said.contains("6") && said.contains("30 s"), "{said}");
+fn a_plan_lists_the_trials_and_their_time() {
+    let output =
+        Tool::new().done(&["plan", "wake", "--machine", "sim:chiplet-16", "--primitive", "park"]).out;
+    assert!(output.contains("trials") && output.contains("6") && output.contains("30 s"), "{output}");
 }
 
 #[test]
-fn a_map_of_wake_ups_shows_the_l3_and_never_reads_as_nothing() {
+fn a_map_of_wake_ups_shows_the_l3_and_no_value_rounded_to_zero() {
     let tool = Tool::new();
     let map =
         ["wake", "--machine", "sim:chiplet-16", "--cpus", "0-3,8-11", "--seed", "1", "--pairs", "all", "-q"];
@@ -196,8 +201,8 @@ fn a_map_of_wake_ups_shows_the_l3_and_never_reads_as_nothing() {
     };
     let (near, far) = (&cells(near)[1..], cells(far));
     assert_eq!((near.len(), far.len()), (3, 4), "{screen}");
-    let most_near = near.iter().copied().fold(0.0, f64::max);
-    assert!(far.iter().all(|far| *far > most_near), "across L3 takes longer: {near:?} and {far:?}");
+    let farthest_near = near.iter().copied().fold(0.0, f64::max);
+    assert!(far.iter().all(|far| *far > farthest_near), "across L3 takes longer: {near:?} and {far:?}");
     tool.done(&["report", "map", "-o", "z.svg"]);
     let drawn = tool.read("z.svg");
     assert!(
@@ -219,7 +224,7 @@ fn a_map_of_wake_ups_shows_the_l3_and_never_reads_as_nothing() {
 }
 
 #[test]
-fn silences_before_wake_ups_are_chosen_and_kept() {
+fn idle_gaps_before_wake_ups_are_chosen_and_kept() {
     let tool = Tool::new();
     let gaps = |words: &[&str]| -> Vec<f64> {
         let document = tool.json(words);
@@ -233,18 +238,21 @@ fn silences_before_wake_ups_are_chosen_and_kept() {
         gaps.dedup();
         gaps
     };
-    let of = |more: &[&'static str]| -> Vec<&'static str> {
+    let wake_words = |more: &[&'static str]| -> Vec<&'static str> {
         let words =
             ["wake", "--machine", "sim:chiplet-16", "--seed", "1", "--primitive", "pipe", "--samples", "100"];
         [&words[..], &["-q", "--format", "json", "--budget", "10s"], more].concat()
     };
-    assert_eq!(gaps(&of(&["--cpus", "0,1", "--gap", "1us,20us,5ms", "--name", "chosen"])), [1e3, 2e4, 5e6]);
-    assert_eq!(gaps(&of(&["--cpus", "0,1", "--no-save"])), [2e4, 1e6, 2e7]);
-    assert_eq!(gaps(&of(&["--cpus", "0,1", "--pairs", "all", "--no-save"])), [2e4]);
-    assert_eq!(gaps(&of(&["--cpus", "0-7", "--pairs", "all", "--gap", "1ms", "--no-save"])), [1e6]);
+    assert_eq!(
+        gaps(&wake_words(&["--cpus", "0,1", "--gap", "1us,20us,5ms", "--name", "chosen"])),
+        [1e3, 2e4, 5e6]
+    );
+    assert_eq!(gaps(&wake_words(&["--cpus", "0,1", "--no-save"])), [2e4, 1e6, 2e7]);
+    assert_eq!(gaps(&wake_words(&["--cpus", "0,1", "--pairs", "all", "--no-save"])), [2e4]);
+    assert_eq!(gaps(&wake_words(&["--cpus", "0-7", "--pairs", "all", "--gap", "1ms", "--no-save"])), [1e6]);
     let planned =
         tool.done(&["plan", "wake", "--machine", "sim:chiplet-16", "--gap", "1us,20us,5ms", "--cpus", "0,1"]);
-    assert!(planned.out.contains("18"), "six primitives after three silences: {}", planned.out);
+    assert!(planned.out.contains("18"), "six primitives after three gaps: {}", planned.out);
     let screen = tool.done(&["runs", "show", "chosen"]).out;
     assert!(screen.contains("5 ms"), "{screen}");
     for (words, part) in [
@@ -258,7 +266,7 @@ fn silences_before_wake_ups_are_chosen_and_kept() {
 }
 
 #[test]
-fn places_of_waiters_that_are_not_bound_are_on_every_output() {
+fn every_output_has_the_places_of_unpinned_waiters() {
     let tool = Tool::new();
     let words = |more: &[&'static str]| {
         let all = ["wake", "--machine", "sim:chiplet-16-smt", "--seed", "1", "--gap", "20us", "--unpinned"];
@@ -267,16 +275,16 @@ fn places_of_waiters_that_are_not_bound_are_on_every_output() {
     let document = tool.json(&words(&["--name", "free", "--format", "json"]));
     let series = document["series"].as_array().unwrap();
     let names = ["same_cpu_share", "sibling_share", "same_l3_share", "elsewhere_share"];
-    let told: Vec<&Value> = series.iter().filter(|one| !one["values"][names[0]].is_null()).collect();
-    assert_eq!(told.len(), 2, "one for each primitive");
-    for one in told {
+    let placed: Vec<&Value> = series.iter().filter(|one| !one["values"][names[0]].is_null()).collect();
+    assert_eq!(placed.len(), 2, "one for each primitive");
+    for one in placed {
         assert_eq!(one["parameters"]["mask"], "0-31");
-        let of = |name: &str| one["values"][name].as_f64().unwrap();
-        assert!((names.map(of).iter().sum::<f64>() - 1.0).abs() < 0.01, "{}", one["values"]);
+        let value = |name: &str| one["values"][name].as_f64().unwrap();
+        assert!((names.map(value).iter().sum::<f64>() - 1.0).abs() < 0.01, "{}", one["values"]);
         for (name, truth) in names.into_iter().zip([0.1, 0.2, 0.4, 0.3]) {
             let interval = [0, 1].map(|end| one["intervals"][name][end].as_f64().unwrap());
-            assert!(interval[0] <= of(name) && of(name) <= interval[1], "{name}: {interval:?}");
-            assert!((of(name) - truth).abs() < 0.03, "{name}: {} of {truth}", of(name));
+            assert!(interval[0] <= value(name) && value(name) <= interval[1], "{name}: {interval:?}");
+            assert!((value(name) - truth).abs() < 0.03, "{name}: {} of {truth}", value(name));
         }
     }
     let screen = tool.done(&["runs", "show", "free"]).out;
@@ -306,7 +314,7 @@ fn places_of_waiters_that_are_not_bound_are_on_every_output() {
 }
 
 #[test]
-fn what_needs_no_second_cpu_is_measured_on_one() {
+fn probes_of_a_single_cpu_run_on_one_cpu() {
     let tool = Tool::new();
     let one = words("wake --machine sim:chiplet-16 --seed 1 --cpus 0 -q --no-save --budget 5s");
     let screen = tool.done(&[&one[..], &["--primitive", "sleep-1ms,uncontended:tas"]].concat()).out;

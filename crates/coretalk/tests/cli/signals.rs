@@ -8,13 +8,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Time limit: enough for a loaded computer, exceeded only by a hang.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIME_LIMIT: Duration = Duration::from_secs(10);
 
-/// A run that is long enough to receive the signal.
+/// Options of a run that is long enough to receive the signal.
 const LONG: [&str; 4] = ["--machine", "sim:epyc-2s-192", "--seed", "1"];
 
 pub fn send(signal: &str, running: &Running) {
-    // The shell builtin, because a `kill` program is not installed everywhere.
+    // Uses the shell builtin, because a `kill` program is not installed everywhere.
     let command = format!("kill -{signal} {}", running.child.id());
     assert!(Command::new("sh").args(["-c", &command]).status().unwrap().success(), "{command}");
 }
@@ -23,7 +23,7 @@ pub fn send(signal: &str, running: &Running) {
 pub fn wait_for_file(tool: &Tool) {
     let began = Instant::now();
     while run_file(&tool.path().join("runs")).is_none() {
-        assert!(began.elapsed() < PATIENCE, "no run file");
+        assert!(began.elapsed() < TIME_LIMIT, "no run file");
         thread::sleep(Duration::from_millis(5));
     }
 }
@@ -34,19 +34,19 @@ pub fn end(running: &mut Running) -> (Option<i32>, String) {
         if let Some(status) = running.child.try_wait().unwrap() {
             break status;
         }
-        if began.elapsed() > PATIENCE {
+        if began.elapsed() > TIME_LIMIT {
             running.child.kill().unwrap();
-            panic!("still there after {PATIENCE:?}");
+            panic!("still there after {TIME_LIMIT:?}");
         }
         thread::sleep(Duration::from_millis(5));
     };
-    let mut said = String::new();
-    running.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-    (status.code(), said)
+    let mut output = String::new();
+    running.child.stderr.take().unwrap().read_to_string(&mut output).unwrap();
+    (status.code(), output)
 }
 
 /// Checks that no process with the store of this tool is left.
-pub fn nobody_is_left(tool: &Tool) {
+pub fn assert_no_leftover_process(tool: &Tool) {
     let store = tool.path().join("runs").to_string_lossy().into_owned();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
         let environment = std::fs::read(entry.path().join("environ")).unwrap_or_default();
@@ -55,17 +55,17 @@ pub fn nobody_is_left(tool: &Tool) {
     }
 }
 
-fn interrupted(words: &[&str], signal: &str) {
+fn assert_interrupted_run_is_saved(words: &[&str], signal: &str) {
     let tool = Tool::new();
     let mut running = Running::start(&tool, words);
     wait_for_file(&tool);
     thread::sleep(Duration::from_millis(100));
     send(signal, &running);
-    let (code, said) = end(&mut running);
-    assert_eq!((code, said.lines().count()), (Some(5), 1), "{signal}: {said}");
-    assert!(said.contains("saved as") && said.contains("`coretalk --resume "), "{signal}: {said}");
+    let (code, output) = end(&mut running);
+    assert_eq!((code, output.lines().count()), (Some(5), 1), "{signal}: {output}");
+    assert!(output.contains("saved as") && output.contains("`coretalk --resume "), "{signal}: {output}");
     let lines = running.lines();
-    nobody_is_left(&tool);
+    assert_no_leftover_process(&tool);
     let exported = tool.done(&["export", "latest", "--format", "jsonl"]).out;
     assert_eq!(exported.lines().collect::<Vec<_>>(), lines, "{signal}");
     let document = tool.json(&["export", "latest"]);
@@ -74,16 +74,16 @@ fn interrupted(words: &[&str], signal: &str) {
 }
 
 #[test]
-fn each_signal_saves_the_run_and_says_how_to_go_on() {
+fn each_signal_saves_the_run_and_prints_how_to_resume() {
     for signal in ["INT", "TERM", "HUP"] {
-        interrupted(&LONG, signal);
+        assert_interrupted_run_is_saved(&LONG, signal);
     }
 }
 
 #[test]
 fn measuring_threads_end_with_the_run() {
     let Some(cpus) = two_cpus() else { return };
-    interrupted(&["--cpus", cpus], "INT");
+    assert_interrupted_run_is_saved(&["--cpus", cpus], "INT");
 }
 
 #[test]
@@ -95,24 +95,24 @@ fn a_second_signal_ends_at_once_and_the_file_opens() {
     // The first signal may already have ended the process.
     let second = format!("kill -TERM {} 2>/dev/null", running.child.id());
     let _ = Command::new("sh").args(["-c", &second]).status();
-    let (code, said) = end(&mut running);
-    assert_eq!(code, Some(5), "{said}");
+    let (code, output) = end(&mut running);
+    assert_eq!(code, Some(5), "{output}");
     tool.done(&["runs", "show", "latest"]);
 }
 
 #[test]
-fn a_run_that_is_not_saved_says_what_it_has() {
+fn an_interrupted_unsaved_run_reports_that_nothing_was_saved() {
     let tool = Tool::new();
     let mut running = Running::start(&tool, &[&LONG[..], &["--no-save"]].concat());
     thread::sleep(Duration::from_millis(300));
     send("INT", &running);
-    let (code, said) = end(&mut running);
-    assert_eq!(code, Some(5), "{said}");
-    assert!(said.contains("nothing was saved"), "{said}");
+    let (code, output) = end(&mut running);
+    assert_eq!(code, Some(5), "{output}");
+    assert!(output.contains("nothing was saved"), "{output}");
 }
 
 #[test]
-fn a_hang_up_that_was_to_be_ignored_is() {
+fn an_ignored_hang_up_stays_ignored() {
     let tool = Tool::new();
     let run =
         tool.command(&["latency", "--machine", "sim:epyc-2s-192", "--cpus", "0-15", "--seed", "1", "-q"]);
@@ -129,47 +129,47 @@ fn a_hang_up_that_was_to_be_ignored_is() {
     assert!(tool.done(&["runs", "list"]).out.contains("complete"));
 }
 
-/// A comparison of a command that leaves a child process running.
+/// A comparison of a shell script, which is to be appended.
 const COMPARED: [&str; 9] =
     ["place", "--placement=a=0", "--placement=b=0", "-q", "--format", "jsonl", "--", "/bin/sh", "-c"];
 
 #[test]
-fn a_comparison_that_is_interrupted_keeps_its_runs_and_ends_everything_that_it_started() {
+fn an_interrupted_comparison_keeps_its_runs_and_ends_its_processes() {
     let tool = Tool::new();
     let mut running = Running::of(&tool, &[&COMPARED[..], &["sleep 300 & sleep 0.2"]].concat());
     // Two warm-up runs, and some that count.
     let began = Instant::now();
     while tool.call(&["export", "latest", "--format", "jsonl"]).out.lines().count() < 2 {
-        assert!(began.elapsed() < PATIENCE, "no run was kept");
+        assert!(began.elapsed() < TIME_LIMIT, "no run was kept");
         thread::sleep(Duration::from_millis(50));
     }
     send("INT", &running);
-    let (code, said) = end(&mut running);
-    assert_eq!((code, said.lines().count()), (Some(5), 1), "{said}");
+    let (code, output) = end(&mut running);
+    assert_eq!((code, output.lines().count()), (Some(5), 1), "{output}");
     assert!(
-        said.contains("measurements so far are saved as") && said.contains("`coretalk --resume "),
-        "{said}"
+        output.contains("measurements so far are saved as") && output.contains("`coretalk --resume "),
+        "{output}"
     );
     let lines = running.lines();
-    nobody_is_left(&tool);
+    assert_no_leftover_process(&tool);
     let exported = tool.done(&["export", "latest", "--format", "jsonl"]).out;
     assert!(lines.len() >= 2 && exported.lines().collect::<Vec<_>>() == lines, "{exported}");
     assert!(tool.done(&["runs", "show", "latest"]).out.contains("Ended early"));
-    let begun = tool.call(&["--resume", "latest", "-q", "--budget", "2s", "--format", "jsonl"]);
-    assert_eq!((begun.code, begun.err.as_str()), (0, ""));
+    let resumed = tool.call(&["--resume", "latest", "-q", "--budget", "2s", "--format", "jsonl"]);
+    assert_eq!((resumed.code, resumed.err.as_str()), (0, ""));
     let whole = tool.done(&["export", "latest", "--format", "jsonl"]).out;
     assert!(whole.starts_with(&exported) && whole.lines().count() > lines.len(), "{whole}");
 }
 
 #[test]
-fn a_command_does_not_outlive_a_comparison_that_is_killed() {
+fn a_command_does_not_outlive_a_killed_comparison() {
     // A single program; and children, one in its own session and one orphaned.
     for script in ["exec sleep 300", "setsid sleep 300 & (sleep 300 &) ; sleep 300 & wait"] {
-        killed(script);
+        assert_ends_with_a_killed_comparison(script);
     }
 }
 
-fn killed(script: &str) {
+fn assert_ends_with_a_killed_comparison(script: &str) {
     let tool = Tool::new();
     let mut running = Running::of(&tool, &[&COMPARED[..], &[script]].concat());
     wait_for_file(&tool);
@@ -178,20 +178,20 @@ fn killed(script: &str) {
     running.child.wait().unwrap();
     let began = Instant::now();
     let store = tool.path().join("runs").to_string_lossy().into_owned();
-    let is_left = || {
+    let process_remains = || {
         let entries = std::fs::read_dir("/proc").unwrap().flatten();
         let mut environments = entries.map(|entry| std::fs::read(entry.path().join("environ")));
         environments
             .any(|environment| String::from_utf8_lossy(&environment.unwrap_or_default()).contains(&store))
     };
-    while is_left() {
-        assert!(began.elapsed() < PATIENCE, "the command is still there: {script}");
+    while process_remains() {
+        assert!(began.elapsed() < TIME_LIMIT, "the command is still there: {script}");
         thread::sleep(Duration::from_millis(5));
     }
 }
 
 #[test]
-fn whoever_interrupts_the_drawing_does_not_wait_for_it() {
+fn an_interruption_does_not_wait_for_drawing() {
     let tool = Tool::new();
     // The document exceeds the pipe buffer and has no reader, so writing it blocks.
     let words = ["latency", "--machine", "sim:epyc-2s-192", "--seed", "1", "--format", "json", "-q"];
@@ -200,15 +200,15 @@ fn whoever_interrupts_the_drawing_does_not_wait_for_it() {
     let out = child.stdout.take();
     let began = Instant::now();
     while !tool.done(&["runs", "list"]).out.contains("complete") {
-        assert!(began.elapsed() < 6 * PATIENCE, "the run does not end");
+        assert!(began.elapsed() < 6 * TIME_LIMIT, "the run does not end");
         thread::sleep(Duration::from_millis(50));
     }
     let mut running = Running::unread(child);
     send("INT", &running);
-    let (code, said) = end(&mut running);
+    let (code, output) = end(&mut running);
     drop(out);
-    assert_eq!((code, said.lines().count()), (Some(5), 1), "{said}");
-    assert!(said.contains("the run is complete and saved as"), "{said}");
+    assert_eq!((code, output.lines().count()), (Some(5), 1), "{output}");
+    assert!(output.contains("the run is complete and saved as"), "{output}");
     assert_eq!(std::fs::read_dir(tool.path().join("runs")).unwrap().count(), 1, "no journal is left");
     tool.done(&["runs", "show", "latest"]);
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 const SIM: [&str; 4] = ["--machine", "sim:chiplet-16", "--cpus", "0-3"];
 
-fn with<'a>(words: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
+fn sim_words<'a>(words: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
     [words, &SIM, more].concat()
 }
 
@@ -18,8 +18,9 @@ fn document(text: &str) -> Value {
 fn the_same_seed_gives_the_same_matrices_and_another_seed_others() {
     let tool = Tool::new();
     let matrices = |seed: &str| {
-        let said = tool.done(&with(&["latency"], &["--seed", seed, "--format", "json", "-q", "--no-save"]));
-        let document = document(&said.out);
+        let output =
+            tool.done(&sim_words(&["latency"], &["--seed", seed, "--format", "json", "-q", "--no-save"]));
+        let document = document(&output.out);
         assert_eq!(document["run"]["simulated"], true);
         document["matrices"].to_string()
     };
@@ -31,7 +32,8 @@ fn the_same_seed_gives_the_same_matrices_and_another_seed_others() {
 #[test]
 fn a_run_is_saved_and_reads_back_as_it_was() {
     let tool = Tool::new();
-    let live = tool.done(&with(&["latency"], &["--seed", "1", "--format", "json", "--name", "first", "-q"]));
+    let live =
+        tool.done(&sim_words(&["latency"], &["--seed", "1", "--format", "json", "--name", "first", "-q"]));
     assert_eq!(live.err, "");
     assert_eq!(tool.done(&["export", "first", "--format", "json"]).out, live.out);
     assert_eq!(tool.done(&["runs", "show", "latest", "--format", "json"]).out, live.out);
@@ -47,9 +49,9 @@ fn a_run_is_saved_and_reads_back_as_it_was() {
 }
 
 #[test]
-fn a_complete_run_needs_nothing_more_and_settings_are_refused() {
+fn resuming_a_complete_run_measures_nothing_and_refuses_settings() {
     let tool = Tool::new();
-    tool.done(&with(
+    tool.done(&sim_words(
         &["latency"],
         &["--seed", "1", "-q", "--name", "whole", "--samples", "20", "--iterations", "50"],
     ));
@@ -61,12 +63,12 @@ fn a_complete_run_needs_nothing_more_and_settings_are_refused() {
         (&["latency", "--resume", "whole", "--cpus", "0-5"], "--cpus"),
         (&["latency", "--resume", "whole", "--protocol", "msg"], "--protocol"),
     ] {
-        let said = tool.call(words);
-        assert_eq!(said.code, 2, "{words:?}: {}", said.err);
+        let output = tool.call(words);
+        assert_eq!(output.code, 2, "{words:?}: {}", output.err);
         assert!(
-            said.err.contains(&format!("{option} cannot be combined with --resume")),
+            output.err.contains(&format!("{option} cannot be combined with --resume")),
             "{words:?}: {}",
-            said.err
+            output.err
         );
     }
     let elsewhere = tool.call(&["--resume", "whole", "--machine", "sim:mesh-64", "--budget", "9s"]);
@@ -74,41 +76,46 @@ fn a_complete_run_needs_nothing_more_and_settings_are_refused() {
 }
 
 #[test]
-fn what_a_budget_left_no_time_for_is_named_on_the_screen_and_in_json() {
+fn measurements_without_time_are_named_on_screen_and_in_json() {
     let tool = Tool::new();
-    let words = with(&["latency", "--tails"], &["--seed", "1", "-q", "--name", "short", "--budget", "300ms"]);
+    let words =
+        sim_words(&["latency", "--tails"], &["--seed", "1", "-q", "--name", "short", "--budget", "300ms"]);
     let screen = flat(&tool.done(&words).out);
     assert!(screen.contains("Left out for lack of time: single round trips of 6 pairs."), "{screen}");
     let run = document(&tool.done(&["export", "short", "--format", "json"]).out)["run"].clone();
     assert_eq!(run["budget_ended"], true);
     assert_eq!(run["left_out"], json!([{ "what": "single-round-trips", "count": 6 }]));
 
-    let words = with(&["queue"], &["--seed", "1", "-q", "--name", "trials", "--budget", "100ms"]);
+    let words = sim_words(&["queue"], &["--seed", "1", "-q", "--name", "trials", "--budget", "100ms"]);
     let screen = flat(&tool.done(&words).out);
     let run = document(&tool.done(&["export", "trials", "--format", "json"]).out)["run"].clone();
-    let left = &run["left_out"][0];
-    assert_eq!(left["what"], "trials", "{run}");
-    assert!(screen.contains(&format!("Left out for lack of time: {} trials.", left["count"])), "{screen}");
+    let left_out = &run["left_out"][0];
+    assert_eq!(left_out["what"], "trials", "{run}");
+    assert!(
+        screen.contains(&format!("Left out for lack of time: {} trials.", left_out["count"])),
+        "{screen}"
+    );
 }
 
 #[test]
 fn json_lines_are_one_object_for_each_trial() {
     let tool = Tool::new();
-    let said = tool.done(&with(&["latency"], &["--seed", "1", "--format", "jsonl", "-q", "--name", "lines"]));
-    let lines: Vec<Value> = said.out.lines().map(document).collect();
+    let output =
+        tool.done(&sim_words(&["latency"], &["--seed", "1", "--format", "jsonl", "-q", "--name", "lines"]));
+    let lines: Vec<Value> = output.out.lines().map(document).collect();
     assert!(lines.len() >= 6, "six pairs gave {} lines", lines.len());
     assert!(lines.iter().all(|line| line["schema"] == "coretalk.trial/1"));
-    assert_eq!(tool.done(&["export", "lines", "--format", "jsonl"]).out, said.out);
+    assert_eq!(tool.done(&["export", "lines", "--format", "jsonl"]).out, output.out);
 }
 
 #[test]
-fn files_beside_the_result_hold_the_matrix_in_their_formats() {
+fn additional_output_files_have_the_matrix_in_their_formats() {
     let tool = Tool::new();
     let more = words(
         "--seed 1 -q --export-csv a.csv --export-c2c-csv b.csv --export-markdown c.md \
             --export-json d.json -o screen.txt",
     );
-    assert_eq!(tool.done(&with(&["latency"], &more)).out, "");
+    assert_eq!(tool.done(&sim_words(&["latency"], &more)).out, "");
     let read = |name: &str| tool.read(name);
     assert_eq!(read("b.csv").lines().count(), 4);
     assert!(read("a.csv").starts_with('#') && read("c.md").contains('|'));
@@ -121,7 +128,7 @@ fn files_beside_the_result_hold_the_matrix_in_their_formats() {
 }
 
 #[test]
-fn the_other_commands_answer_on_a_simulated_machine() {
+fn other_commands_work_on_a_simulated_machine() {
     let tool = Tool::new();
     for (words, part) in [
         (&["clock", "--machine", "sim:arm-coarse-clock"][..], "clock"),
@@ -133,14 +140,14 @@ fn the_other_commands_answer_on_a_simulated_machine() {
         (&["probes"], "\n spin-futex:N  up to N polls"),
         (&["probes"], "\n see coretalk jitter --help"),
     ] {
-        let said = tool.done(words);
-        assert!(said.out.contains(part), "{words:?}: {}", said.out);
-        assert_eq!(said.err, "", "{words:?}");
+        let output = tool.done(words);
+        assert!(output.out.contains(part), "{words:?}: {}", output.out);
+        assert_eq!(output.err, "", "{words:?}");
     }
 }
 
 #[test]
-fn plan_foresees_the_size_of_the_run_file() {
+fn plan_predicts_the_size_of_the_run_file() {
     for machine in ["sim:laptop-smt", "sim:chiplet-16"] {
         let tool = Tool::new();
         let seeded = ["--machine", machine, "--seed", "1"];
@@ -155,35 +162,35 @@ fn plan_foresees_the_size_of_the_run_file() {
 }
 
 #[test]
-fn runs_alone_lists_them() {
+fn runs_without_a_subcommand_lists_them() {
     let tool = Tool::new();
-    tool.done(&with(&["latency"], &["--seed", "1", "-q", "--name", "first"]));
+    tool.done(&sim_words(&["latency"], &["--seed", "1", "-q", "--name", "first"]));
     assert_eq!(tool.done(&["runs"]).out, tool.done(&["runs", "list"]).out);
     assert!(tool.done(&["runs"]).out.contains("#first"));
 }
 
 #[test]
-fn what_a_tool_would_print_of_a_simulated_machine_is_called_simulated() {
+fn imitated_output_of_a_simulated_machine_is_marked() {
     let tool = Tool::new();
-    let said = tool.done(&with(&["latency", "--as", "c2clat"], &["--seed", "1", "-q", "--no-save"]));
-    let mut lines = said.out.lines();
+    let output = tool.done(&sim_words(&["latency", "--as", "c2clat"], &["--seed", "1", "-q", "--no-save"]));
+    let mut lines = output.out.lines();
     assert_eq!(
         lines.next(),
         Some("# SIMULATED chiplet-16: these numbers say nothing about this computer"),
         "{}",
-        said.out
+        output.out
     );
-    assert!(lines.next().unwrap().starts_with(" CPU"), "{}", said.out);
+    assert!(lines.next().unwrap().starts_with(" CPU"), "{}", output.out);
 }
 
 #[test]
-fn a_machine_made_of_a_matrix_is_named_by_its_content_and_not_by_its_file() {
+fn a_machine_from_a_matrix_is_named_by_its_content() {
     let tool = Tool::new();
     let content = "cpu,0,1\n0,,22.5\n1,22.5,\n";
     let name_of = |file: &str, content: &str| {
         tool.write(file, content);
         let machine = format!("sim:{file}");
-        let said = tool.done(&[
+        let output = tool.done(&[
             "latency",
             "--machine",
             &machine,
@@ -194,8 +201,8 @@ fn a_machine_made_of_a_matrix_is_named_by_its_content_and_not_by_its_file() {
             "--seed",
             "1",
         ]);
-        assert!(!said.out.contains("customer"), "{}", said.out);
-        document(&said.out)["environment"]["simulated"].as_str().unwrap().to_owned()
+        assert!(!output.out.contains("customer"), "{}", output.out);
+        document(&output.out)["environment"]["simulated"].as_str().unwrap().to_owned()
     };
     let one = name_of("customer.csv", content);
     assert!(one.starts_with("matrix-"), "{one}");
@@ -204,7 +211,7 @@ fn a_machine_made_of_a_matrix_is_named_by_its_content_and_not_by_its_file() {
 }
 
 #[test]
-fn strict_fails_where_a_cell_that_was_asked_for_cannot_be_trusted() {
+fn strict_fails_if_a_requested_cell_cannot_be_trusted() {
     let tool = Tool::new();
     let scenario = "based_on = \"chiplet-16\"\n[failures]\nmiscount = \"3\"\n";
     tool.write("miscounting.toml", scenario);
@@ -219,21 +226,21 @@ fn strict_fails_where_a_cell_that_was_asked_for_cannot_be_trusted() {
 }
 
 #[test]
-fn an_interrupted_run_is_saved_and_goes_on_to_the_end() {
+fn an_interrupted_run_is_saved_and_can_be_completed() {
     let tool = Tool::new();
     let scenario = "based_on = \"chiplet-16\"\n[failures]\nstop_at_ms = 300\n";
     let file = tool.path().join("m.toml");
     std::fs::write(&file, scenario).unwrap();
     let run = ["latency", "--machine", "sim:m.toml", "--cpus", "0-3", "--seed", "1", "--name", "cut", "-q"];
-    let said = tool.call(&run);
-    assert_eq!(said.code, 5, "{}", said.err);
+    let output = tool.call(&run);
+    assert_eq!(output.code, 5, "{}", output.err);
     assert!(
-        said.out.contains("SIMULATED chiplet-16") && said.out.contains("nterrupted after"),
+        output.out.contains("SIMULATED chiplet-16") && output.out.contains("nterrupted after"),
         "{}",
-        said.out
+        output.out
     );
-    assert_eq!(said.err.lines().count(), 1, "{}", said.err);
-    assert!(said.err.contains("resume with `coretalk --resume "), "{}", said.err);
+    assert_eq!(output.err.lines().count(), 1, "{}", output.err);
+    assert!(output.err.contains("resume with `coretalk --resume "), "{}", output.err);
     assert!(tool.done(&["runs", "list"]).out.contains("partial"));
     assert_eq!(document(&tool.done(&["export", "cut"]).out)["run"]["complete"], false);
     std::fs::write(&file, "based_on = \"chiplet-16\"\n").unwrap();
@@ -247,7 +254,7 @@ fn an_interrupted_run_is_saved_and_goes_on_to_the_end() {
 }
 
 #[test]
-fn the_title_of_a_pair_says_how_long_its_passes_took() {
+fn the_title_of_a_pair_has_the_duration_of_its_passes() {
     let words = ["latency", "--machine", "sim:noisy-vm", "--cpus", "0,1", "--seed", "1", "--no-save", "-q"];
     let screen = Tool::new().done(&[&words[..], &["--tails"]].concat()).out;
     let after =
@@ -262,11 +269,11 @@ fn a_closed_pipe_ends_quietly() {
     let tool = Tool::new();
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let unsaved = with(&["latency"], &["--seed", "1", "-q", "--no-save"]);
+    let unsaved = sim_words(&["latency"], &["--seed", "1", "-q", "--no-save"]);
     for words in [&["man"][..], &["doctor", "--machine", "sim:hybrid"], &unsaved] {
         let stdout = writer.try_clone().unwrap();
-        let output = tool.command(words).stdout(stdout).stderr(Stdio::piped()).spawn().unwrap();
-        let said = super::tool::said(output.wait_with_output().unwrap());
-        assert_eq!((said.code, said.err.as_str()), (0, ""), "{words:?}");
+        let child = tool.command(words).stdout(stdout).stderr(Stdio::piped()).spawn().unwrap();
+        let output = super::tool::said(child.wait_with_output().unwrap());
+        assert_eq!((output.code, output.err.as_str()), (0, ""), "{words:?}");
     }
 }

@@ -29,7 +29,7 @@ fn steps(document: &Value) -> BTreeSet<&str> {
 }
 
 #[test]
-fn a_quick_look_climbs_to_sleepers_and_says_which_cpus_are_quiet() {
+fn a_quick_look_includes_sleeping_waits_and_names_quiet_cpus() {
     let tool = Tool::new();
     let live = tool.done(&words(&[], &["--format", "json", "-q", "--name", "first"]));
     assert_eq!(tool.done(&["export", "first", "--format", "json"]).out, live.out);
@@ -70,18 +70,18 @@ fn a_quick_look_climbs_to_sleepers_and_says_which_cpus_are_quiet() {
 }
 
 #[test]
-fn a_suite_asks_every_probe_and_its_screen_has_a_table_for_each() {
+fn a_suite_runs_every_probe_and_has_a_table_for_each() {
     let tool = Tool::new();
     tool.done(&words(&["suite"], &["-q", "--budget", "10s", "--name", "all"]));
     let document = document(&tool, "all");
     let asked: BTreeSet<&str> = REGISTRY.iter().map(|probe| probe.declaration().id).collect();
-    let mut told = probes(&document);
+    let mut reported = probes(&document);
     let matrices = document["matrices"].as_array().unwrap();
-    told.extend(matrices.iter().map(|matrix| matrix["probe"].as_str().unwrap()));
-    assert!(told.is_superset(&asked) && told.contains("latency"), "{told:?}");
+    reported.extend(matrices.iter().map(|matrix| matrix["probe"].as_str().unwrap()));
+    assert!(reported.is_superset(&asked) && reported.contains("latency"), "{reported:?}");
     assert!(steps(&document).is_superset(&["futex", "pipe"].into()));
     let screen = tool.done(&["runs", "show", "all"]).out;
-    for named in [
+    for part in [
         "half a round trip, minus half a clock read",
         "round trip, including one clock read, median",
         "time until a sleeping thread runs again, median",
@@ -89,7 +89,7 @@ fn a_suite_asks_every_probe_and_its_screen_has_a_table_for_each() {
         "time per operation and thread",
         "time of an addition while both threads add",
     ] {
-        assert!(screen.contains(named), "{named}: {screen}");
+        assert!(screen.contains(part), "{part}: {screen}");
     }
     assert!(screen.contains("\n thread, 1 ms apart ") && screen.contains(" on 0-7 "), "{screen}");
     // Each probe states its result under one condition, as on its own screen.
@@ -108,16 +108,16 @@ fn a_suite_asks_every_probe_and_its_screen_has_a_table_for_each() {
     }
     let map = tool.done(&["export", "all", "--format", "csv", "--protocol", "cas"]).out;
     assert!(map.starts_with("# coretalk matrix: symmetric, ns\n") && !map.contains("semaphore"), "{map}");
-    let both = tool.done(&["export", "all", "--format", "csv"]).out;
-    let rows = both.strip_prefix(&format!("{map}\n# run=")).unwrap_or_else(|| panic!("{both}"));
+    let tables = tool.done(&["export", "all", "--format", "csv"]).out;
+    let rows = tables.strip_prefix(&format!("{map}\n# run=")).unwrap_or_else(|| panic!("{tables}"));
     for probe in asked.iter().filter(|probe| **probe != "jitter") {
         assert!(rows.contains(&format!("\n{probe},")), "{probe}: {rows}");
     }
     let heading = rows.lines().find(|line| line.starts_with("probe,")).unwrap();
-    let once: BTreeSet<&str> = heading.split(',').collect();
-    assert_eq!(once.len(), heading.split(',').count(), "a column appears twice: {heading}");
-    assert!(once.is_superset(&["mean_ns", "mean_ns_point", "mean_ns_low"].into()), "{heading}");
-    tool.write("both.csv", &both);
+    let columns: BTreeSet<&str> = heading.split(',').collect();
+    assert_eq!(columns.len(), heading.split(',').count(), "a column appears twice: {heading}");
+    assert!(columns.is_superset(&["mean_ns", "mean_ns_point", "mean_ns_low"].into()), "{heading}");
+    tool.write("both.csv", &tables);
     assert!(
         tool.done(&["import", "both.csv", "--format", "csv"])
             .out
@@ -138,7 +138,7 @@ fn a_suite_asks_every_probe_and_its_screen_has_a_table_for_each() {
 }
 
 #[test]
-fn a_suite_that_ran_out_of_budget_goes_on_where_it_was() {
+fn a_suite_that_ran_out_of_budget_can_be_resumed() {
     let tool = Tool::new();
     tool.done(&words(&["suite"], &["-q", "--budget", "3s", "--name", "short"]));
     let passes = |run: &str| -> u64 {
@@ -158,8 +158,8 @@ fn a_suite_that_ran_out_of_budget_goes_on_where_it_was() {
 #[test]
 fn one_cpu_has_no_map_and_the_rest_is_measured() {
     let tool = Tool::new();
-    let said = tool.done(&words(&["suite"], &["--cpus", "2", "--budget", "5s", "--name", "one"]));
-    assert!(said.err.contains("one CPU has no pairs"), "{}", said.err);
+    let output = tool.done(&words(&["suite"], &["--cpus", "2", "--budget", "5s", "--name", "one"]));
+    assert!(output.err.contains("one CPU has no pairs"), "{}", output.err);
     let document = document(&tool, "one");
     assert!(document["ladder"].as_array().unwrap().is_empty());
     assert!(probes(&document).is_superset(&["wait", "spawn", "contend", "jitter"].into()));
@@ -176,7 +176,7 @@ fn one_cpu_has_no_map_and_the_rest_is_measured() {
 }
 
 #[test]
-fn an_interval_says_itself_how_wide_it_is() {
+fn wide_intervals_show_their_width_without_a_flag() {
     let words = ["suite", "--machine", "sim:noisy-vm", "--cpus", "0,1", "--seed", "1", "--budget", "3s"];
     let screen = Tool::new().done(&[&words[..], &["-q", "--no-save"]].concat()).out;
     let widths = screen.split('±').skip(1).filter_map(|part| part.split(' ').next()?.parse::<f64>().ok());

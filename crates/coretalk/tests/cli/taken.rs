@@ -22,15 +22,15 @@ impl Cpuset {
             return None;
         }
         let cpuset = Cpuset(path);
-        let made = std::fs::write(cpuset.0.join("cpuset.mems"), memory.unwrap_or_default().trim());
-        if made.is_err() || !cpuset.holds(cpus) {
+        let memory_set = std::fs::write(cpuset.0.join("cpuset.mems"), memory.unwrap_or_default().trim());
+        if memory_set.is_err() || !cpuset.set_cpus(cpus) {
             println!("skipped: this test may not choose the CPUs of a cpuset");
             return None;
         }
         Some(cpuset)
     }
 
-    fn holds(&self, cpus: &str) -> bool {
+    fn set_cpus(&self, cpus: &str) -> bool {
         std::fs::write(self.0.join("cpuset.cpus"), cpus).is_ok()
     }
 
@@ -50,7 +50,7 @@ impl Cpuset {
 
 impl Drop for Cpuset {
     fn drop(&mut self) {
-        // Refused while a process is inside; the last one has just ended.
+        // The system refuses this while the cpuset has a process; the last process has just ended.
         for _ in 0..50 {
             if std::fs::remove_dir(&self.0).is_ok() {
                 return;
@@ -61,7 +61,7 @@ impl Drop for Cpuset {
 }
 
 #[test]
-fn a_cpu_that_is_taken_away_ends_in_words_and_not_in_a_hang() {
+fn a_lost_cpu_causes_a_message_and_no_hang() {
     let Some(cpuset) = Cpuset::new("shrinks", "0-1") else { return };
     let tool = Tool::new();
     let words = ["latency", "--cpus", "0,1", "--budget", "4s", "--format", "json", "-q"];
@@ -70,10 +70,10 @@ fn a_cpu_that_is_taken_away_ends_in_words_and_not_in_a_hang() {
         thread::sleep(Duration::from_millis(5));
     }
     thread::sleep(Duration::from_millis(300));
-    assert!(cpuset.holds("0"));
-    let said = said(child.wait_with_output().unwrap());
-    let goes_on = || {
-        assert!(cpuset.holds("0-1"));
+    assert!(cpuset.set_cpus("0"));
+    let output = said(child.wait_with_output().unwrap());
+    let assert_resumes = || {
+        assert!(cpuset.set_cpus("0-1"));
         let words = ["--resume", "latest", "--format", "json", "-q"];
         let resumed = super::tool::said(cpuset.command(&tool, &words).output().unwrap());
         assert_eq!(resumed.code, 0, "{}", resumed.err);
@@ -82,25 +82,25 @@ fn a_cpu_that_is_taken_away_ends_in_words_and_not_in_a_hang() {
         assert_eq!(document["run"]["departed"], Value::Array(Vec::new()), "{}", resumed.out);
         assert!(!document["matrices"][0]["cells"][0].to_string().contains("CPU 1"), "{}", resumed.out);
     };
-    if said.code == 3 {
-        assert!(said.err.contains("CPU 1") && said.err.lines().count() == 1, "{}", said.err);
-        return goes_on();
+    if output.code == 3 {
+        assert!(output.err.contains("CPU 1") && output.err.lines().count() == 1, "{}", output.err);
+        return assert_resumes();
     }
-    assert_eq!(said.code, 0, "{}", said.err);
-    let document: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(output.code, 0, "{}", output.err);
+    let document: Value = serde_json::from_str(&output.out).unwrap();
     let cell = &document["matrices"][0]["cells"][0];
     // Earlier measurements are shown with a low grade.
     let doubted = cell["grade"] == "D" && cell["flags"].to_string().contains("few-passes");
     assert!(doubted || cell.to_string().contains("CPU 1 was taken away"), "{cell}");
     let lines = tool.done(&["export", "latest", "--format", "jsonl"]).out;
     assert!(lines.contains("CPU 1 was taken away"), "{lines}");
-    goes_on();
+    assert_resumes();
 }
 
-fn needs_two(said: &Said, words: &[&str]) {
-    assert_eq!((said.code, said.err.lines().count(), said.out.as_str()), (3, 1, ""), "{}", said.err);
+fn assert_refused(output: &Said, words: &[&str]) {
+    assert_eq!((output.code, output.err.lines().count(), output.out.as_str()), (3, 1, ""), "{}", output.err);
     for word in words {
-        assert!(said.err.contains(word), "`{word}`: {}", said.err);
+        assert!(output.err.contains(word), "`{word}`: {}", output.err);
     }
 }
 
@@ -109,8 +109,8 @@ fn one_cpu_in_the_cpuset_is_too_few() {
     let Some(cpuset) = Cpuset::new("one", "0") else { return };
     let tool = Tool::new();
     let call = |words: &[&str]| said(cpuset.command(&tool, words).output().unwrap());
-    needs_two(&call(&["latency"]), &["only CPU 0", "two CPUs"]);
-    needs_two(&call(&["latency", "--cpus", "0,1"]), &["CPU 1 exists but is not allowed", "--cpus"]);
+    assert_refused(&call(&["latency"]), &["only CPU 0", "two CPUs"]);
+    assert_refused(&call(&["latency", "--cpus", "0,1"]), &["CPU 1 exists but is not allowed", "--cpus"]);
     assert_eq!(call(&["doctor"]).code, 0);
 }
 
@@ -128,7 +128,7 @@ fn one_cpu_in_the_mask_is_too_few_unless_others_are_named() {
         println!("skipped: there is no taskset here");
         return;
     };
-    needs_two(&said(bare), &["only CPU 0", "two CPUs"]);
+    assert_refused(&said(bare), &["only CPU 0", "two CPUs"]);
     let named =
         said(call(&["latency", "--cpus", cpus, "--samples", "2", "--iterations", "50", "-q"]).unwrap());
     assert_eq!(named.code, 0, "the mask is only inherited: {}", named.err);
@@ -139,6 +139,6 @@ fn a_placement_outside_the_cpuset_is_refused() {
     let Some(cpuset) = Cpuset::new("placed", "0") else { return };
     let tool = Tool::new();
     let words = ["place", "--placement=a=0", "--placement=b=0,1", "--", "/bin/true"];
-    let said = said(cpuset.command(&tool, &words).output().unwrap());
-    needs_two(&said, &["placement b lists CPU 1, which exists but is not allowed"]);
+    let output = said(cpuset.command(&tool, &words).output().unwrap());
+    assert_refused(&output, &["placement b lists CPU 1, which exists but is not allowed"]);
 }

@@ -1,4 +1,4 @@
-//! The built binary, called in a scratch directory: that of the tested profile, or `CORETALK_TEST_BINARY`.
+//! Calls the binary of the tested profile, or `CORETALK_TEST_BINARY`, in a scratch directory.
 
 use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
@@ -64,9 +64,9 @@ impl Tool {
 
     /// Calls the tool; must succeed.
     pub fn done(&self, words: &[&str]) -> Said {
-        let said = self.call(words);
-        assert_eq!(said.code, 0, "{words:?}: {}", said.err);
-        said
+        let output = self.call(words);
+        assert_eq!(output.code, 0, "{words:?}: {}", output.err);
+        output
     }
 
     /// Calls the tool and parses the document; must succeed.
@@ -77,12 +77,12 @@ impl Tool {
 
     /// Calls the tool; must exit with `code` and print only one message, which contains `part`.
     pub fn refused(&self, words: &[&str], code: i32, part: &str) {
-        let said = self.call(words);
-        assert_eq!((said.code, said.out.as_str()), (code, ""), "{words:?}: {}", said.err);
+        let output = self.call(words);
+        assert_eq!((output.code, output.out.as_str()), (code, ""), "{words:?}: {}", output.err);
         assert!(
-            said.err.contains(part) && said.err.lines().count() == 1,
+            output.err.contains(part) && output.err.lines().count() == 1,
             "{words:?}, `{part}`: {}",
-            said.err
+            output.err
         );
     }
 

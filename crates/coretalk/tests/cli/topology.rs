@@ -3,7 +3,8 @@
 use super::tool::{Tool, flat};
 use serde_json::Value;
 
-/// A bare lower triangle of two groups of four CPUs: 20 ns inside, `across` between them.
+/// Returns the lower triangle, without headings, of two groups of four CPUs: 20.5 ns within a group, `across`.5 ns
+/// between the groups.
 fn matrix(across: u32) -> String {
     let cell = |row: u32, column: u32| match (column < row, row / 4 == column / 4) {
         (true, true) => "20.5".to_owned(),
@@ -13,7 +14,7 @@ fn matrix(across: u32) -> String {
     (0..8).map(|row| (0..8).map(|column| cell(row, column)).collect::<Vec<_>>().join(",") + "\n").collect()
 }
 
-/// Makes hwloc XML with these last-level caches.
+/// Returns hwloc XML with these last-level caches.
 pub fn hwloc(caches: &[&[u32]]) -> String {
     let core = |cpu: &u32| {
         format!("<object type=\"Core\" os_index=\"{cpu}\"><object type=\"PU\" os_index=\"{cpu}\"/></object>")
@@ -35,7 +36,7 @@ fn topology(tool: &Tool, words: &[&str]) -> Value {
 }
 
 #[test]
-fn a_simulated_machine_shows_what_it_reports() {
+fn topology_of_a_simulated_machine_agrees_with_its_report() {
     let tool = Tool::new();
     let screen = tool.done(&["topology", "--machine", "sim:chiplet-16-smt", "-q"]).out;
     assert!(screen.contains("SIMULATED") && screen.contains("agree: group-2"), "{screen}");
@@ -44,21 +45,21 @@ fn a_simulated_machine_shows_what_it_reports() {
     assert_eq!((groups(0), groups(1)), (16, 2));
     assert_eq!(found["inferred"]["levels"][1]["repeats"], 1.0);
     let verdicts: Vec<&str> =
-        found["agreement"].as_array().unwrap().iter().map(|held| held["verdict"].as_str().unwrap()).collect();
+        found["agreement"].as_array().unwrap().iter().map(|item| item["verdict"].as_str().unwrap()).collect();
     assert_eq!(verdicts, ["agree", "agree"]);
     assert_eq!(found, topology(&tool, &["--machine", "sim:chiplet-16-smt"]), "the same again");
     assert!(tool.call(&["runs", "show", "latest"]).err.contains("no runs"));
 }
 
 #[test]
-fn a_machine_whose_cpus_move_gets_no_structure() {
+fn migrating_virtual_cpus_prevent_inference() {
     let found = topology(&Tool::new(), &["--machine", "sim:noisy-vm"]);
     assert_eq!(found["inferred"], Value::Null);
     assert!(found["reason"].as_str().unwrap().contains("changed level"), "{found}");
 }
 
 #[test]
-fn a_mesh_is_called_continuous() {
+fn a_mesh_is_reported_as_continuous() {
     let found = topology(&Tool::new(), &["--machine", "sim:mesh-64"]);
     assert_eq!(
         (&found["inferred"]["continuous"], &found["inferred"]["levels"]),
@@ -69,7 +70,7 @@ fn a_mesh_is_called_continuous() {
 }
 
 #[test]
-fn a_saved_run_and_its_document_say_the_same() {
+fn a_saved_run_and_its_exported_document_have_the_same_topology() {
     let tool = Tool::new();
     tool.done(&["latency", "--machine", "sim:laptop-smt", "--seed", "1", "-q", "--name", "one"]);
     let mut found = topology(&tool, &["--from", "one"]);
@@ -78,18 +79,18 @@ fn a_saved_run_and_its_document_say_the_same() {
     let exported = tool.json(&["export", "one"]);
     assert_eq!(found, exported["topology"]);
     assert_eq!(found["inferred"]["levels"][0]["groups"][0], "0,4");
-    // Its document has the same contents, except for the intervals of the cells.
+    // The exported document lacks only the intervals of the cells.
     tool.done(&["export", "one", "-o", "one.json"]);
     let read = topology(&tool, &["--from", "one.json"]);
     assert_eq!(read["reported"], found["reported"]);
-    let verdicts = |of: &Value| -> Vec<Value> {
-        of["agreement"].as_array().unwrap().iter().map(|held| held["verdict"].clone()).collect()
+    let verdicts = |document: &Value| -> Vec<Value> {
+        document["agreement"].as_array().unwrap().iter().map(|item| item["verdict"].clone()).collect()
     };
     assert_eq!(verdicts(&read), verdicts(&found));
 }
 
 #[test]
-fn a_matrix_is_held_against_the_xml_of_hwloc() {
+fn a_matrix_is_compared_with_hwloc_xml() {
     let tool = Tool::new();
     let write = |name: &str, text: String| tool.write(name, text);
     write("two.csv", matrix(85));
@@ -101,9 +102,9 @@ fn a_matrix_is_held_against_the_xml_of_hwloc() {
     let right = tool.done(&["topology", "--from", "two.csv", "--reported", "right.xml"]).out;
     assert!(right.contains("agree: group-1"), "{right}");
     let wrong = topology(&tool, &["--from", "two.csv", "--reported", "wrong.xml"]);
-    let held = &wrong["agreement"][0];
-    assert_eq!((&held["verdict"], &held["moved"]), (&"conflict".into(), &"3,4".into()));
-    assert!(held["evidence"].as_array().unwrap().len() >= 2, "{held}");
+    let level = &wrong["agreement"][0];
+    assert_eq!((&level["verdict"], &level["moved"]), (&"conflict".into(), &"3,4".into()));
+    assert!(level["evidence"].as_array().unwrap().len() >= 2, "{level}");
     let flat = tool.done(&["topology", "--from", "flat.csv"]).out;
     assert!(flat.contains("no groups, all pairs are equal"), "{flat}");
     let alone = tool.done(&["topology", "--from", "right.xml"]).out;
@@ -111,7 +112,7 @@ fn a_matrix_is_held_against_the_xml_of_hwloc() {
 }
 
 #[test]
-fn what_contradicts_itself_and_what_a_clock_makes_are_told_by_screens_and_documents() {
+fn contradictory_pairs_and_clock_steps_are_reported_in_text_and_json() {
     let tool = Tool::new();
     let write = |name: &str, cell: &dyn Fn(u32, u32) -> String| {
         let row =
@@ -132,10 +133,10 @@ fn what_contradicts_itself_and_what_a_clock_makes_are_told_by_screens_and_docume
     });
     let inferred = topology(&tool, &["--from", "chain.csv"])["inferred"].clone();
     assert_eq!((&inferred["contradictory"], &inferred["dropped"]), (&3.into(), &serde_json::json!([])));
-    let said = "3 pairs lie nearer than the other pairs of their CPUs allow, and nothing shows which values are wrong";
+    let text = "3 pairs lie nearer than the other pairs of their CPUs allow, and nothing shows which values are wrong";
     for command in [&["topology", "--from", "chain.csv"][..], &["lint", "chain.csv"]] {
         let screen = flat(&tool.done(command).out);
-        assert_eq!(screen.matches(said).count(), 1, "{screen}");
+        assert_eq!(screen.matches(text).count(), 1, "{screen}");
         assert!(!screen.contains("as on a mesh") && !screen.contains("single"), "{screen}");
     }
     assert_eq!(inferred["continuous"], false);
@@ -148,9 +149,9 @@ fn what_contradicts_itself_and_what_a_clock_makes_are_told_by_screens_and_docume
     assert!(screen.contains("no groups that its clock can show"), "{screen}");
 }
 
-/// Clusters of four with an L2 per pair, and memory without CPUs.
+/// Clusters of four CPUs with an L2 per pair of CPUs, and a NUMA node without CPUs.
 #[test]
-fn groups_inside_clusters_and_memory_without_cpus_are_told() {
+fn nested_groups_and_nodes_without_cpus_are_reported() {
     let tool = Tool::new();
     let object = |what: &str, inside: &str| format!("<object {what}>{inside}</object>");
     let core = |cpu: u32| {
@@ -189,9 +190,9 @@ fn groups_inside_clusters_and_memory_without_cpus_are_told() {
     assert_eq!(topology(&tool, &["--from", "pair.csv"])["reported"]["not_reported"], Value::Null);
 }
 
-/// The same on a simulated machine through a run file: ladder, groups and documents show both levels.
+/// The same clusters on a simulated machine, through a run file: ladder, groups and documents show both levels.
 #[test]
-fn a_machine_of_clusters_with_an_l2_for_each_pair_is_measured_as_such() {
+fn clusters_with_an_l2_per_pair_are_measured_at_both_levels() {
     let tool = Tool::new();
     let scenario = "[structure]\nkind = 'tree'\nlevels = [{ level = 'package', count = 1 }, { level = 'cluster', count \
                     = 2 }, { level = 'l2', count = 2 }, { level = 'core', count = 2 }]\n[latency_ns]\nl2 = 15.0\ncluster \
@@ -208,12 +209,13 @@ fn a_machine_of_clusters_with_an_l2_for_each_pair_is_measured_as_such() {
     let names: Vec<&Value> = levels.iter().map(|level| &level["level"]).collect();
     assert_eq!(names, ["core", "l2", "cluster", "package"]);
     let agreement = document["topology"]["agreement"].as_array().unwrap();
-    let held: Vec<[&Value; 2]> = agreement.iter().map(|held| [&held["level"], &held["verdict"]]).collect();
-    assert_eq!(held, [["l2", "agree"], ["cluster", "agree"]]);
+    let verdicts: Vec<[&Value; 2]> =
+        agreement.iter().map(|level| [&level["level"], &level["verdict"]]).collect();
+    assert_eq!(verdicts, [["l2", "agree"], ["cluster", "agree"]]);
 }
 
 #[test]
-fn what_cannot_be_read_is_refused_and_what_cannot_be_told_is_said() {
+fn invalid_files_are_refused_and_a_single_pair_has_no_structure() {
     let tool = Tool::new();
     let write = |name: &str, text: &str| tool.write(name, text);
     write("page.xml", "<?xml version=\"1.0\"?><html><body>404</body></html>");
@@ -236,26 +238,30 @@ fn what_cannot_be_read_is_refused_and_what_cannot_be_told_is_said() {
 }
 
 #[test]
-fn a_cpu_beside_all_others_is_told_alike_by_terminal_page_and_document() {
+fn an_isolated_cpu_is_reported_in_terminal_page_and_document() {
     let tool = Tool::new();
     let words = "latency --machine sim:chiplet-16 --cpus 0-3,8 --seed 1 --store runs";
     let screen = tool.done(&words.split(' ').collect::<Vec<_>>()).out;
     let flat = flat(&screen);
-    let said = "(medians): a group of its own, as the system reports (L3)";
-    assert!(flat.contains(said), "{screen}");
+    let expected = "(medians): a group of its own, as the system reports (L3)";
+    assert!(flat.contains(expected), "{screen}");
     tool.done(&["report", "latest", "--store", "runs", "-o", "page.html"]);
     let page = tool.read("page.html");
-    assert!(page.contains(said), "the page does not say it");
+    assert!(page.contains(expected), "the page does not say it");
     let document = tool.done(&["export", "latest", "--store", "runs", "--format", "json"]).out;
     let document: serde_json::Value = serde_json::from_str(&document).unwrap();
-    let beside = &document["topology"]["inferred"]["all_but_one"][0];
-    assert_eq!((&beside["cpu"], &beside["reported"]), (&8.into(), &serde_json::json!(["l3"])), "{beside}");
+    let lone_cpu = &document["topology"]["inferred"]["all_but_one"][0];
+    assert_eq!(
+        (&lone_cpu["cpu"], &lone_cpu["reported"]),
+        (&8.into(), &serde_json::json!(["l3"])),
+        "{lone_cpu}"
+    );
 }
 
 #[test]
-fn pairs_too_slow_for_the_time_are_not_called_a_matrix_without_values() {
+fn pairs_too_slow_for_the_budget_are_reported_as_the_reason() {
     let tool = Tool::new();
-    // Much slower than virtual CPUs that share one CPU.
+    // Latencies far above those of two virtual CPUs that share a physical CPU.
     let text = "name = 'turns'\n[structure]\nkind = 'matrix'\ncpus = [0, 1, 2]\n\
                 half_round_trip_ns = [[5e8, 5e8, 5e8], [5e8, 5e8, 5e8], [5e8, 5e8, 5e8]]\n";
     tool.write("turns.toml", text);
@@ -263,13 +269,13 @@ fn pairs_too_slow_for_the_time_are_not_called_a_matrix_without_values() {
     let screen = tool.done(&[&["topology"], &machine[..]].concat()).out;
     let reason = "no pair was measured within 10 s";
     assert!(flat(&screen).contains(&format!("No groups from latencies: {reason}.")), "{screen}");
-    let said = tool.call(&[&["advise", "-n", "2"], &machine[..]].concat());
-    assert_eq!((said.code, said.err.contains(reason)), (3, true), "{}", said.err);
+    let call = tool.call(&[&["advise", "-n", "2"], &machine[..]].concat());
+    assert_eq!((call.code, call.err.contains(reason)), (3, true), "{}", call.err);
 }
 
-/// The L3 of each package spans two nodes, a module is next to its L3, and so on: boxes are nested like groups.
+/// Boxes are nested like the groups: an L3 with two nodes, a core with two L3 caches; groups that cross have no box.
 #[test]
-fn boxes_lie_inside_each_other_as_groups_do_and_what_crosses_has_none() {
+fn boxes_are_nested_like_groups_and_crossing_groups_have_none() {
     let tool = Tool::new();
     let screen = |name: &str, structure: &str, latencies: &str| {
         tool.write(name, format!("[structure]\n{structure}\n[latency_ns]\n{latencies}\n"));
@@ -308,8 +314,8 @@ fn boxes_lie_inside_each_other_as_groups_do_and_what_crosses_has_none() {
     tool.done(&["latency", "--machine", "sim:cross.toml", "--name", "cross", "-q", "--budget", "2s"]);
     let map = flat(&tool.done(&["runs", "show", "cross"]).out);
     assert!(map.contains("cross each other") && !map.contains("reports no groups"), "{map}");
-    let said = "No box: L3 0 (CPUs 0,1) and node 0 (CPUs 1-3) share CPUs and neither contains the other.";
-    assert!(flat(&cross).contains(said) && !cross.contains('┌'), "{cross}");
+    let expected = "No box: L3 0 (CPUs 0,1) and node 0 (CPUs 1-3) share CPUs and neither contains the other.";
+    assert!(flat(&cross).contains(expected) && !cross.contains('┌'), "{cross}");
     tool.write("off.toml", "based_on = 'laptop-smt'\n[[failures.departures]]\ncpu = 3\nat_ms = 0\n");
     let off = tool.done(&["topology", "--machine", "sim:off.toml", "-q"]).out;
     assert!(off.contains(" Offline: CPU 3."), "{off}");
@@ -336,6 +342,6 @@ fn a_report_of_other_cpus_is_not_compared_with_latencies() {
     let words = ["--from", "two.csv", "--reported", "more.xml"];
     assert_eq!(topology(&tool, &words)["agreement"], serde_json::json!([]));
     let screen = flat(&tool.done(&[&["topology"], &words[..]].concat()).out);
-    let said = "the report is of CPUs 0-9, the latencies are of CPUs 0-7: the sets of CPUs differ, so the two are not compared";
-    assert!(screen.contains(said) && !screen.contains("agree"), "{screen}");
+    let text = "the report is of CPUs 0-9, the latencies are of CPUs 0-7: the sets of CPUs differ, so the two are not compared";
+    assert!(screen.contains(text) && !screen.contains("agree"), "{screen}");
 }

@@ -4,9 +4,9 @@ use super::tool::{Tool, flat, said};
 use std::path::PathBuf;
 
 /// Returns the path of published data, if it is available.
-fn data(below: &str) -> Option<PathBuf> {
-    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
-    let path = std::env::var_os("CORETALK_TEST_DATA").map_or(beside, PathBuf::from).join(below);
+fn data(relative: &str) -> Option<PathBuf> {
+    let fallback = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
+    let path = std::env::var_os("CORETALK_TEST_DATA").map_or(fallback, PathBuf::from).join(relative);
     if path.exists() {
         return Some(path);
     }
@@ -30,10 +30,10 @@ fn every_published_percentile_file_is_shown() {
     let tool = Tool::new();
     let mut shown = 0;
     for file in files(folder) {
-        let said = tool.call(&["view", file.to_str().unwrap()]);
-        assert_eq!(said.code, 0, "{}: {}", file.display(), said.err);
-        assert!(said.out.contains("max") && said.out.contains('┴'), "{}: {}", file.display(), said.out);
-        assert!(said.out.lines().all(|line| line.chars().count() <= 100), "{}", said.out);
+        let output = tool.call(&["view", file.to_str().unwrap()]);
+        assert_eq!(output.code, 0, "{}: {}", file.display(), output.err);
+        assert!(output.out.contains("max") && output.out.contains('┴'), "{}: {}", file.display(), output.out);
+        assert!(output.out.lines().all(|line| line.chars().count() <= 100), "{}", output.out);
         shown += 1;
     }
     assert!(shown >= 23, "{shown}");
@@ -45,40 +45,40 @@ fn interval_logs_are_shown_or_refused_with_their_version() {
     let tool = Tool::new();
     for file in files(folder) {
         let name = file.file_name().unwrap().to_str().unwrap();
-        let said = tool.call(&["view", file.to_str().unwrap()]);
+        let output = tool.call(&["view", file.to_str().unwrap()]);
         let version = ["V0", "V1"].into_iter().find(|version| name.contains(&format!("log{version}")));
         match version {
             Some(version) => {
-                assert_eq!((said.code, said.err.lines().count()), (4, 1), "{name}: {}", said.err);
+                assert_eq!((output.code, output.err.lines().count()), (4, 1), "{name}: {}", output.err);
                 assert!(
-                    said.err.contains(&format!("encoded as {version}")) && said.err.contains("line 5"),
+                    output.err.contains(&format!("encoded as {version}")) && output.err.contains("line 5"),
                     "{}",
-                    said.err
+                    output.err
                 );
             }
             None => {
-                assert_eq!(said.code, 0, "{name}: {}", said.err);
-                // The file `bug…` has a line that ends in a space, and its interval is empty.
+                assert_eq!(output.code, 0, "{name}: {}", output.err);
+                // The file `bug…` has a line that ends in a space, and an empty interval.
                 assert_eq!(
-                    said.err.contains("nothing was counted"),
+                    output.err.contains("nothing was counted"),
                     name.starts_with("bug"),
                     "{name}: {}",
-                    said.err
+                    output.err
                 );
             }
         }
         if name.starts_with("tagged") {
-            // The same intervals with and without a tag.
-            let counts = said.out.lines().find(|line| line.trim().starts_with("count")).unwrap();
+            // The file has the same intervals with and without a tag.
+            let counts = output.out.lines().find(|line| line.trim().starts_with("count")).unwrap();
             let counts: Vec<&str> = counts.split("  ").filter(|part| !part.trim().is_empty()).collect();
-            assert_eq!(counts.len(), 3, "{}", said.out);
+            assert_eq!(counts.len(), 3, "{}", output.out);
             assert_eq!(counts[1].trim(), counts[2].trim());
         }
     }
 }
 
 #[test]
-fn hostile_files_do_what_is_expected_of_them() {
+fn hostile_files_are_shown_or_refused_with_a_reason() {
     let Some(folder) = data("hostile") else { return };
     let tool = Tool::new();
     for (name, code, part) in [
@@ -92,38 +92,39 @@ fn hostile_files_do_what_is_expected_of_them() {
         ("bad-html.csv", 4, "no percentile table"),
         ("bad-ragged.csv", 4, "no percentile table"),
     ] {
-        let said = tool.call(&["view", folder.join(name).to_str().unwrap()]);
-        assert_eq!(said.code, code, "{name}: {}", said.err);
+        let output = tool.call(&["view", folder.join(name).to_str().unwrap()]);
+        assert_eq!(output.code, code, "{name}: {}", output.err);
         assert!(
-            said.err.contains(part) && said.err.lines().count() == usize::from(!part.is_empty()),
+            output.err.contains(part) && output.err.lines().count() == usize::from(!part.is_empty()),
             "{name}: {}",
-            said.err
+            output.err
         );
     }
     let [plain, odd] =
         ["hgrm/pauseintrinsics/Kaveri-Pause.hgrm", "hostile/hgrm-ok-crlf-bom.hgrm"].map(|file| {
             let path = data(file).unwrap();
-            let said = tool.done(&["view", path.to_str().unwrap()]).out;
-            let rows = said.lines().filter(|line| line.contains(" %  "));
+            let output = tool.done(&["view", path.to_str().unwrap()]).out;
+            let rows = output.lines().filter(|line| line.contains(" %  "));
             rows.map(flat).collect::<Vec<_>>()
         });
     assert_eq!(plain, odd);
 }
 
 #[test]
-fn what_was_measured_here_reads_back_to_the_digit() {
+fn exported_distributions_read_back_to_the_digit() {
     let tool = Tool::new();
     let words =
         ["wait", "--machine", "sim:chiplet-16", "--seed", "1", "--strategy", "pause,busy", "--cpus", "0,1"];
     tool.done(&[&words[..], &["-q", "--export-hgrm", "tables"]].concat());
     let file = tool.path().join("tables/wait-pause-0-1-trip.hgrm");
     let text = std::fs::read_to_string(&file).unwrap();
-    let said = tool.done(&["view", "tables/wait-pause-0-1-trip.hgrm", "tables/wait-busy-0-1-trip.hgrm"]).out;
+    let output =
+        tool.done(&["view", "tables/wait-pause-0-1-trip.hgrm", "tables/wait-busy-0-1-trip.hgrm"]).out;
     let median = text.lines().find(|line| line.contains(" 0.500000000000 ")).unwrap();
     let median = median.split_whitespace().next().unwrap();
-    let row = said.lines().find(|line| line.trim().starts_with("50 %")).unwrap();
+    let row = output.lines().find(|line| line.trim().starts_with("50 %")).unwrap();
     assert!(row.split_whitespace().any(|word| word == median), "{median} is not in {row}");
-    assert!(said.contains("Values in ns") && said.contains(" * wait-pause-0-1-trip"), "{said}");
+    assert!(output.contains("Values in ns") && output.contains(" * wait-pause-0-1-trip"), "{output}");
     let refused = tool.call(&["view", "missing.hgrm"]);
     assert_eq!((refused.code, refused.err.lines().count()), (4, 1), "{}", refused.err);
     let none = tool.call(&["view", "tables/wait-pause-0-1-trip.hgrm", "tables"]);
@@ -137,7 +138,7 @@ const CUT: &str = "       Value     Percentile TotalCount 1/(1-Percentile)\n\n\
                    \x20   9000.000 0.900000000000         90          10.00\n";
 
 #[test]
-fn a_row_that_cannot_be_read_is_named_and_not_left_out() {
+fn an_unreadable_row_is_an_error_with_its_location() {
     let tool = Tool::new();
     for (row, wrong) in [
         ("x 0.6 60 2.5", "its value `x` is not a number"),
@@ -146,9 +147,14 @@ fn a_row_that_cannot_be_read_is_named_and_not_left_out() {
     ] {
         let at = CUT.find("    9000").unwrap();
         tool.write("bad.hgrm", [&CUT[..at], row, "\n", &CUT[at..]].concat());
-        let said = tool.call(&["view", "bad.hgrm"]);
-        assert_eq!((said.code, said.err.lines().count(), said.out.as_str()), (4, 1, ""), "{}", said.err);
-        assert!(said.err.contains("line 5") && said.err.contains(wrong), "{}", said.err);
+        let output = tool.call(&["view", "bad.hgrm"]);
+        assert_eq!(
+            (output.code, output.err.lines().count(), output.out.as_str()),
+            (4, 1, ""),
+            "{}",
+            output.err
+        );
+        assert!(output.err.contains("line 5") && output.err.contains(wrong), "{}", output.err);
     }
 }
 
@@ -190,15 +196,15 @@ fn several_files_show_their_difference_at_each_percentile() {
 }
 
 #[test]
-fn a_log_divided_by_the_default_ratio_is_only_assumed_to_hold_nanoseconds() {
+fn the_unit_of_a_log_with_the_default_ratio_is_marked_as_assumed() {
     let tool = Tool::new();
-    // Values in microseconds: 500 of 100, 400 of 200, 99 of 900, and one of 500,223.
+    // Contains values in microseconds: 500 times 100, 400 times 200, 99 times 900, and once 500,223.
     let log = "0.000,1.000,0.500,HISTFAAAADJ4nJNpmSzMwMAgwAABzFCaEch0M9ixgMH+A0TgOOML9qOMC9i+ch1j3D6BkQkA0GcKjg==\n";
     tool.write("log.hlog", log);
     let screen = tool.done(&["view", "log.hlog"]).out;
     assert!(screen.contains("Values in ns, assumed"), "{screen}");
     assert!(flat(&screen).contains("99.9 % 900 max 500223") && !screen.contains('≤'), "{screen}");
-    // Next to a table with an explicit unit: differences, and a note about the file with an assumed unit.
+    // With a table that states its unit, differences are shown, with a note about the assumed unit.
     tool.write(
         "own.hgrm",
         "#x; Value in ns\nValue Percentile TotalCount 1/(1-Percentile)\n\n50.0 0.5 1 2.0\n400.0 1.0 2\n",
@@ -208,8 +214,8 @@ fn a_log_divided_by_the_default_ratio_is_only_assumed_to_hold_nanoseconds() {
     assert!(flat(&both).contains("50 % 50.0 100 +100.0 %"), "{both}");
     let empty = "Value Percentile TotalCount 1/(1-Percentile)\n\n0.000 1.000000 0 inf\n";
     tool.write("empty.hgrm", empty);
-    let said = tool.done(&["view", "empty.hgrm"]);
-    assert!(said.out.contains("no events") && !said.out.contains("max"), "{}", said.out);
+    let output = tool.done(&["view", "empty.hgrm"]);
+    assert!(output.out.contains("no events") && !output.out.contains("max"), "{}", output.out);
 }
 
 #[test]
@@ -219,8 +225,8 @@ fn files_become_a_page_that_needs_no_script_and_pictures() {
     for name in ["one.hgrm", evil] {
         tool.write(name, CUT);
     }
-    let said = tool.done(&["view", "one.hgrm", evil, "-o", "page.html"]);
-    assert_eq!((said.out.as_str(), said.err.lines().count()), ("", 2), "both are cut: {}", said.err);
+    let output = tool.done(&["view", "one.hgrm", evil, "-o", "page.html"]);
+    assert_eq!((output.out.as_str(), output.err.lines().count()), ("", 2), "both are cut: {}", output.err);
     let page = tool.read("page.html");
     assert!(page.contains("script-src 'none'") && !page.contains("<script"), "{page}");
     assert!(
@@ -228,14 +234,14 @@ fn files_become_a_page_that_needs_no_script_and_pictures() {
         "{page}"
     );
     assert!(page.contains("the file is truncated"), "{page}");
-    // One row per file, as on the terminal; neither has the 99th percentile.
+    // One row per file, as on the terminal; neither file has the 99th percentile.
     for part in ["<th scope=\"row\">one</th>", "<td>40.000</td>", "<td>9000.000</td>", "Value by percentile"]
     {
         assert!(page.contains(part), "{part}: {page}");
     }
     assert!(!page.contains("99 %</th>"), "{page}");
     let directory = tool.path().display().to_string();
-    assert!(!page.contains(&directory), "where the files are is nobody's business");
+    assert!(!page.contains(&directory), "the directory of the files is private");
 
     tool.done(&["view", "one.hgrm", "-o", "one.svg"]);
     let svg = tool.read("one.svg");
@@ -247,20 +253,20 @@ fn files_become_a_page_that_needs_no_script_and_pictures() {
 }
 
 #[test]
-fn a_picture_of_nothing_is_refused_and_leaves_no_file() {
+fn an_empty_picture_is_refused_and_leaves_no_file() {
     let tool = Tool::new();
     let empty =
         "       Value     Percentile TotalCount 1/(1-Percentile)\n\n       0.000 1.000000000000          1\n";
     tool.write("zero.hgrm", empty);
-    let said = tool.done(&["view", "zero.hgrm", "-o", "zero.svg"]);
-    assert_eq!(said.err, "", "a single zero is a line");
+    let output = tool.done(&["view", "zero.hgrm", "-o", "zero.svg"]);
+    assert_eq!(output.err, "", "a single zero is a line");
     let missing = tool.call(&["view", "zero.hgrm", "none.hgrm", "-o", "none.html"]);
     assert_eq!((missing.code, missing.err.lines().count()), (4, 1), "{}", missing.err);
     assert!(!tool.path().join("none.html").exists());
 }
 
 #[test]
-fn doubts_are_said_with_their_cells_and_only_strictness_makes_them_a_failure() {
+fn doubts_name_their_cells_and_fail_only_with_strict() {
     let tool = Tool::new();
     tool.write("clean.csv", ",,\n41.5,,\n40.2,40.9,\n");
     tool.write("zero.csv", ",,\n0.0,,\n51.7,53.3,\n");
@@ -283,7 +289,7 @@ fn doubts_are_said_with_their_cells_and_only_strictness_makes_them_a_failure() {
 }
 
 /// Returns the first capture of a pattern, regardless of line breaks.
-fn part(text: &str, pattern: &str) -> Option<String> {
+fn first_capture(text: &str, pattern: &str) -> Option<String> {
     let flat = flat(text);
     Some(regex::Regex::new(pattern).unwrap().captures(&flat)?[1].to_owned())
 }
@@ -296,26 +302,30 @@ fn lint_and_topology_name_the_same_doubts_of_every_published_matrix() {
         return;
     };
     let tool = Tool::new();
-    let mut told = [0; 3];
+    let mut counts = [0; 3];
     for file in machines.flat_map(|machine| std::fs::read_dir(machine.unwrap().path()).unwrap()) {
         let file = file.unwrap().path();
         let name = file.to_str().unwrap();
         let [lint, topology] =
             [&["lint", name][..], &["topology", "--from", name]].map(|words| tool.done(words).out);
-        let of = [
+        let patterns = [
             (r" (\d{1,3}(?: \d{3})*) pairs? (?:do|does|is|are) (?:not fit|unlike)", 0),
             (r"the values are multiples of ([\d.]+)", 1),
         ];
-        for (pattern, kind) in of {
-            let said = [&lint, &topology].map(|text| part(text, pattern));
-            assert_eq!(said[0], said[1], "{name}: {lint}{topology}");
-            told[kind] += usize::from(said[0].is_some());
+        for (pattern, kind) in patterns {
+            let found = [&lint, &topology].map(|text| first_capture(text, pattern));
+            assert_eq!(found[0], found[1], "{name}: {lint}{topology}");
+            counts[kind] += usize::from(found[0].is_some());
         }
-        let scatter = part(&lint, r"values vary by ([\d.]+) %");
+        let scatter = first_capture(&lint, r"values vary by ([\d.]+) %");
         if scatter.is_some() {
-            assert_eq!(scatter, part(&topology, r"values scatter by ([\d.]+) %"), "{name}: {lint}{topology}");
-            told[2] += 1;
+            assert_eq!(
+                scatter,
+                first_capture(&topology, r"values scatter by ([\d.]+) %"),
+                "{name}: {lint}{topology}"
+            );
+            counts[2] += 1;
         }
     }
-    assert!(told[0] > 20 && told[1] > 3 && told[2] > 2, "{told:?}");
+    assert!(counts[0] > 20 && counts[1] > 3 && counts[2] > 2, "{counts:?}");
 }

@@ -14,8 +14,8 @@ fn two_threads_may_share_a_cpu() {
     let tool = Tool::new();
     for words in [&["wait", "--strategy", "yield,futex"][..], &["wake", "--primitive", "semaphore"]] {
         let more = ["--pairs", "0-0", "--machine", "sim:chiplet-16", "--seed", "1", "-q", "--no-save"];
-        let said = tool.done(&[words, &more, &["--budget", "2s", "--format", "json"]].concat());
-        let document: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        let output = tool.done(&[words, &more, &["--budget", "2s", "--format", "json"]].concat());
+        let document: serde_json::Value = serde_json::from_str(&output.out).unwrap();
         let series = document["series"].as_array().unwrap();
         assert!(!series.is_empty() && series.iter().all(|one| one["placement"] == serde_json::json!([0, 0])));
     }
@@ -85,7 +85,7 @@ fn every_mode_has_its_table_and_fits_the_screen() {
 }
 
 #[test]
-fn a_sibling_is_worked_beside_where_there_is_one() {
+fn work_of_a_sibling_during_a_wait_is_measured_if_there_is_one() {
     let words = ["wait", "--machine", "sim:chiplet-16-smt", "--seed", "1", "--strategy", "busy,pause", "-q"];
     let screen = Tool::new().done(&words).out;
     let screen = flat(&screen);
@@ -107,7 +107,7 @@ fn one_distribution_goes_to_standard_output_and_several_do_not() {
 }
 
 #[test]
-fn what_a_cpu_lacks_is_left_out_among_others_and_refused_alone() {
+fn unsupported_strategies_are_omitted_from_a_list_and_refused_alone() {
     let tool = Tool::new();
     tool.refused(&wait(&["--strategy", "wfe", "-q"]), 3, "Armv8 (WFE)");
     let among = tool.done(&wait(&["--strategy", "wfe,pause", "--no-save"]));

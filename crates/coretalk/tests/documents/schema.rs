@@ -6,8 +6,8 @@ use coretalk_report::document::{Identity, schema, selftest_schema};
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// Validates the JSON Schema keywords that the generated schema uses; unknown keywords are errors, so nothing is
-/// skipped.
+/// Validates a value with the JSON Schema keywords that the generated schema uses; unknown keywords are errors, so
+/// nothing is skipped.
 fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), String> {
     let Some(schema) = schema.as_object() else {
         return if schema == &Value::Bool(true) { Ok(()) } else { Err(format!("{at}: no schema")) };
@@ -19,16 +19,16 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), St
                 check(root, root.pointer(&format!("/{name}")).ok_or("a dead $ref")?, value, at)?;
             }
             "anyOf" => {
-                let fits = |option| check(root, option, value, at);
+                let check_option = |option| check(root, option, value, at);
                 let errors: Vec<String> =
-                    rule.as_array().unwrap().iter().filter_map(|option| fits(option).err()).collect();
+                    rule.as_array().unwrap().iter().filter_map(|option| check_option(option).err()).collect();
                 if errors.len() == rule.as_array().unwrap().len() {
                     return Err(errors.join(" and "));
                 }
             }
             "type" => {
                 let types = rule.as_array().cloned().unwrap_or_else(|| vec![rule.clone()]);
-                let is = |name: &Value| match name.as_str().unwrap() {
+                let has_type = |name: &Value| match name.as_str().unwrap() {
                     "null" => value.is_null(),
                     "boolean" => value.is_boolean(),
                     "string" => value.is_string(),
@@ -38,7 +38,7 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), St
                     "object" => value.is_object(),
                     other => panic!("type {other}"),
                 };
-                if !types.iter().any(is) {
+                if !types.iter().any(has_type) {
                     return Err(format!("{at}: {value} is not {rule}"));
                 }
             }
@@ -118,7 +118,7 @@ fn every_document_fits_the_schema() {
     }
 }
 
-fn printed(words: &[&str]) -> Value {
+fn document_of_command(words: &[&str]) -> Value {
     let output = std::process::Command::new(assert_cmd::cargo::cargo_bin("coretalk"))
         .args(words)
         .args(["--format", "json"])
@@ -137,13 +137,13 @@ fn commands_that_make_no_run_print_documents_of_the_same_schema() {
     std::fs::write(&matrix, ",,\n22.5,,\n90,91,\n").unwrap();
     let imported = matrix.to_string_lossy().into_owned();
     let documents = [
-        ("doctor", printed(&[&["doctor"][..], &sim].concat())),
-        ("topology", printed(&[&["topology"][..], &sim].concat())),
-        ("advise", printed(&[&["advise", "-n", "3", "-q"][..], &sim].concat())),
-        ("clock", printed(&[&["clock"][..], &sim].concat())),
-        ("probes", printed(&["probes"])),
-        ("plan", printed(&[&["plan", "--seed", "1"][..], &sim].concat())),
-        ("import", printed(&["import", &imported, "-q"])),
+        ("doctor", document_of_command(&[&["doctor"][..], &sim].concat())),
+        ("topology", document_of_command(&[&["topology"][..], &sim].concat())),
+        ("advise", document_of_command(&[&["advise", "-n", "3", "-q"][..], &sim].concat())),
+        ("clock", document_of_command(&[&["clock"][..], &sim].concat())),
+        ("probes", document_of_command(&["probes"])),
+        ("plan", document_of_command(&[&["plan", "--seed", "1"][..], &sim].concat())),
+        ("import", document_of_command(&["import", &imported, "-q"])),
     ];
     for (name, document) in &documents {
         check(&root, &root, document, name).unwrap();
@@ -153,14 +153,20 @@ fn commands_that_make_no_run_print_documents_of_the_same_schema() {
             "{name}"
         );
     }
-    let of = |name: &str| &documents.iter().find(|(known, _)| *known == name).unwrap().1;
-    assert_eq!(of("doctor")["environment"]["simulated"], "hybrid");
-    assert!(!of("doctor")["environment"]["doctor"].as_array().unwrap().is_empty());
-    assert_eq!(of("topology")["topology"]["reported"]["classes"][1]["cpus"], "0-11");
-    assert!(of("clock")["environment"]["clock"]["hz"].as_f64().unwrap() > 1e6);
-    assert!(of("probes")["probes"].as_array().unwrap().iter().any(|probe| probe["kernel"] == "cas+pause"));
-    assert_eq!(of("plan")["plan"]["pairs"], 190);
-    let cells = of("import")["matrices"][0]["cells"].as_array().unwrap();
+    let document_of = |name: &str| &documents.iter().find(|(known, _)| *known == name).unwrap().1;
+    assert_eq!(document_of("doctor")["environment"]["simulated"], "hybrid");
+    assert!(!document_of("doctor")["environment"]["doctor"].as_array().unwrap().is_empty());
+    assert_eq!(document_of("topology")["topology"]["reported"]["classes"][1]["cpus"], "0-11");
+    assert!(document_of("clock")["environment"]["clock"]["hz"].as_f64().unwrap() > 1e6);
+    assert!(
+        document_of("probes")["probes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|probe| probe["kernel"] == "cas+pause")
+    );
+    assert_eq!(document_of("plan")["plan"]["pairs"], 190);
+    let cells = document_of("import")["matrices"][0]["cells"].as_array().unwrap();
     assert_eq!((cells.len(), &cells[0]["median"], &cells[0]["ci"]), (3, &Value::from(22.5), &Value::Null));
 }
 
@@ -168,7 +174,7 @@ fn commands_that_make_no_run_print_documents_of_the_same_schema() {
 #[test]
 fn the_clock_of_this_machine_is_a_series_of_costs_and_a_matrix_of_offsets() {
     let root = schema();
-    let document = printed(&["clock"]);
+    let document = document_of_command(&["clock"]);
     check(&root, &root, &document, "clock").unwrap();
     let series = &document["series"][0];
     assert_eq!((&series["probe"], &series["unit"]), (&"clock".into(), &"ns".into()));
@@ -187,7 +193,7 @@ fn the_clock_of_this_machine_is_a_series_of_costs_and_a_matrix_of_offsets() {
 }
 
 #[test]
-fn the_schema_check_finds_what_does_not_fit() {
+fn the_schema_check_finds_violations() {
     let root = schema();
     let good = json(&everything(), Identity::Hidden);
     type Damage = fn(&mut Value);

@@ -24,7 +24,7 @@ const FIXED: usize = 128 << 10;
 /// Maximum output per input byte in bytes: a matrix cell may have two bytes, and becomes an object of a document.
 const PER_BYTE: usize = 200;
 /// Maximum work per input byte in allocated bytes, freed or not, so that discarded rows count like kept ones. The
-/// largest was 1,019, for a run. The number is deterministic. SQLite allocates by itself and is not counted.
+/// largest value was 1,019, for a run. Work is deterministic; allocations of SQLite are not counted.
 const WORK_PER_BYTE: u64 = 1_500;
 /// Bytes that each allocation counts in addition to its size.
 const BYTES_PER_CALL: u64 = 64;
@@ -33,14 +33,14 @@ const FIXED_KIB: usize = 64 << 10;
 /// Maximum data of a command per byte of its input file, in bytes.
 const DATA_PER_BYTE: usize = 100;
 /// Time limit, after which an input counts as endless. The slowest takes half a second.
-const LONGEST: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 struct Subject {
     name: &'static str,
     /// Inputs per seed; texts take microseconds.
     inputs: u64,
-    /// Maximum work for an empty input in MiB: about twice the largest of 2,000 seeds. A few words can name a million
-    /// CPUs.
+    /// Maximum work for an empty input in MiB: about twice the largest of 2,000 seeds. It is large where a few
+    /// words can name a million CPUs.
     fixed_work: u64,
     make: fn(&mut Random) -> Vec<u8>,
     /// Reads and shows the input; returns the size of the output in bytes.
@@ -68,7 +68,7 @@ const fn text(
     Subject { name, inputs: 16, fixed_work, make, read, command }
 }
 
-/// Alternating, so that a few seeds cover all kinds.
+/// A seed selects one of these by its remainder, so a few consecutive seeds cover all kinds.
 const SUBJECTS: [Subject; 8] = [
     RUN,
     text("matrix", 150, texts::matrix, texts::read_matrix, &["lint"]),
@@ -102,7 +102,7 @@ fn input(seed: u64, number: u64) -> Vec<u8> {
 /// Returns the violations of the inputs of one seed.
 fn faults(seed: u64, path: &Path) -> Vec<String> {
     let Subject { name, inputs, read, fixed_work, .. } = subject(seed);
-    let of = |number: u64| {
+    let fault = |number: u64| {
         let bytes = input(seed, number);
         let before = Allocated::by_this_thread();
         let read = catch_unwind(AssertUnwindSafe(|| read(path, &bytes)));
@@ -119,13 +119,13 @@ fn faults(seed: u64, path: &Path) -> Vec<String> {
             Ok(_) => None,
         }
     };
-    (0..*inputs).filter_map(of).collect()
+    (0..*inputs).filter_map(fault).collect()
 }
 
 #[test]
-fn no_input_ends_in_a_panic_or_in_more_than_fits_its_size() {
+fn no_input_causes_a_panic_or_exceeds_its_limits() {
     let (sender, receiver) = mpsc::channel();
-    // In a thread of its own, so that an endless input can be reported.
+    // Reads in another thread, so that an endless input can be reported.
     std::thread::spawn(move || {
         let folder = tempfile::tempdir().unwrap();
         for seed in seeds() {
@@ -136,7 +136,7 @@ fn no_input_ends_in_a_panic_or_in_more_than_fits_its_size() {
     });
     let mut all = Vec::new();
     for seed in seeds() {
-        match receiver.recv_timeout(LONGEST) {
+        match receiver.recv_timeout(TIME_LIMIT) {
             Ok(faults) => all.extend(faults),
             Err(_) => panic!("{} {seed} does not end; before it: {all:#?}", subject(seed).name),
         }
@@ -147,34 +147,35 @@ fn no_input_ends_in_a_panic_or_in_more_than_fits_its_size() {
 /// Without overflow checks, a wrapping number would pass unnoticed.
 #[test]
 fn numbers_are_checked_for_overflow() {
-    let most = std::hint::black_box(u64::MAX);
-    assert!(catch_unwind(|| most + std::hint::black_box(1)).is_err());
+    let largest = std::hint::black_box(u64::MAX);
+    assert!(catch_unwind(|| largest + std::hint::black_box(1)).is_err());
 }
 
 #[test]
-fn inputs_are_the_same_each_time_and_differ_from_each_other() {
+fn inputs_are_reproducible_and_distinct() {
     for seed in 0..SUBJECTS.len() as u64 {
         let all: BTreeSet<Vec<u8>> = (0..40).map(|number| input(seed, number)).collect();
         assert!(all.len() > 30 && all.contains(&input(seed, 7)), "{}: {}", subject(seed).name, all.len());
     }
 }
 
-/// Data only, because the address space also holds the code of the tool.
+/// Limits data only, because the address space also contains the code.
 #[test]
 fn memory_is_bounded_by_the_size_of_a_file() {
     let tool = Tool::new();
-    let each = (seeds().count() / 500 + 1).min(5);
+    let inputs_per_subject = (seeds().count() / 500 + 1).min(5);
     for (seed, Subject { name, command, .. }) in (0..).zip(&SUBJECTS) {
         if command.is_empty() {
             continue;
         }
-        let mut inputs: Vec<Vec<u8>> = (0..40 * each as u64).map(|number| input(seed, number)).collect();
+        let mut inputs: Vec<Vec<u8>> =
+            (0..40 * inputs_per_subject as u64).map(|number| input(seed, number)).collect();
         inputs.sort_by_key(|bytes| std::cmp::Reverse(bytes.len()));
-        for bytes in inputs.into_iter().take(each) {
-            let most_kib = FIXED_KIB + DATA_PER_BYTE * bytes.len() / 1024;
+        for bytes in inputs.into_iter().take(inputs_per_subject) {
+            let limit_kib = FIXED_KIB + DATA_PER_BYTE * bytes.len() / 1024;
             tool.write("input", &bytes);
-            let said = limited(&tool, &format!("-d {most_kib}"), &[command, &["input"][..]].concat());
-            assert!([0, 4].contains(&said.code), "{name} of {} bytes: {said:?}", bytes.len());
+            let output = limited(&tool, &format!("-d {limit_kib}"), &[command, &["input"][..]].concat());
+            assert!([0, 4].contains(&output.code), "{name} of {} bytes: {output:?}", bytes.len());
         }
     }
 }

@@ -7,7 +7,7 @@ pub struct Random {
     drawn: u64,
 }
 
-/// Numbers and substitutes at the limits of readers.
+/// Numbers, and texts in place of numbers, at the limits of the parsers.
 const EXTREMES: [&str; 40] = [
     "0",
     "-0",
@@ -87,7 +87,7 @@ impl Random {
 
     /// Returns an integer near the limits of a type, or near `before`.
     pub fn integer(&mut self, before: i64) -> i64 {
-        let of = [
+        let candidates = [
             0,
             1,
             -1,
@@ -102,7 +102,7 @@ impl Random {
             before.wrapping_mul(1_000_003),
             before ^ (1 << self.below(63)),
         ];
-        *self.of_slice(&of)
+        *self.of_slice(&candidates)
     }
 
     /// Returns a float as a file may contain it, including infinity and NaN.
@@ -116,14 +116,14 @@ impl Random {
         for _ in 0..self.below(7) {
             text = match self.below(8) {
                 0 => self.change_lines(&text),
-                1 => self.cut(&text),
+                1 => self.cut_or_insert(&text),
                 _ => self.change_word(&text),
             };
         }
         text
     }
 
-    fn cut(&mut self, text: &str) -> String {
+    fn cut_or_insert(&mut self, text: &str) -> String {
         let at = self.below(text.chars().count() + 1);
         match self.one_in(4) {
             true => text.chars().take(at).collect(),
@@ -144,7 +144,7 @@ impl Random {
             1 => lines.insert(to, lines[from]),
             2 => lines.swap(from, to),
             _ => {
-                // Limited, because repeating twice would use all memory.
+                // Limited, because several such changes of a text would use all memory.
                 let times = self.below(300).min(MAX_BYTES / (text.len() + 1));
                 lines.splice(to..to, std::iter::repeat_n(lines[from], times));
             }
@@ -169,13 +169,13 @@ impl Random {
         let has_digit = |word: &str| word.bytes().any(|byte| byte.is_ascii_digit());
         // Prefers numbers, because most readers compute with them.
         let wants_number = !self.one_in(4);
-        let of: Vec<usize> = (0..words.len())
+        let candidates: Vec<usize> = (0..words.len())
             .filter(|&at| words[at].starts_with(is_word) && has_digit(words[at]) == wants_number)
             .collect();
-        if of.is_empty() {
+        if candidates.is_empty() {
             return text.to_owned();
         }
-        let (at, other) = (*self.of_slice(&of), *self.of_slice(&of));
+        let (at, other) = (*self.of_slice(&candidates), *self.of_slice(&candidates));
         match self.below(6) {
             0 => words.swap(at, other),
             1 => words[at] = words[other],

@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// Original runs: a map with histograms, imitated tools with raw ticks, trials with histograms and counts, and
-/// placements.
+/// Original runs: a map with histograms, an imitated tool with raw ticks, trials with counts, and trials with
+/// histograms.
 const RUNS: [&[&str]; 4] = [
     &["latency", "--machine", "sim:chiplet-16", "--cpus", "0-3", "--tails", "--budget", "2s"],
     &["latency", "--machine", "sim:laptop-smt", "--cpus", "0,1", "--as", "c2clat", "--budget", "2s"],
@@ -28,12 +28,12 @@ fn originals() -> &'static Vec<Vec<u8>> {
     static ORIGINALS: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
     ORIGINALS.get_or_init(|| {
         let tool = Tool::new();
-        let made = |words: &&[&str]| {
+        let make_run = |words: &&[&str]| {
             tool.done(&[words, &["--seed", "1", "-q"][..]].concat());
             let path = tool.done(&["runs", "path", "latest"]).out;
             std::fs::read(path.trim_end()).unwrap()
         };
-        RUNS.iter().map(made).collect()
+        RUNS.iter().map(make_run).collect()
     })
 }
 
@@ -96,16 +96,18 @@ fn change(db: &Connection, random: &mut Random) {
     changed[at] = value(random, &row[at]);
     if !random.one_in(8) {
         let same = columns.iter().map(|name| format!("{name} IS ?")).collect::<Vec<_>>().join(" AND ");
-        // Some tables contain equal rows.
+        // Deletes all equal rows, of which some tables have several.
         let _ = db.execute(&format!("DELETE FROM {table} WHERE {same}"), params_from_iter(&row));
     } else if let Some(number) = columns.iter().position(|name| key.contains(name)) {
         changed[number] = value(random, &row[number]);
     }
-    let places = vec!["?"; columns.len()].join(", ");
+    let placeholders = vec!["?"; columns.len()].join(", ");
     // Errors are ignored: the schema refuses some values.
     if !random.one_in(16) {
-        let _ = db
-            .execute(&format!("INSERT INTO {table} ({list}) VALUES ({places})"), params_from_iter(&changed));
+        let _ = db.execute(
+            &format!("INSERT INTO {table} ({list}) VALUES ({placeholders})"),
+            params_from_iter(&changed),
+        );
     }
 }
 
@@ -140,14 +142,14 @@ fn change_json(random: &mut Random, whole: &mut Value) {
             _ => 0,
         }
     }
-    fn nth<'a>(value: &'a mut Value, left: &mut usize) -> Option<&'a mut Value> {
-        if *left == 0 {
+    fn nth<'a>(value: &'a mut Value, skipped: &mut usize) -> Option<&'a mut Value> {
+        if *skipped == 0 {
             return Some(value);
         }
-        *left -= 1;
+        *skipped -= 1;
         match value {
-            Value::Array(list) => list.iter_mut().find_map(|value| nth(value, left)),
-            Value::Object(map) => map.values_mut().find_map(|value| nth(value, left)),
+            Value::Array(list) => list.iter_mut().find_map(|value| nth(value, skipped)),
+            Value::Object(map) => map.values_mut().find_map(|value| nth(value, skipped)),
             _ => None,
         }
     }
@@ -167,7 +169,7 @@ fn change_json(random: &mut Random, whole: &mut Value) {
             map.remove(&key);
         }
         Value::String(text) => *text = random.change(text),
-        Value::Bool(is) => *is = !*is,
+        Value::Bool(flag) => *flag = !*flag,
         other => {
             let number = random.integer(other.as_i64().unwrap_or(0));
             let float = random.float();
@@ -178,7 +180,7 @@ fn change_json(random: &mut Random, whole: &mut Value) {
     }
 }
 
-/// Changes bytes of a blob, as varints or floats; its version stays.
+/// Removes, inserts or changes bytes and varints of a blob; keeps its version.
 fn change_bytes(random: &mut Random, bytes: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     for _ in 0..1 + random.below(3) {
@@ -205,17 +207,19 @@ fn seal(db: &Connection) {
         let sum = crc(&[key, contents]);
         [contents, &sum.to_le_bytes()].concat()
     };
-    let each =
-        |query: &str, update: &str, of: &dyn Fn(&rusqlite::Row<'_>) -> rusqlite::Result<(i64, Sql)>| {
+    let update_each =
+        |query: &str,
+         update: &str,
+         new_value: &dyn Fn(&rusqlite::Row<'_>) -> rusqlite::Result<(i64, Sql)>| {
             let mut query = db.prepare(query).unwrap();
-            // Only blobs have a checksum.
+            // Skips values that are not blobs, because they have no checksum.
             let rows: Vec<(i64, Sql)> =
-                query.query_map((), |row| of(row)).unwrap().filter_map(Result::ok).collect();
+                query.query_map((), |row| new_value(row)).unwrap().filter_map(Result::ok).collect();
             for (number, value) in rows {
                 db.execute(update, rusqlite::params![value, number]).unwrap();
             }
         };
-    let of_round = |row: &rusqlite::Row<'_>| {
+    let seal_round = |row: &rusqlite::Row<'_>| {
         let (segment, purpose, pass): (i64, i64, i64) = (row.get(1)?, row.get(2)?, row.get(3)?);
         let (started, elapsed): (i64, i64) = (row.get(4)?, row.get(5)?);
         let numbers =
@@ -224,14 +228,14 @@ fn seal(db: &Connection) {
         Ok((row.get(0)?, Sql::Blob(sealed(row.get(6)?, &key))))
     };
     const ROUND: &str = "SELECT round, segment, purpose, pass, started, elapsed";
-    each(
+    update_each(
         &format!("{ROUND}, trials FROM rounds"),
         "UPDATE rounds SET trials = ?1 WHERE round = ?2",
-        &of_round,
+        &seal_round,
     );
     let raw = format!("{ROUND}, recordings FROM rounds JOIN raw USING (round)");
-    each(&raw, "UPDATE raw SET recordings = ?1 WHERE round = ?2", &of_round);
-    let of_pass = |row: &rusqlite::Row<'_>| {
+    update_each(&raw, "UPDATE raw SET recordings = ?1 WHERE round = ?2", &seal_round);
+    let seal_pass = |row: &rusqlite::Row<'_>| {
         let mut key = Vec::new();
         for at in 1..6 {
             key.extend(row.get::<_, i64>(at)?.to_le_bytes());
@@ -240,11 +244,15 @@ fn seal(db: &Connection) {
         Ok((row.get(0)?, Sql::Blob(sealed(row.get(7)?, &key))))
     };
     let passes = "SELECT number, segment, pass, trial, started, elapsed, said, histograms FROM passes";
-    each(passes, "UPDATE passes SET histograms = ?1 WHERE number = ?2", &of_pass);
-    let of_shape = |row: &rusqlite::Row<'_>| {
+    update_each(passes, "UPDATE passes SET histograms = ?1 WHERE number = ?2", &seal_pass);
+    let seal_shape = |row: &rusqlite::Row<'_>| {
         Ok((row.get(0)?, Sql::Integer(crc(&[row.get::<_, String>(1)?.as_bytes()]).into())))
     };
-    each("SELECT shape, spans FROM shapes", "UPDATE shapes SET spans_check = ?1 WHERE shape = ?2", &of_shape);
+    update_each(
+        "SELECT shape, spans FROM shapes",
+        "UPDATE shapes SET spans_check = ?1 WHERE shape = ?2",
+        &seal_shape,
+    );
 }
 
 /// Reads a run file and formats it in every format.
@@ -258,7 +266,7 @@ pub fn read(path: &Path, bytes: &[u8]) -> usize {
         Ok(report) => report,
         Err(error) => return error.to_string().len(),
     };
-    let what = Export {
+    let request = Export {
         report: &report,
         trials: Some(&file),
         protocol: None,
@@ -272,7 +280,7 @@ pub fn read(path: &Path, bytes: &[u8]) -> usize {
     let mut out = Vec::new();
     for format in [Format::Text, Format::Json, Format::Jsonl, Format::Csv, Format::Markdown] {
         // Errors are ignored: not every format can hold every run.
-        let _ = export(format, &what, &mut out);
+        let _ = export(format, &request, &mut out);
     }
     let tables: usize = hgrm_files(&report).into_iter().map(|(_, text)| text.len()).sum();
     let drawing = Drawing { order: Order::Topology, by: By::Core, scale: ScaleChoice::Fixed, cdf: None };

@@ -23,7 +23,7 @@ use std::path::Path;
 const SAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/crates/model/tests/integration/samples");
 
 pub fn matrix(random: &mut Random) -> Vec<u8> {
-    let text = if random.one_in(3) { written(random) } else { sample(random) };
+    let text = if random.one_in(3) { generated_matrix(random) } else { sample(random) };
     random.change(&text).into_bytes()
 }
 
@@ -33,7 +33,7 @@ fn sample(random: &mut Random) -> String {
     std::fs::read_to_string(random.of_slice(&files)).unwrap()
 }
 
-fn written(random: &mut Random) -> String {
+fn generated_matrix(random: &mut Random) -> String {
     let (cpus, step) = (2 + random.below(15) as u32, 1 + random.below(2) as u32);
     let (group, base) = (1 + random.below(8), random.below(500) as f64 / 10.0);
     let cpus: Vec<CpuId> = (0..cpus).map(|cpu| CpuId(cpu * step)).collect();

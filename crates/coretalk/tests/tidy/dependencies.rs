@@ -64,7 +64,7 @@ fn dependencies_have_licences_and_sources_that_fit() {
     for package in packages {
         let name = package["name"].as_str().unwrap();
         let licence = package["license"].as_str().unwrap_or_default();
-        assert!(fits(licence), "{name} is under `{licence}`: which deny.toml does not allow");
+        assert!(is_allowed(licence), "{name} is under `{licence}`: which deny.toml does not allow");
         if let Some(source) = package["source"].as_str() {
             assert_eq!(source, REGISTRY_OF_CRATES, "{name} comes from elsewhere");
         }
@@ -83,12 +83,12 @@ fn licences_are_read_as_written() {
         ("(MIT OR Apache-2.0) AND GPL-2.0-only", false),
         ("Apache-2.0 WITH LLVM-exception OR Apache-2.0 OR MIT", true),
     ] {
-        assert_eq!(fits(expression), expected, "{expression}");
+        assert_eq!(is_allowed(expression), expected, "{expression}");
     }
 }
 
 /// Whether `deny.toml` allows a licence expression: all operands of each AND, any operand of each OR.
-fn fits(expression: &str) -> bool {
+fn is_allowed(expression: &str) -> bool {
     let manifest = read("deny.toml");
     let allowed = manifest.lines().find_map(|line| line.strip_prefix("allow = [")).unwrap();
     let allowed: Vec<&str> = allowed.split('"').skip(1).step_by(2).collect();

@@ -1,4 +1,4 @@
-//! Documents: named things exist, shown output is real, and required contents are present.
+//! Documents: names in them exist, shown output is current, and required contents are present.
 
 use super::{numbered, read, root, rust_files, section, text_files};
 use clap::Parser;
@@ -25,12 +25,13 @@ const RUN_FILE: &str = include_str!("../../../../docs/format/run-file.md");
 const CHANGELOG: &str = include_str!("../../../../CHANGELOG.md");
 const CI: &str = include_str!("../../../../.ci/run");
 
-/// Readers decide within a minute.
+/// Maximum length of the README: readers decide within a minute.
 const MAX_WORDS_OF_README: usize = 1_500;
 /// Maximum terms that a newcomer must learn to read the code.
 const MAX_WORDS_OF_GLOSSARY: usize = 30;
-/// Probe pages are read in full before their numbers are trusted; queues have four kinds of measurement.
+/// Maximum length of a probe's page, which is read in full before its numbers are trusted.
 const MAX_WORDS_OF_PROBE: usize = 800;
+/// Maximum length of the page of `queue`, which has four kinds of measurement.
 const MAX_WORDS_OF_QUEUE: usize = 2_000;
 
 #[test]
@@ -62,7 +63,7 @@ fn the_changelog_has_a_heading_for_this_version() {
 }
 
 #[test]
-fn the_documents_list_every_name_that_is_written() {
+fn the_documents_list_every_name_in_outputs() {
     let missing = |document: &str, names: &[&str]| -> Vec<String> {
         let quoted = names.iter().map(|name| format!("`{name}`"));
         quoted.filter(|name| !document.contains(name.as_str())).collect()
@@ -78,23 +79,23 @@ fn the_documents_list_every_name_that_is_written() {
 
 #[test]
 fn flags_purposes_and_exit_codes_are_listed_with_their_codes() {
-    let listed = |document: &str, row: String| assert!(document.contains(&row), "add `{row}`");
+    let assert_listed = |document: &str, row: String| assert!(document.contains(&row), "add `{row}`");
     for (bit, flag) in Flag::ALL.iter().enumerate() {
-        listed(JSON, format!("| {bit} | `{}` | {} |", flag.name(), flag.effect().name()));
+        assert_listed(JSON, format!("| {bit} | `{}` | {} |", flag.name(), flag.effect().name()));
     }
     for (code, purpose) in Purpose::ALL.iter().enumerate() {
-        listed(RUN_FILE, format!("| {code} | `{}` |", purpose.name()));
+        assert_listed(RUN_FILE, format!("| {code} | `{}` |", purpose.name()));
     }
     let exit_codes = section(JSON, "## Exit codes");
     for (code, _) in ExitCode::ALL {
-        listed(&exit_codes, format!("\n| {} |", code as u8));
+        assert_listed(&exit_codes, format!("\n| {} |", code as u8));
     }
 }
 
 #[test]
-fn the_output_in_documents_is_real() {
+fn the_output_in_documents_is_current() {
     for path in ["README.md", "docs/guide.md"] {
-        let blessing = std::env::var_os("UPDATE_README").is_some();
+        let updates = std::env::var_os("UPDATE_README").is_some();
         // Read at run time, so that the test passes right after an update.
         let document = read(path);
         let mut fresh = String::new();
@@ -119,7 +120,7 @@ fn the_output_in_documents_is_real() {
         }
         fresh.push_str(rest);
         assert!(commands > 0, "{path} shows no output");
-        if blessing {
+        if updates {
             std::fs::write(root().join(path), fresh).unwrap();
         } else {
             assert!(
@@ -132,7 +133,7 @@ fn the_output_in_documents_is_real() {
 
 /// Parses each line of a shell block that calls the tool.
 #[test]
-fn commands_in_documents_are_understood() {
+fn commands_in_documents_are_valid() {
     let mut commands = 0;
     for (path, text) in text_files().into_iter().filter(|(path, _)| path.ends_with(".md")) {
         for block in text.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next()) {
@@ -160,8 +161,8 @@ fn documents_are_short() {
     let pages = text_files().into_iter().filter(|(path, _)| path.starts_with("docs/probes/"));
     for (path, text) in pages {
         let words = text.split_whitespace().count();
-        let most = if path.ends_with("/queue.md") { MAX_WORDS_OF_QUEUE } else { MAX_WORDS_OF_PROBE };
-        assert!(words <= most, "{words} words in {path}, {most} at most");
+        let limit = if path.ends_with("/queue.md") { MAX_WORDS_OF_QUEUE } else { MAX_WORDS_OF_PROBE };
+        assert!(words <= limit, "{words} words in {path}, {limit} at most");
     }
 }
 
@@ -170,19 +171,19 @@ fn the_glossary_is_short_and_each_word_has_one_meaning() {
     let words = section(ARCHITECTURE, "## Words");
     let words: Vec<&str> =
         words.lines().filter_map(|row| row.strip_prefix("| ")?.split(" | ").next()).skip(1).collect();
-    let several: BTreeSet<&&str> = words.iter().collect();
-    assert_eq!(several.len(), words.len(), "a word stands there twice: {words:?}");
+    let distinct: BTreeSet<&&str> = words.iter().collect();
+    assert_eq!(distinct.len(), words.len(), "duplicate word: {words:?}");
     assert!((20..=MAX_WORDS_OF_GLOSSARY).contains(&words.len()), "{} words: {words:?}", words.len());
 }
 
 #[test]
-fn documents_that_are_named_exist() {
+fn named_documents_exist() {
     for (path, text) in text_files() {
         for (number, line) in numbered(&text) {
             for name in named_documents(line) {
-                let beside = root().join(&path).with_file_name(&name);
+                let sibling = root().join(&path).with_file_name(&name);
                 assert!(
-                    root().join(&name).exists() || beside.exists(),
+                    root().join(&name).exists() || sibling.exists(),
                     "{path}:{number} names {name}, which does not exist"
                 );
             }
@@ -191,7 +192,7 @@ fn documents_that_are_named_exist() {
 }
 
 #[test]
-fn the_code_map_names_what_exists() {
+fn paths_in_the_code_map_exist() {
     let mut named = 0;
     for line in section(ARCHITECTURE, "## Code map").lines() {
         let Some(path) = line.strip_prefix("| `").and_then(|rest| rest.split_once('`')) else { continue };
@@ -202,7 +203,7 @@ fn the_code_map_names_what_exists() {
 }
 
 #[test]
-fn the_code_map_leaves_no_module_out() {
+fn the_code_map_lists_every_module() {
     let map = section(ARCHITECTURE, "## Code map");
     for crate_name in ["model", "measure", "coretalk"] {
         for entry in std::fs::read_dir(root().join(format!("crates/{crate_name}/src"))).unwrap() {
@@ -221,7 +222,7 @@ fn the_code_map_leaves_no_module_out() {
 }
 
 #[test]
-fn tests_that_architecture_names_exist() {
+fn tests_named_in_architecture_exist() {
     let tests: String = rust_files("crates/").into_iter().map(|(_, text)| text).collect();
     let mut named = 0;
     for name in ARCHITECTURE.split('`').skip(1).step_by(2).filter_map(|code| code.strip_prefix("test ")) {
@@ -235,12 +236,12 @@ fn tests_that_architecture_names_exist() {
 }
 
 #[test]
-fn the_first_commands_of_the_readme_are_run_and_test_and_the_checks_begin_with_the_latter() {
+fn the_readme_begins_with_run_and_test_and_ci_begins_with_test() {
     let first = README.find("cargo run --release").unwrap();
     let second = README.find("cargo test --workspace").unwrap();
     let others = ["coretalk latency", "cargo install"].iter().filter_map(|word| README.find(word)).min();
     assert!(first < others.unwrap() && second < others.unwrap(), "the two commands come first");
-    // Building the tests may be a separate step.
+    // Building the tests may come first as a separate step.
     let commands = CI
         .lines()
         .map(str::trim_start)
@@ -250,7 +251,7 @@ fn the_first_commands_of_the_readme_are_run_and_test_and_the_checks_begin_with_t
 }
 
 #[test]
-fn links_between_documents_lead_somewhere() {
+fn links_between_documents_have_targets() {
     for (path, text) in text_files().into_iter().filter(|(path, _)| path.ends_with(".md")) {
         let folder = root().join(&path).parent().unwrap().to_owned();
         for target in text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|link| link.0) {

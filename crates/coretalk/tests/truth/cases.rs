@@ -1,4 +1,4 @@
-//! The judged screens.
+//! Command lines whose screens are checked.
 
 use super::judge;
 use super::run::Run;
@@ -13,9 +13,9 @@ const RENUMBERED: &str = "based_on = \"chiplet-16\"\n[structure]\nkind = \"tree\
 /// `chiplet-16` with a higher latency between its caches.
 const FARTHER: &str = "based_on = \"chiplet-16\"\n[latency_ns]\nl3 = 18.0\npackage = 102.0\n";
 
-/// Random CPUs of a seed.
-fn drawn(seed: u64, count: usize, of: u32) -> String {
-    let mut draws = (0..).map(|draw| Key::of(&[seed, draw]).bits(0) % u64::from(of));
+/// Returns random CPUs below `end`.
+fn random_cpus(seed: u64, count: usize, end: u32) -> String {
+    let mut draws = (0..).map(|draw| Key::of(&[seed, draw]).bits(0) % u64::from(end));
     let mut chosen = BTreeSet::new();
     while chosen.len() < count {
         chosen.extend(draws.next());
@@ -23,7 +23,7 @@ fn drawn(seed: u64, count: usize, of: u32) -> String {
     chosen.iter().map(u64::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// Runs of command lines on machines.
+/// Runs command lines on machines.
 fn runs<M: AsRef<str>, W: AsRef<str>>(tool: &Tool, all: &[(M, W)]) -> Vec<Run> {
     let run = |(index, (machine, words)): (usize, &(M, W))| {
         let (machine, words) = (machine.as_ref(), words.as_ref());
@@ -33,7 +33,7 @@ fn runs<M: AsRef<str>, W: AsRef<str>>(tool: &Tool, all: &[(M, W)]) -> Vec<Run> {
     all.iter().enumerate().map(run).collect()
 }
 
-/// First screens on all kinds of choices of CPUs.
+/// First screens for many choices of CPUs.
 fn first_screens(seed: u64, draws: u64) -> Vec<Run> {
     let mut all = Vec::new();
     for (machine, cpus, choices) in [
@@ -46,7 +46,7 @@ fn first_screens(seed: u64, draws: u64) -> Vec<Run> {
         ("mesh-64", 64, "0-9"),
         ("epyc-2s-192", 192, "0-3,8-11,96-99 0,96"),
     ] {
-        let drawn = (0..draws).map(|draw| drawn(seed + draw, 5.min(cpus as usize - 1), cpus));
+        let drawn = (0..draws).map(|draw| random_cpus(seed + draw, 5.min(cpus as usize - 1), cpus));
         let choices = choices.split(' ').map(str::to_owned).chain(drawn);
         all.extend(choices.zip(seed..).map(|(chosen, seed)| {
             let chosen =
@@ -60,18 +60,19 @@ fn first_screens(seed: u64, draws: u64) -> Vec<Run> {
 #[test]
 fn first_screens_are_true() {
     let mut all = first_screens(1, 1);
-    // The first run measures with the code of other tools in another state of the machine.
+    // The first of these runs measures the code of other tools in another state of the machine.
     let parallel = ("epyc-2s-192", "latency --cpus 0-11 --parallel 4 --budget 2s");
     all.extend(runs(&Tool::new(), &[("noisy-vm", "--cpus 0,1"), ("noisy-vm", "--budget 3s"), parallel]));
     for template in TEMPLATES {
-        let is_there = all.iter().any(|run| run.sentences.iter().any(|said| said.template == template));
+        let is_there =
+            all.iter().any(|run| run.sentences.iter().any(|sentence| sentence.template == template));
         assert!(is_there, "no screen says `{template}`");
     }
     judge(&all, 42);
 }
 
 #[test]
-#[ignore = "minutes: every scenario as a whole, and many choices; .ci/run asks for it"]
+#[ignore = "takes minutes: every scenario as a whole, and many choices of CPUs; .ci/run includes it"]
 fn truth_of_many_first_screens() {
     judge(&first_screens(11, 6), 35);
     for machine in ["chiplet-16-smt", "epyc-2s-192", "mesh-64", "arm-coarse-clock", "noisy-vm"] {
@@ -194,7 +195,7 @@ pub fn comparisons(tool: &Tool) -> Vec<Run> {
         Run::of(tool, machine, &words, name).document
     });
     let sides: Vec<_> = sides.collect();
-    // Runs by age, since the screen repeats a tag that names a run.
+    // Selects runs by age, because the screen repeats a tag that is typed.
     let all = ["latest~2", "latest~1 --force", "latest --force", "latest~2 latest~1 latest"];
     all.map(|others| Run::asked(tool, &format!("compare latest~3 {others}"), sides.clone())).into()
 }
@@ -216,7 +217,7 @@ pub fn advice(tool: &Tool) -> Vec<Run> {
         let words = format!("latency --cpus {cpus} --seed 1 --budget 4s");
         let source = Run::of(tool, machine, &words, machine).document;
         let patterns = ["all-to-all", "pairs", "ring", "pipeline", "independent"].into_iter();
-        all.extend(patterns.filter(|of| threads % 2 == 0 || *of != "pairs").map(|pattern| {
+        all.extend(patterns.filter(|pattern| threads % 2 == 0 || *pattern != "pairs").map(|pattern| {
             let words = format!("advise --from {machine} --threads {threads} --pattern {pattern}");
             Run::asked(tool, &words, vec![source.clone()])
         }));
@@ -252,7 +253,7 @@ fn structures_are_true() {
         let file = file.to_str().unwrap();
         tool.done(&["export", &name, "--format", "csv", "-o", file]);
         all.push(Run::asked(tool, &format!("topology --from {file}"), source.clone()));
-        // `lint` has no document.
+        // `lint` has no document, so this uses that of `topology`.
         let document = all.last().unwrap().document.clone();
         all.push(Run::of_blocks(tool, &format!("lint {file}"), document, source));
     }

@@ -31,54 +31,59 @@ fn plant(runs: &[Run], faults: &[Fault]) {
     }
 }
 
-fn measured(tool: &Tool, machine: &str, words: &str, name: &str) -> Run {
+fn measure(tool: &Tool, machine: &str, words: &str, name: &str) -> Run {
     Run::of(tool, machine, &format!("{words} --seed 1"), name)
 }
 
-fn set(cpus: &str) -> Arg {
+fn set_arg(cpus: &str) -> Arg {
     Arg::CpuSet(cpus.parse().unwrap())
 }
 
-fn print(run: &mut Run, from: &str, to: &str) {
+fn replace_printed(run: &mut Run, from: &str, to: &str) {
     assert!(run.printed.contains(from), "{}", run.printed);
     run.printed = run.printed.replace(from, to);
 }
 
-fn show(run: &mut Run, cpus: &str) {
-    run.sentences.push(Sentence::new("{cpus}").with("cpus", set(cpus)));
+fn add_cpu_sentence(run: &mut Run, cpus: &str) {
+    run.sentences.push(Sentence::new("{cpus}").with("cpus", set_arg(cpus)));
 }
 
 /// The CPU sets of the sentences of a run.
 fn sets(run: &mut Run) -> Vec<&mut Arg> {
-    let args = run.sentences.iter_mut().flat_map(|said| &mut said.args).map(|(_, arg)| arg);
+    let args = run.sentences.iter_mut().flat_map(|sentence| &mut sentence.args).map(|(_, arg)| arg);
     args.filter(|arg| matches!(arg, Arg::CpuSet(_))).collect()
 }
 
 /// Replaces an argument of the first sentence of a template.
-fn argue(run: &mut Run, template: &str, hole: &'static str, arg: impl Into<Arg>) {
-    let said = run.sentences.iter_mut().find(|said| said.template == template).unwrap();
-    said.args.retain(|(name, _)| *name != hole);
-    said.args.push((hole, arg.into()));
+fn set_argument(run: &mut Run, template: &str, placeholder: &'static str, arg: impl Into<Arg>) {
+    let sentence = run.sentences.iter_mut().find(|sentence| sentence.template == template).unwrap();
+    sentence.args.retain(|(name, _)| *name != placeholder);
+    sentence.args.push((placeholder, arg.into()));
 }
 
 #[test]
 fn changed_words_are_found() {
     let faults: [Fault; 6] = [
-        ("first CPU set", |run| *sets(run)[0] = set("1-3,24"), "no field has the CPUs"),
-        ("last CPU set", |run| *sets(run).pop().unwrap() = set("1-3,24"), "no field has the CPUs"),
-        ("hint", |run| argue(run, "{what}{hint}", "hint", " without pause"), "with this code"),
+        ("first CPU set", |run| *sets(run)[0] = set_arg("1-3,24"), "no field has the CPUs"),
+        ("last CPU set", |run| *sets(run).pop().unwrap() = set_arg("1-3,24"), "no field has the CPUs"),
+        ("hint", |run| set_argument(run, "{what}{hint}", "hint", " without pause"), "with this code"),
         ("regime", |run| run.set("/matrices/0/regime", "parallel"), "pairs ran in parallel"),
-        ("group", |run| argue(run, "taskset -c {near} COMMAND", "near", set("0,8")), " inside, "),
+        ("group", |run| set_argument(run, "taskset -c {near} COMMAND", "near", set_arg("0,8")), " inside, "),
         (
             "place",
             |run| {
                 let place = Arg::Place(Scope::of(Relation::Machine, &run.reported));
-                argue(run, "{value} ns {words}", "words", Sentence::new("{pairs}").with("pairs", place));
+                set_argument(
+                    run,
+                    "{value} ns {words}",
+                    "words",
+                    Sentence::new("{pairs}").with("pairs", place),
+                );
             },
             "the pairs are of",
         ),
     ];
-    plant(&[measured(&Tool::new(), "chiplet-16-smt", "--cpus 0,1,8,16,24 --budget 3s", "words")], &faults);
+    plant(&[measure(&Tool::new(), "chiplet-16-smt", "--cpus 0,1,8,16,24 --budget 3s", "words")], &faults);
 }
 
 #[test]
@@ -89,7 +94,7 @@ fn changed_conditions_are_found() {
         ("more findings", |run| run.set("/environment/doctor", json!([])), "more findings"),
         ("finding", |run| run.set("/environment/doctor/1/text", "none"), "doctor/1/text is `none`"),
     ];
-    let doubted = measured(&tool, "noisy-vm", "--cpus 0,1", "doubted");
+    let doubted = measure(&tool, "noisy-vm", "--cpus 0,1", "doubted");
     plant(std::slice::from_ref(&doubted), &faults);
     let doctors = ["noisy-vm", "chiplet-16", "arm-coarse-clock"].map(|machine| {
         let words = ["doctor".to_owned(), format!("--machine=sim:{machine}")];
@@ -102,7 +107,7 @@ fn changed_conditions_are_found() {
     plant(&doctors, &[("counts", faults[1].1, "other counts")]);
     let change = |run: &mut Run| run.edit_list("/ladder", |all| all[0]["classes"] = json!(["P", "none"]));
     let kinds: Fault = ("kinds of cores", change, "the level in");
-    plant(&[measured(&tool, "hybrid", "latency --cpus 0-3,12-14 --budget 3s", "kinds")], &[kinds]);
+    plant(&[measure(&tool, "hybrid", "latency --cpus 0-3,12-14 --budget 3s", "kinds")], &[kinds]);
 }
 
 const SUBJECTS: &str = "/findings/0/subjects";
@@ -110,7 +115,7 @@ const SUBJECTS: &str = "/findings/0/subjects";
 #[test]
 fn changed_findings_are_found() {
     let tool = Tool::new();
-    let run = |machine, words| measured(&tool, machine, &format!("{words} --budget 4s"), "ranked");
+    let run = |machine, words| measure(&tool, machine, &format!("{words} --budget 4s"), "ranked");
     let ranked = ["wait --cpus 0,8", "spawn", "contend --cpus 0-3", "queue --cpus 0,1,8"];
     let ranked = ranked.map(|words| run("chiplet-16", words));
     let faults: [Fault; 7] = [
@@ -168,7 +173,7 @@ fn changed_comparisons_are_found() {
             |run| run.set("/compared/together", json!([{ "verdict": "faster" }])),
             "of another verdict",
         ),
-        ("CPUs of the screen", |run| show(run, "0,9"), "no field has the CPUs"),
+        ("CPUs of the screen", |run| add_cpu_sentence(run, "0,9"), "no field has the CPUs"),
     ];
     plant(&cases::comparisons(&Tool::new())[..3], &faults);
 }
@@ -182,7 +187,7 @@ fn changed_advice_is_found() {
             "no field has the CPUs",
         ),
         ("candidates", |run| run.set("/advice/0/candidates", "15"), "no field has the CPUs"),
-        ("CPUs of the screen", |run| show(run, "0,9,10"), "no field has the CPUs"),
+        ("CPUs of the screen", |run| add_cpu_sentence(run, "0,9,10"), "no field has the CPUs"),
     ];
     plant(&cases::advice(&Tool::new()), &faults);
 }
@@ -190,7 +195,7 @@ fn changed_advice_is_found() {
 #[test]
 fn changed_placements_are_found() {
     let words = "place --workload ring,integer --threads 4 --budget 300s";
-    let run = measured(&Tool::new(), "chiplet-16-smt", words, "placed");
+    let run = measure(&Tool::new(), "chiplet-16-smt", words, "placed");
     const PLACED: &str = "/comparisons/0/placements";
     let faults: [Fault; 11] = [
         ("winner", |run| run.set("/comparisons/0/winner", "across-l3"), "is not on the screen"),
@@ -202,12 +207,20 @@ fn changed_placements_are_found() {
         ("order", |run| run.edit_list(PLACED, |all| all.reverse()), "row of"),
         (
             "winner of work",
-            |run| print(run, "ring: `smt-packed`", "ring: `across-l3`"),
+            |run| replace_printed(run, "ring: `smt-packed`", "ring: `across-l3`"),
             "is not on the screen",
         ),
-        ("winner of a row", |run| print(run, "0.0020  smt-packed", "0.0020  across-l3"), "winners in"),
-        ("CPUs to type", |run| print(run, "-c 0,1,16,17", "-c 0,1,2,3"), "row of smt-packed"),
-        ("places to type", |run| print(run, "{0},{16},{1},{17}", "{0},{1},{16},{17}"), "OMP_PLACES"),
+        (
+            "winner of a row",
+            |run| replace_printed(run, "0.0020  smt-packed", "0.0020  across-l3"),
+            "winners in",
+        ),
+        ("CPUs to type", |run| replace_printed(run, "-c 0,1,16,17", "-c 0,1,2,3"), "row of smt-packed"),
+        (
+            "places to type",
+            |run| replace_printed(run, "{0},{16},{1},{17}", "{0},{1},{16},{17}"),
+            "OMP_PLACES",
+        ),
     ];
     plant(&[run], &faults);
 }
@@ -226,22 +239,22 @@ fn changed_structures_are_found() {
         ("level", |run| run.set("/topology/agreement/0/level", "die"), "the level in"),
         ("report", |run| run.set("/topology/reported/levels/0/groups", json!(["0,16"])), ", not "),
         ("refusal", |run| run.set("/topology/inferred", Value::Null), "None, not "),
-        ("CPUs of a box", |run| print(run, "· 0-7,16-23", "· 0-7,16-22"), "the boxes"),
+        ("CPUs of a box", |run| replace_printed(run, "· 0-7,16-23", "· 0-7,16-22"), "the boxes"),
         ("no box", |run| run.set("/topology/reported/levels/1/groups/0", "0-6"), "the boxes"),
     ];
     let words = "latency --cpus 0-3,8-11,16-19 --budget 4s";
-    let source = measured(&tool, "chiplet-16-smt", words, "threads").document;
+    let source = measure(&tool, "chiplet-16-smt", words, "threads").document;
     plant(&[Run::asked(&tool, "topology --from threads", vec![source])], &faults);
 }
 
 #[test]
 fn sums_over_trials_have_all_trials_of_a_gap() {
     let words = "wake --cpus 0,1,8 --gap 20us,1ms --budget 2s";
-    let mut run = measured(&Tool::new(), "chiplet-16", words, "gaps");
+    let mut run = measure(&Tool::new(), "chiplet-16", words, "gaps");
     run.edit_list("/series", |all| all.iter_mut().for_each(|one| one["counts"]["idle_c1"] = 3.into()));
-    let of_gap = |[of, _]: &[&Value; 2]| of["parameters"]["gap_ns"] == 20_000.0;
-    let of: BTreeSet<_> = entries(&run.document).filter(of_gap).map(trial_of).collect();
-    let mut parts: Vec<_> = of.iter().map(|of| Source::of_any(*of, "/counts/idle_c1")).collect();
+    let of_gap = |[series, _]: &[&Value; 2]| series["parameters"]["gap_ns"] == 20_000.0;
+    let trials: BTreeSet<_> = entries(&run.document).filter(of_gap).map(trial_of).collect();
+    let mut parts: Vec<_> = trials.iter().map(|trial| Source::of_any(*trial, "/counts/idle_c1")).collect();
     let sum = |parts: &[Source]| recomputed(&run, &Source::Computed(Operation::Sum, parts.to_vec()));
     assert_eq!(sum(&parts), Some(3.0 * parts.len() as f64));
     parts.pop();

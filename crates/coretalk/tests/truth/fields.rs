@@ -6,7 +6,7 @@ use coretalk_model::{CpuId, CpuSet};
 use coretalk_report::blocks::value::{DisplayUnit, DisplayValue, Number, Operation, Source};
 use serde_json::Value;
 
-/// The base and the pointer of a field. A field that the document lacks is in the document of the run that it is about.
+/// Returns a document or a cell, and the pointer of a field in it; a source run has fields that the document lacks.
 fn located<'a>(run: &'a Run, source: &'a Source) -> Option<(&'a Value, &'a str)> {
     Some(match source {
         Source::Field(path) => {
@@ -33,7 +33,7 @@ pub fn raw<'a>(run: &'a Run, source: &'a Source) -> Option<&'a Value> {
     base.pointer(path)
 }
 
-/// A field as a number: the length of a list or a CPU set, shares from percents.
+/// Converts a field to a number: a list or a CPU set to its length, a percentage to a share.
 fn number(field: &Value, path: &str) -> Option<f64> {
     let scale = if is_in_percent(path) { 0.01 } else { 1.0 };
     let cpus = || field.as_str().and_then(|cpus| cpus.parse::<CpuSet>().ok()).map(|cpus| cpus.len());
@@ -51,22 +51,22 @@ pub fn field_of(run: &Run, source: &Source) -> Option<f64> {
 pub fn interval_of(run: &Run, source: &Source) -> Option<[Option<f64>; 2]> {
     let (base, path) = located(run, source)?;
     let (object, key) = path.rsplit_once('/')?;
-    let of_series = |list: &str| object.strip_suffix(list).filter(|of| of.starts_with("/series/"));
+    let of_series = |list: &str| object.strip_suffix(list).filter(|series| series.starts_with("/series/"));
     let interval = match (of_series("/percentiles"), of_series("/values")) {
-        (Some(of), _) if key == "50" => format!("{of}/intervals/median_ns"),
-        (_, Some(of)) => format!("{of}/intervals/{key}"),
+        (Some(series), _) if key == "50" => format!("{series}/intervals/median_ns"),
+        (_, Some(series)) => format!("{series}/intervals/{key}"),
         _ => format!("{object}/ci"),
     };
     let interval = base.pointer(&interval).unwrap_or(&Value::Null);
     Some([0, 1].map(|end| number(&interval[end], path)))
 }
 
-/// The numbers at a pointer with `*` for an index; all are unknown if one is missing or null.
-pub fn numbers_at(of: &Value, path: &str) -> Option<Vec<f64>> {
+/// The numbers at a pointer in which `*` stands for every index; `None` if any number is missing or null.
+pub fn numbers_at(value: &Value, path: &str) -> Option<Vec<f64>> {
     match path.split_once("/*") {
-        None => Some(vec![of.pointer(path)?.as_f64()?]),
+        None => Some(vec![value.pointer(path)?.as_f64()?]),
         Some((start, rest)) => {
-            let items = list(of.pointer(start)?).iter().map(|item| numbers_at(item, rest));
+            let items = list(value.pointer(start)?).iter().map(|item| numbers_at(item, rest));
             items.collect::<Option<Vec<_>>>().map(|all| all.concat())
         }
     }
@@ -85,9 +85,9 @@ pub fn is_scaled(source: &Source, difference: f64) -> bool {
 
 /// Whether the path of a field determines its unit on a screen. Spin times are shown in microseconds.
 pub fn has_own_unit(run: &Run, path: &str) -> bool {
-    let is_in = |list: &str| path.starts_with(list);
-    is_in("/advice") && run.document["advice"][0]["kind"] != "spin"
-        || ["/compared", "/differences", "/overview"].into_iter().any(is_in)
+    let is_below = |list: &str| path.starts_with(list);
+    is_below("/advice") && run.document["advice"][0]["kind"] != "spin"
+        || ["/compared", "/differences", "/overview"].into_iter().any(is_below)
 }
 
 /// Whether a number is shown in the unit that the path of its field determines.
@@ -102,7 +102,7 @@ pub fn is_in_own_unit(run: &Run, path: &str, value: &DisplayValue) -> bool {
 pub fn path_of(source: &Source) -> Option<&str> {
     match source {
         Source::Field(path) => Some(path),
-        Source::Computed(Operation::Reversed, of) => path_of(&of[0]),
+        Source::Computed(Operation::Reversed, parts) => path_of(&parts[0]),
         _ => None,
     }
 }
@@ -111,7 +111,7 @@ pub fn path_of(source: &Source) -> Option<&str> {
 pub fn unit_of_topology(run: &Run, headings: &[String], value: &DisplayValue) -> Option<String> {
     let path = path_of(&value.source)?.strip_prefix("/topology/")?;
     let is_share = path.ends_with("scatter") || path.ends_with("repeats") || path.contains("_kept/");
-    let is_its = match value.unit {
+    let is_right = match value.unit {
         DisplayUnit::Own(unit) => unit == Unit::Share && is_share || unit == Unit::Bytes,
         DisplayUnit::Decimals(_) => path.ends_with("ratio"),
         unit => unit == DisplayUnit::OfColumn(1.0) && !is_share,
@@ -120,5 +120,5 @@ pub fn unit_of_topology(run: &Run, headings: &[String], value: &DisplayValue) ->
     let is_other = |heading: &String| {
         heading.strip_prefix("inside, ").zip(unit).is_some_and(|(of_column, unit)| of_column != unit)
     };
-    (!is_its || headings.iter().any(is_other)).then(|| format!("the unit of {value:?} below {headings:?}"))
+    (!is_right || headings.iter().any(is_other)).then(|| format!("the unit of {value:?} below {headings:?}"))
 }

@@ -34,28 +34,28 @@ impl Known<'_> {
 fn known<'a>(run: &'a Run, finding: &Value) -> Vec<Known<'a>> {
     let quantity = finding["quantity"].as_str().unwrap();
     let cpus = |list_of: &Value| list(list_of).iter().filter_map(Value::as_u64).collect::<Vec<_>>();
-    let wanted = cpus(&finding["placement"]);
-    let is_there = |cpus: &[u64]| match (&wanted[..], cpus) {
+    let placement = cpus(&finding["placement"]);
+    let is_at_placement = |cpus: &[u64]| match (&placement[..], cpus) {
         ([], _) => true,
         (&[a, b], &[from, to]) => {
             let relation =
                 |one: u64, other: u64| run.reported.relation(CpuId(one as u32), CpuId(other as u32));
             relation(a, b) == relation(from, to)
         }
-        (wanted, cpus) => wanted == cpus,
+        (placement, cpus) => placement == cpus,
     };
-    let is_under = |parameters: &Value| {
+    let meets_condition = |parameters: &Value| {
         finding["condition"].as_object().unwrap().iter().all(|(name, value)| parameters[name] == *value)
     };
     const EXCLUDED: [&str; 4] = ["invalid", "lost-updates", "shared-spin", "unclaimed"];
-    let result = |parameters: &'a Value, of: &Value, value: &Value, ends: &Value| {
+    let result = |parameters: &'a Value, flagged: &Value, value: &Value, ends: &Value| {
         let ends = [ends[0].as_f64()?, ends[1].as_f64()?];
-        (!has_flag(of, &EXCLUDED)).then_some(Known { parameters, value: value.as_f64()?, ends })
+        (!has_flag(flagged, &EXCLUDED)).then_some(Known { parameters, value: value.as_f64()?, ends })
     };
     let mut all = Vec::new();
     for one in list(&run.document["series"]).iter().filter(|one| one["probe"] == finding["probe"]) {
         let parameters = &one["parameters"];
-        if is_under(parameters) && is_there(&cpus(&one["placement"])) {
+        if meets_condition(parameters) && is_at_placement(&cpus(&one["placement"])) {
             all.extend(match parameters["view"] == quantity {
                 true => result(parameters, one, &one["percentiles"]["50"], &one["intervals"]["median_ns"]),
                 false => result(parameters, one, &one["values"][quantity], &one["intervals"][quantity]),
@@ -63,8 +63,9 @@ fn known<'a>(run: &'a Run, finding: &Value) -> Vec<Known<'a>> {
         }
     }
     for map in list(&run.document["matrices"]).iter().filter(|map| map["probe"] == finding["probe"]) {
-        let cells = list(&map["cells"]).iter().filter(|_| is_under(&map["parameters"]));
-        let cells = cells.filter(|cell| is_there(&["from", "to"].map(|end| cell[end].as_u64().unwrap())));
+        let cells = list(&map["cells"]).iter().filter(|_| meets_condition(&map["parameters"]));
+        let cells =
+            cells.filter(|cell| is_at_placement(&["from", "to"].map(|end| cell[end].as_u64().unwrap())));
         all.extend(cells.filter_map(|cell| result(&map["parameters"], cell, &cell["median"], &cell["ci"])));
     }
     all
@@ -73,7 +74,7 @@ fn known<'a>(run: &'a Run, finding: &Value) -> Vec<Known<'a>> {
 /// An error in the levels of a map, each of which has the median of its pairs.
 fn untrue_levels(run: &Run, finding: &Value) -> Option<&'static str> {
     let text = |text: &Value| text.as_str().unwrap_or_default().to_owned();
-    let is_its = |subject: &Value| {
+    let has_median_of_pairs = |subject: &Value| {
         let relation = relation(&subject["name"])?;
         let classes = ["class", "other_class"].map(|key| text(&subject["parameters"][key]));
         let source = Source::Pairs {
@@ -85,15 +86,18 @@ fn untrue_levels(run: &Run, finding: &Value) -> Option<&'static str> {
         Some(is_near(recomputed(run, &source)?, subject["value"].as_f64()?))
     };
     let all = list(&finding["subjects"]).iter();
-    all.map(is_its).any(|is| is != Some(true)).then_some("a level is not that of its pairs")
+    all.map(has_median_of_pairs)
+        .any(|is_right| is_right != Some(true))
+        .then_some("a level is not that of its pairs")
 }
 
 /// An error in the numbers of a finding, each of which is that of a trial with the same parameters.
 fn untrue_trials(run: &Run, finding: &Value) -> Option<&'static str> {
     let is_measured = |subject: &&Value| {
         let is_of_subject = |one: &&Value| {
-            let mut own = subject["parameters"].as_object().unwrap().iter();
-            one["probe"] == finding["probe"] && own.all(|(name, value)| one["parameters"][name] == *value)
+            let mut required = subject["parameters"].as_object().unwrap().iter();
+            one["probe"] == finding["probe"]
+                && required.all(|(name, value)| one["parameters"][name] == *value)
         };
         let numbers = |one: &Value| {
             let of_values = &one["values"][finding["quantity"].as_str().unwrap()];
@@ -130,9 +134,9 @@ fn untrue_ranking(run: &Run, finding: &Value) -> Option<&'static str> {
     let mut ranked = Vec::new();
     for subject in subjects.iter().filter(|subject| !subject["value"].is_null()) {
         let value = subject["value"].as_f64().unwrap();
-        let of: Vec<&Known<'_>> = all.iter().filter(|known| known.is_of(&name(subject))).collect();
-        let values: Vec<f64> = of.iter().map(|known| known.value).collect();
-        let is_its = match of[..] {
+        let results: Vec<&Known<'_>> = all.iter().filter(|known| known.is_of(&name(subject))).collect();
+        let values: Vec<f64> = results.iter().map(|known| known.value).collect();
+        let is_right = match results[..] {
             [one] => {
                 let ends = [0, 1].map(|end| subject["ci"][end].as_f64().unwrap());
                 is_near(one.value, value) && is_near(one.ends[0], ends[0]) && is_near(one.ends[1], ends[1])
@@ -143,7 +147,7 @@ fn untrue_ranking(run: &Run, finding: &Value) -> Option<&'static str> {
                     || values.iter().any(|one| *one <= value) && values.iter().any(|one| *one >= value)
             }
         };
-        if !is_its {
+        if !is_right {
             return Some("a number is not that of its subject");
         }
         ranked.push((sign * value, subject));
@@ -153,21 +157,23 @@ fn untrue_ranking(run: &Run, finding: &Value) -> Option<&'static str> {
     }
     let (Some((_, first)), Some((_, last))) = (ranked.first(), ranked.last()) else { return None };
     let overlaps = |one: &Value, other: &Value| {
-        let end = |of: &Value, end: usize| of["ci"][end].as_f64().unwrap();
+        let end = |subject: &Value, end: usize| subject["ci"][end].as_f64().unwrap();
         end(one, 0) <= end(other, 1) && end(other, 0) <= end(one, 1)
     };
-    let standing = |of: &Value| of["standing"].as_str().unwrap_or_default().to_owned();
-    let has_standing = match finding["verdict"].as_str().unwrap() {
+    let standing = |subject: &Value| subject["standing"].as_str().unwrap_or_default().to_owned();
+    let is_consistent = match finding["verdict"].as_str().unwrap() {
         "single" => ranked.len() == 1,
-        "alike" => ranked.iter().all(|(_, of)| ranked.iter().all(|(_, other)| overlaps(of, other))),
-        "ordered" => ranked.iter().enumerate().all(|(index, (_, of))| match standing(of).as_str() {
-            "best" => index == 0,
-            "like-best" => overlaps(of, first),
-            "worst" => index + 1 == ranked.len() && !overlaps(of, first),
-            "like-worst" => overlaps(of, last),
-            _ => !overlaps(of, first),
-        }),
-        _ => subjects.iter().filter(|of| standing(of) == "may-be-best").count() > 1,
+        "alike" => ranked.iter().all(|(_, subject)| ranked.iter().all(|(_, other)| overlaps(subject, other))),
+        "ordered" => {
+            ranked.iter().enumerate().all(|(index, (_, subject))| match standing(subject).as_str() {
+                "best" => index == 0,
+                "like-best" => overlaps(subject, first),
+                "worst" => index + 1 == ranked.len() && !overlaps(subject, first),
+                "like-worst" => overlaps(subject, last),
+                _ => !overlaps(subject, first),
+            })
+        }
+        _ => subjects.iter().filter(|subject| standing(subject) == "may-be-best").count() > 1,
     };
-    (!has_standing).then_some("a standing or the verdict is another")
+    (!is_consistent).then_some("a standing or the verdict is another")
 }

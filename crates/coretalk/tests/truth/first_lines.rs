@@ -23,14 +23,15 @@ pub fn untrue(run: &Run) -> Option<String> {
     let [finding] = list(&run.document["findings"]) else { return untrue_verdict(run) };
     let (line, verdict) = (&run.first_line, finding["verdict"].as_str().unwrap_or_default());
     let subjects = list(&finding["subjects"]);
-    let standing = |of: &str| subjects.iter().filter(|one| one["standing"] == of).collect::<Vec<&Value>>();
-    let place = |of: &str| {
-        let name = standing(of).first().and_then(|one| one["name"].as_str())?;
+    let standing =
+        |name: &str| subjects.iter().filter(|one| one["standing"] == name).collect::<Vec<&Value>>();
+    let position = |of_standing: &str| {
+        let name = standing(of_standing).first().and_then(|one| one["name"].as_str())?;
         Some(line.find(&format!("{name} is ")))
     };
     let is_named = match (finding["kind"].as_str().unwrap_or_default(), verdict) {
         _ if line.is_empty() => return None,
-        ("ranking", "ordered") => match (place("best"), place("worst")) {
+        ("ranking", "ordered") => match (position("best"), position("worst")) {
             (Some(best), Some(worst)) => best.is_some() && best < worst,
             (best, _) => best.flatten().is_some(),
         },

@@ -18,21 +18,21 @@ pub fn cells(matrix: &Value) -> Vec<(u32, u32, f64)> {
 }
 
 /// Whether a cell or a trial has one of these flags.
-pub fn has_flag(of: &Value, flags: &[&str]) -> bool {
-    list(&of["flags"]).iter().any(|flag| flags.iter().any(|name| flag == name))
+pub fn has_flag(entry: &Value, flags: &[&str]) -> bool {
+    list(&entry["flags"]).iter().any(|flag| flags.iter().any(|name| flag == name))
 }
 
 /// Flags of two threads on one CPU whose rate is determined by scheduler quanta.
 const SHARED: [&str; 2] = ["shared-spin", "unclaimed"];
 
 /// Whether the flags of a cell or a trial mark a value that may be wrong.
-pub fn is_doubtful(of: &Value) -> bool {
-    Flag::ALL.iter().any(|flag| flag.may_be_wrong() && has_flag(of, &[flag.name()]))
+pub fn is_doubtful(entry: &Value) -> bool {
+    Flag::ALL.iter().any(|flag| flag.may_be_wrong() && has_flag(entry, &[flag.name()]))
 }
 
 /// Half of the interval of a cell as a share of its value.
-fn relative_reach(of: &Value) -> Option<f64> {
-    let [low, point, high] = [&of["ci"][0], &of["median"], &of["ci"][1]].map(Value::as_f64);
+fn relative_reach(cell: &Value) -> Option<f64> {
+    let [low, point, high] = [&cell["ci"][0], &cell["median"], &cell["ci"][1]].map(Value::as_f64);
     Some((high? - point?).max(point? - low?) / point?)
 }
 
@@ -70,12 +70,12 @@ pub fn pairs_recomputed<'a>(run: &'a Run, source: &MapSource) -> Vec<MapPair<'a>
             cells.map(of_cell).filter(|pair| pair.number.is_some()).collect()
         }
         MapSource::Queue { queue, payload, capacity } => {
-            let is_of = |of: &Value| {
-                let is_shape = of["queue"] == **queue && of["payload"] == **payload;
-                is_shape && of["capacity"].as_f64() == Some(*capacity as f64)
+            let is_of = |parameters: &Value| {
+                let is_shape = parameters["queue"] == **queue && parameters["payload"] == **payload;
+                is_shape && parameters["capacity"].as_f64() == Some(*capacity as f64)
             };
             let cells = entries(&run.document).filter(|[_, entry]| !entry["from"].is_null());
-            cells.filter(|[of, _]| is_of(&of["parameters"])).map(|[_, cell]| of_cell(cell)).collect()
+            cells.filter(|[matrix, _]| is_of(&matrix["parameters"])).map(|[_, cell]| of_cell(cell)).collect()
         }
         MapSource::Trials { probe, parameters, quantity } => {
             let pair = |entry: &'a Value| {
@@ -99,14 +99,14 @@ pub fn of_matrix(run: &Run, kernel: &str, number: &MatrixNumber, found: f64) -> 
     let matrix = matrix_of(run, kernel)?;
     let pairs = cells(matrix);
     let values: Vec<f64> = pairs.iter().map(|(_, _, value)| *value).collect();
-    let is_of = |pair: &[CpuId; 2], value: f64| {
+    let value_of_pair = |pair: &[CpuId; 2], value: f64| {
         let [a, b] = pair.map(|cpu| cpu.0);
         let is_pair =
             |(from, to)| (from, to) == (a, b) || matrix["symmetric"] == true && (from, to) == (b, a);
-        pairs.iter().any(|(from, to, of)| is_pair((*from, *to)) && *of == value).then_some(value)
+        pairs.iter().any(|(from, to, ns)| is_pair((*from, *to)) && *ns == value).then_some(value)
     };
     let cells = list(&matrix["cells"]).iter().filter(|cell| cell["from"] != cell["to"]);
-    let count = |is_meant: &dyn Fn(&Value) -> bool| cells.filter(|cell| is_meant(cell)).count() as f64;
+    let count = |is_counted: &dyn Fn(&Value) -> bool| cells.filter(|cell| is_counted(cell)).count() as f64;
     let has_value = |cell: &Value| !cell["median"].is_null();
     match number {
         MatrixNumber::Pairs => Some(values.len() as f64),
@@ -114,18 +114,20 @@ pub fn of_matrix(run: &Run, kernel: &str, number: &MatrixNumber, found: f64) -> 
         MatrixNumber::Doubtful => Some(count(&|cell| has_value(cell) && is_doubtful(cell))),
         MatrixNumber::Flagged(flag) => Some(count(&|cell| has_value(cell) && has_flag(cell, &[flag]))),
         MatrixNumber::Missing(why) => Some(count(&|cell| !has_value(cell) && cell["reason"] == **why)),
-        MatrixNumber::Least(pair) => is_of(pair, values.iter().copied().reduce(f64::min)?),
-        MatrixNumber::Most(pair) => is_of(pair, values.iter().copied().reduce(f64::max)?),
+        MatrixNumber::Least(pair) => value_of_pair(pair, values.iter().copied().reduce(f64::min)?),
+        MatrixNumber::Most(pair) => value_of_pair(pair, values.iter().copied().reduce(f64::max)?),
         MatrixNumber::Median => median(&values),
         MatrixNumber::Some => {
             values.into_iter().min_by(|a, b| (a - found).abs().total_cmp(&(b - found).abs()))
         }
         MatrixNumber::IdCorrelation => {
             let points = || pairs.iter().map(|(from, to, ns)| [f64::from(from.abs_diff(*to)), *ns]);
-            let means = [0, 1].map(|axis| points().map(|of| of[axis]).sum::<f64>() / pairs.len() as f64);
-            let of =
-                |x: usize, y: usize| points().map(|of| (of[x] - means[x]) * (of[y] - means[y])).sum::<f64>();
-            Some(of(0, 1) / (of(0, 0) * of(1, 1)).sqrt())
+            let means =
+                [0, 1].map(|axis| points().map(|point| point[axis]).sum::<f64>() / pairs.len() as f64);
+            let products = |x: usize, y: usize| {
+                points().map(|point| (point[x] - means[x]) * (point[y] - means[y])).sum::<f64>()
+            };
+            Some(products(0, 1) / (products(0, 0) * products(1, 1)).sqrt())
         }
         MatrixNumber::Between([low, high]) => {
             let is_inside = |value: &&f64| **value >= low - ROUNDED && **value <= high + ROUNDED;
@@ -137,16 +139,16 @@ pub fn of_matrix(run: &Run, kernel: &str, number: &MatrixNumber, found: f64) -> 
 /// The value of a cell of a map, from its pairs, and whether it may be wrong.
 pub fn of_cell(run: &Run, source: &Source) -> Option<(f64, bool)> {
     let Source::Cell { map, row, column, own } = source else { return None };
-    let is_alone = row.len() == 1 && column.len() == 1;
+    let is_single_pair = row.len() == 1 && column.len() == 1;
     let is_symmetric = match map {
         MapSource::Kernel(kernel) => matrix_of(run, kernel)?["symmetric"] == true,
         _ => false,
     };
     let is_inside = |pair: &MapPair<'_>| {
         let [from, to] = pair.cpus;
-        let is_of = |from, to| row.contains(&from) && column.contains(&to);
-        let is_own = from == to && !is_alone;
-        (is_of(from, to) || is_symmetric && is_of(to, from)) && is_own == *own
+        let is_in_cell = |from, to| row.contains(&from) && column.contains(&to);
+        let is_own = from == to && !is_single_pair;
+        (is_in_cell(from, to) || is_symmetric && is_in_cell(to, from)) && is_own == *own
     };
     let pairs: Vec<_> = pairs_recomputed(run, map).into_iter().filter(is_inside).collect();
     let numbers: Vec<f64> = pairs.iter().filter_map(|pair| pair.number).collect();

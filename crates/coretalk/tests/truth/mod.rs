@@ -35,8 +35,8 @@ fn untrue(run: &Run) -> Vec<String> {
     values.chain(cells).chain(findings).chain(words).chain(first_lines::untrue(run)).collect()
 }
 
-/// Fails if a screen has an error, or if a planted fault is not found. `kinds` is the least number of pairs of a kind of
-/// fault and a kind of source.
+/// Fails if a screen has an error, or if a planted fault is not found. `kinds` is the minimum number of different
+/// combinations of a kind of fault and a kind of source.
 fn judge(runs: &[Run], kinds: usize) {
     let all: Vec<String> = runs
         .iter()

@@ -8,8 +8,8 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// A number of a placement, from its CPUs and the reported topology.
-pub fn number(run: &Run, list_of: &Value, number: &PlacementNumber) -> Option<f64> {
-    let (cpus, topology) = (cpus(list_of), &run.reported);
+pub fn number(run: &Run, cpu_list: &Value, number: &PlacementNumber) -> Option<f64> {
+    let (cpus, topology) = (cpus(cpu_list), &run.reported);
     let set: CpuSet = cpus.iter().copied().collect();
     // A CPU outside all groups of a level is its own group.
     let group = |level: Level, cpu: CpuId| {
@@ -22,24 +22,28 @@ pub fn number(run: &Run, list_of: &Value, number: &PlacementNumber) -> Option<f6
             set.iter().map(|cpu| group(*level, cpu).to_string()).collect::<BTreeSet<_>>().len()
         }
         PlacementNumber::Class(name) => set.iter().filter(|cpu| is_of(cpu, name)).count(),
-        PlacementNumber::Messages(of) => of.communicating_pairs(&cpus).first()?.len(),
-        PlacementNumber::Crossings(level, of) => {
+        PlacementNumber::Messages(workload) => workload.communicating_pairs(&cpus).first()?.len(),
+        PlacementNumber::Crossings(level, workload) => {
             let crosses = |(one, other): &&(CpuId, CpuId)| group(*level, *one) != group(*level, *other);
-            of.communicating_pairs(&cpus).iter().map(|of| of.iter().filter(crosses).count()).max()?
+            workload
+                .communicating_pairs(&cpus)
+                .iter()
+                .map(|pairs| pairs.iter().filter(crosses).count())
+                .max()?
         }
     };
     Some(count as f64)
 }
 
-/// Whether the whole of a part is right: all messages of the placement, or the CPUs of one of the placements.
-pub fn has_all(run: &Run, list_of: &Source, of_all: &PlacementNumber, all: u64) -> bool {
-    let count = |list_of: &Value, of_all: &PlacementNumber| number(run, list_of, of_all) == Some(all as f64);
+/// Whether the total of a part is right: all messages of the placement, or the CPUs of one of the placements.
+pub fn has_all(run: &Run, cpu_list: &Source, kind: &PlacementNumber, all: u64) -> bool {
+    let count = |cpu_list: &Value, kind: &PlacementNumber| number(run, cpu_list, kind) == Some(all as f64);
     let mut placements = list(&run.document["comparisons"]).iter().flat_map(|one| list(&one["placements"]));
-    match of_all {
-        PlacementNumber::Crossings(_, of) => {
-            raw(run, list_of).is_some_and(|list_of| count(list_of, &PlacementNumber::Messages(*of)))
+    match kind {
+        PlacementNumber::Crossings(_, workload) => {
+            raw(run, cpu_list).is_some_and(|cpu_list| count(cpu_list, &PlacementNumber::Messages(*workload)))
         }
-        _ => placements.any(|one| count(&one["cpus"], of_all)),
+        _ => placements.any(|one| count(&one["cpus"], kind)),
     }
 }
 
@@ -49,20 +53,20 @@ pub fn unprinted(run: &Run) -> Vec<String> {
     let Some(first) = comparisons.first() else { return Vec::new() };
     let lines: Vec<&str> = run.printed.lines().map(str::trim).collect();
     let text = run.printed.split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut lacking: Vec<String> = Vec::new();
-    let mut works = BTreeSet::new();
-    for of in comparisons.iter().filter(|of| works.insert(of["workload"].as_str())) {
-        let said = match (of["verdict"].as_str(), of["winner"].as_str()) {
+    let mut missing: Vec<String> = Vec::new();
+    let mut workloads = BTreeSet::new();
+    for comparison in comparisons.iter().filter(|it| workloads.insert(it["workload"].as_str())) {
+        let conclusion = match (comparison["verdict"].as_str(), comparison["winner"].as_str()) {
             (Some("winner"), winner) => format!("`{}` wins in ", winner.unwrap_or_default()),
             (Some("same"), _) => "The placement does not matter here: ".to_owned(),
             _ => "Cannot tell which placement wins in ".to_owned(),
         };
-        let start = format!("{}: {said}", of["workload"].as_str().unwrap_or_default());
-        lacking.extend((!lines.iter().any(|line| line.starts_with(&start))).then_some(start));
+        let start = format!("{}: {conclusion}", comparison["workload"].as_str().unwrap_or_default());
+        missing.extend((!lines.iter().any(|line| line.starts_with(&start))).then_some(start));
     }
     let won = lines.iter().filter_map(|line| line.strip_suffix(" wins")?.rsplit("  ").next());
-    let winners = comparisons.iter().filter_map(|of| of["winner"].as_str());
-    lacking.extend((!won.eq(winners)).then(|| "winners in the table".to_owned()));
+    let winners = comparisons.iter().filter_map(|comparison| comparison["winner"].as_str());
+    missing.extend((!won.eq(winners)).then(|| "winners in the table".to_owned()));
     // The order of interchangeable threads is not printed.
     let mut done = 0;
     let is_ordered = run.printed.contains("threads on CPUs");
@@ -77,14 +81,14 @@ pub fn unprinted(run: &Run) -> Vec<String> {
         // The rows have the order of the document.
         let row = lines[done..].iter().position(is_row);
         done += row.map_or(0, |at| at + 1);
-        lacking.extend(row.is_none().then(|| format!("row of {name}")));
+        missing.extend(row.is_none().then(|| format!("row of {name}")));
         let (number, places) = (roles.len(), roles.join("},{"));
         let command =
             format!("{name}: OMP_NUM_THREADS={number} OMP_PROC_BIND=close OMP_PLACES='{{{places}}}'");
-        lacking.extend((number > 0 && !text.contains(&command)).then_some(command));
-        let both =
+        missing.extend((number > 0 && !text.contains(&command)).then_some(command));
+        let merged =
             name.split_once('+').map(|(one, other)| format!("`{one}` and `{other}` use the same CPUs here"));
-        lacking.extend(both.filter(|both| !text.contains(both)));
+        missing.extend(merged.filter(|merged| !text.contains(merged)));
     }
-    lacking.into_iter().map(|words| format!("`{words}` is not on the screen")).collect()
+    missing.into_iter().map(|words| format!("`{words}` is not on the screen")).collect()
 }

@@ -1,4 +1,4 @@
-//! Single faults in the numbers of the judged screens, each of which the recomputation must find.
+//! Single faults in the numbers of the checked screens, each of which the recomputation must find.
 
 use super::fields::has_own_unit;
 use super::maps::wrong_in_map;
@@ -14,8 +14,8 @@ use coretalk_report::blocks::value::{
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Whether the document has no field for a number.
-fn is_unheld(value: &DisplayValue) -> bool {
+/// Whether the document lacks a field for a number.
+fn has_no_field(value: &DisplayValue) -> bool {
     match &value.source {
         Source::Listed | Source::Method | Source::Unrecorded | Source::Option("budget" | "parallel") => true,
         Source::Trial { placements, .. } => *placements > 1,
@@ -27,8 +27,8 @@ fn is_unheld(value: &DisplayValue) -> bool {
     }
 }
 
-/// Another number.
-fn changed(value: &DisplayValue) -> Number {
+/// The number with a change.
+fn changed_number(value: &DisplayValue) -> Number {
     let mut number = value.number;
     match parts(&mut number) {
         // The parameter may be that of any trial, so the change must exceed all of them.
@@ -40,17 +40,19 @@ fn changed(value: &DisplayValue) -> Number {
             let share = if is_of_passes(&value.source) { 0.02 } else { 0.01 };
             *number += share * *number + if number.abs() < 0.05 { 1e-3 } else { 0.0 };
         }
-        Parts::Interval(_) => return with_interval(value),
+        Parts::Interval(_) => return with_other_interval(value),
     }
     number
 }
 
 /// The number with another interval, if the document has it.
-fn with_interval(value: &DisplayValue) -> Number {
+fn with_other_interval(value: &DisplayValue) -> Number {
     let mut number = value.number;
-    if let Parts::Point(_, Some(of)) | Parts::Interval(of) = parts(&mut number) {
-        let is_held = !matches!(&value.source, Source::OfTrial { field, .. } if field.contains("/states/"));
-        of.low *= if is_held && of.is_sure() && of.low.abs() > 0.02 { 0.99 } else { 1.0 };
+    if let Parts::Point(_, Some(interval)) | Parts::Interval(interval) = parts(&mut number) {
+        let is_documented =
+            !matches!(&value.source, Source::OfTrial { field, .. } if field.contains("/states/"));
+        interval.low *=
+            if is_documented && interval.is_sure() && interval.low.abs() > 0.02 { 0.99 } else { 1.0 };
     }
     number
 }
@@ -59,7 +61,7 @@ fn negated(value: &DisplayValue) -> Number {
     let mut number = value.number;
     match parts(&mut number) {
         Parts::Point(number, _) => *number = -*number,
-        Parts::Interval(of) => of.point = -of.point,
+        Parts::Interval(interval) => interval.point = -interval.point,
         Parts::Whole(_) => {}
     }
     number
@@ -67,10 +69,10 @@ fn negated(value: &DisplayValue) -> Number {
 
 /// A number of another kind.
 fn of_other_kind(value: &DisplayValue) -> Number {
-    let of = &value.source;
-    let is_measured = matches!(of, Source::Trial { .. } | Source::Cell { .. } | Source::Field(_));
-    let is_of_pairs = matches!(of, Source::Pairs { .. } | Source::Pair { .. });
-    let is_counted = matches!(of, Source::Trial { .. } | Source::Trials { .. } | Source::Count { .. });
+    let source = &value.source;
+    let is_measured = matches!(source, Source::Trial { .. } | Source::Cell { .. } | Source::Field(_));
+    let is_of_pairs = matches!(source, Source::Pairs { .. } | Source::Pair { .. });
+    let is_counted = matches!(source, Source::Trial { .. } | Source::Trials { .. } | Source::Count { .. });
     match value.number {
         Number::Point(number) | Number::Short(number) | Number::Estimate(Estimate { point: number, .. })
             if is_measured || is_of_pairs =>
@@ -86,7 +88,8 @@ fn of_other_kind(value: &DisplayValue) -> Number {
 fn other_units(run: &Run, (headings, value): &Shown) -> Vec<(&'static str, DisplayUnit)> {
     let is_difference = matches!(value.number, Number::Difference(_) | Number::Shift(_));
     // Numbers below other headings of the table may be in microseconds.
-    let is_open = headings.is_empty() || headings.iter().any(|it| it.split(' ').any(|word| word == "µs"));
+    let is_undetermined =
+        headings.is_empty() || headings.iter().any(|it| it.split(' ').any(|word| word == "µs"));
     let is_point = matches!(value.number, Number::Point(_));
     match (&value.source, value.unit) {
         (Source::Field(path), _)
@@ -94,7 +97,7 @@ fn other_units(run: &Run, (headings, value): &Shown) -> Vec<(&'static str, Displ
         {
             vec![("unit", DisplayUnit::OfColumn(1e3)), ("share", DisplayUnit::Own(Unit::Share))]
         }
-        (Source::Trial { .. }, DisplayUnit::OfColumn(divisor)) if is_point && !is_open => {
+        (Source::Trial { .. }, DisplayUnit::OfColumn(divisor)) if is_point && !is_undetermined => {
             vec![("unit", DisplayUnit::OfColumn(1e3 * divisor))]
         }
         _ => Vec::new(),
@@ -123,7 +126,7 @@ fn other_sources(run: &Run, source: &Source) -> Vec<(&'static str, Source)> {
     let mut other = source.clone();
     match &mut other {
         &mut Source::Trial { trial, quantity, statistic, placements } => {
-            let of = |kind, trial, quantity, statistic| {
+            let with = |kind, trial, quantity, statistic| {
                 (kind, Source::Trial { trial, quantity, statistic, placements })
             };
             let first_or_last = if quantity == "last" { "first" } else { "last" };
@@ -132,22 +135,22 @@ fn other_sources(run: &Run, source: &Source) -> Vec<(&'static str, Source)> {
             let percentiles = [0.25, 0.5, 0.99].map(Statistic::Percentile);
             let statistics = statistics.into_iter().chain(percentiles);
             return statistics
-                .map(|statistic| of("statistic", trial, quantity, statistic))
+                .map(|statistic| with("statistic", trial, quantity, statistic))
                 .chain([
-                    of("quantity", trial, "of nothing", statistic),
-                    of("other quantity", trial, first_or_last, statistic),
-                    of("trial", another, quantity, statistic),
+                    with("quantity", trial, "of nothing", statistic),
+                    with("other quantity", trial, first_or_last, statistic),
+                    with("trial", another, quantity, statistic),
                 ])
                 .collect();
         }
         Source::Pairs { map, relation, classes, statistic } => {
             let (map, classes) = (&*map, &*classes);
-            let of = |kind, relation, statistic| {
+            let with = |kind, relation, statistic| {
                 (kind, Source::Pairs { map: map.clone(), relation, classes: classes.clone(), statistic })
             };
-            let groups = Relation::ALL.into_iter().map(|other| of("group", other, *statistic));
+            let groups = Relation::ALL.into_iter().map(|other| with("group", other, *statistic));
             let statistics = [Statistic::Count, Statistic::Percentile(0.0), Statistic::Percentile(1.0)];
-            return groups.chain(statistics.map(|other| of("statistic", *relation, other))).collect();
+            return groups.chain(statistics.map(|other| with("statistic", *relation, other))).collect();
         }
         Source::Cell { map: MapSource::Kernel(_), row, column, own: false } => {
             let is_other = |cpu: &CpuId| !row.contains(cpu) && !column.contains(cpu);
@@ -158,11 +161,11 @@ fn other_sources(run: &Run, source: &Source) -> Vec<(&'static str, Source)> {
             return others.map(|(kind, path)| (kind, Source::Field(path))).collect();
         }
         Source::Placement { cpus, number } => {
-            let of =
+            let with =
                 |(kind, cpus)| (kind, Source::Placement { cpus: Box::new(cpus), number: number.clone() });
-            return other_sources(run, cpus).into_iter().map(of).collect();
+            return other_sources(run, cpus).into_iter().map(with).collect();
         }
-        Source::Computed(Operation::Reversed, of) => return vec![("side", of[0].clone())],
+        Source::Computed(Operation::Reversed, parts) => return vec![("side", parts[0].clone())],
         Source::Computed(Operation::Sum, parts) => parts.truncate(1),
         Source::Computed(_, parts) => parts.reverse(),
         Source::Count { matching, .. } => matching[0].1 = "none".to_owned(),
@@ -184,10 +187,10 @@ fn faults(run: &Run, shown: &Shown) -> Vec<(&'static str, DisplayValue)> {
         number => number,
     };
     let numbers = [
-        ("number", changed(value)),
+        ("number", changed_number(value)),
         ("kind", of_other_kind(value)),
         ("sign", negated(value)),
-        ("interval", with_interval(value)),
+        ("interval", with_other_interval(value)),
         ("whole", whole),
     ];
     let numbers = numbers.map(|(kind, number)| (kind, DisplayValue { number, ..value.clone() }));
@@ -212,7 +215,7 @@ fn is_alike(run: &Run, one: &Source, other: &Source) -> bool {
     }
 }
 
-/// The name of the kind of a source; fields are told by the part of the document that they are in.
+/// The name of the kind of a source; fields are distinguished by their part of the document.
 fn kind_of(source: &Source) -> String {
     if let Source::Field(path) = source {
         return format!("Field /{}", path.split('/').nth(1).unwrap_or_default());
@@ -222,16 +225,16 @@ fn kind_of(source: &Source) -> String {
 }
 
 /// The largest number of values with faults for each kind of source of a run.
-const MOST: usize = 100;
+const MAX_SAMPLED: usize = 100;
 
 /// Values of each kind of source, evenly spaced over the run.
 fn sample<T>(all: &[T], value: impl Fn(&T) -> &DisplayValue) -> Vec<&T> {
     let mut kinds: BTreeMap<String, Vec<&T>> = BTreeMap::new();
-    for one in all.iter().filter(|one| !is_unheld(value(one))) {
+    for one in all.iter().filter(|one| !has_no_field(value(one))) {
         kinds.entry(kind_of(&value(one).source)).or_default().push(one);
     }
-    let step = |of: &Vec<&T>| of.len().div_ceil(MOST);
-    kinds.into_values().flat_map(|of| of.clone().into_iter().step_by(step(&of))).collect()
+    let step = |values: &Vec<&T>| values.len().div_ceil(MAX_SAMPLED);
+    kinds.into_values().flat_map(|values| values.clone().into_iter().step_by(step(&values))).collect()
 }
 
 /// The number of found faults and the missed faults, by kind of fault and of source.

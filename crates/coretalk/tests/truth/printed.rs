@@ -1,15 +1,15 @@
-//! [`Printed`]: a number as a screen prints it, with what rounding leaves open.
+//! [`Printed`]: a number as printed, with its rounding error.
 
 /// A number that was read from a screen.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Printed {
-    /// In the base unit: a share, nanoseconds, a number.
+    /// In the base unit: nanoseconds for times, a fraction for percentages.
     pub value: f64,
-    /// How far the exact number may lie from it: half a unit of the last digit.
+    /// Maximum rounding error: half a unit of the last digit.
     pub half: f64,
 }
 
-/// Units and letters behind a number.
+/// Units and prefixes after a number, with their factors.
 const UNITS: [(&str, f64); 17] = [
     ("", 1.0),
     ("×", 1.0),
@@ -48,7 +48,7 @@ impl Printed {
         let decimals = number.split_once('.').map_or(0, |(_, decimals)| decimals.len() as i32);
         let unit = words.get(digits).map_or("", |unit| unit.trim_end_matches("/s"));
         let scale = UNITS.iter().find(|(name, _)| *name == unit)?.1;
-        // A share below ten percent has a digit behind the point, which is left out where it is a zero.
+        // Percentages below ten have one decimal, which is omitted if it is zero.
         let is_short = unit == "%" && decimals == 0 && value.abs() < 9.95;
         let half = if is_short { 0.05 } else { 0.5 * 10f64.powi(-decimals) };
         match (unit, words.get(digits + 1..)) {
@@ -61,7 +61,7 @@ impl Printed {
         }
     }
 
-    /// Whether an exact number is printed like this. A limit, whose half is its value, excludes zero.
+    /// Whether an exact number may be printed like this. A limit (`<0.01`), whose `half` is its value, excludes zero.
     pub fn reads(&self, exact: f64) -> bool {
         let is_zero = exact == 0.0 && self.value != 0.0 && self.half == self.value.abs();
         !is_zero && (self.value - exact).abs() <= 1.02 * self.half + 1e-9 * exact.abs()

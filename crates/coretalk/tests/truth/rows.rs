@@ -39,8 +39,8 @@ fn untrue_row(run: &Run, row: &[Cell]) -> Option<String> {
     let cells: Vec<String> = row.iter().map(fmt::cell).collect();
     let verdict =
         VERDICTS.iter().find(|(start, name, _)| path.starts_with(start) && object["verdict"] == *name);
-    let is_so = |begin: &&str| cells.last().is_some_and(|cell| cell.starts_with(begin));
-    if verdict.map_or(!path.starts_with("/ladder/"), |(.., begins)| !begins.iter().any(is_so)) {
+    let is_stated = |begin: &&str| cells.last().is_some_and(|cell| cell.starts_with(begin));
+    if verdict.map_or(!path.starts_with("/ladder/"), |(.., begins)| !begins.iter().any(is_stated)) {
         return Some(format!("the verdict in {cells:?} is not that of {object}"));
     }
     let name = object["level"].as_str().or_else(|| object["relation"].as_str())?;
@@ -61,12 +61,13 @@ fn untrue_row(run: &Run, row: &[Cell]) -> Option<String> {
 
 /// A contradiction between the boxes of a topology and the reported groups. Cores have no boxes.
 fn untrue_boxes(run: &Run) -> Option<String> {
-    let titles = run.printed.split("┌ ").skip(1).filter_map(|of| of.split(" ─").next()?.split_once(" · "));
-    // Several levels with the same CPUs are one box.
+    let titles =
+        run.printed.split("┌ ").skip(1).filter_map(|rest| rest.split(" ─").next()?.split_once(" · "));
+    // Levels with the same CPUs share a box.
     let boxes = titles.map(|(names, cpus)| (cpus, names.split(" = ").count()));
     let boxes: BTreeMap<&str, usize> = boxes.collect();
     let levels = list(&run.document["topology"]["reported"]["levels"]).iter();
-    let groups = levels.filter(|of| of["level"] != "core").flat_map(|of| list(&of["groups"]));
+    let groups = levels.filter(|level| level["level"] != "core").flat_map(|level| list(&level["groups"]));
     let mut reported = BTreeMap::new();
     for group in groups.filter_map(Value::as_str) {
         *reported.entry(group).or_insert(0) += 1;
@@ -75,7 +76,7 @@ fn untrue_boxes(run: &Run) -> Option<String> {
     is_drawn.then(|| format!("the boxes {boxes:?} are not {reported:?}"))
 }
 
-/// An error in the number of inferred levels, of which a screen names all, or none if all agree with the report.
+/// An error in the number of inferred levels: a screen names all, or none if all agree with the report.
 fn unnamed_levels(run: &Run) -> Option<String> {
     const PREFIX: &str = "/topology/inferred/levels/";
     let paths = run.values.iter().filter_map(|(_, value)| path_of(&value.source));
@@ -89,24 +90,24 @@ fn unnamed_levels(run: &Run) -> Option<String> {
 /// The number of findings of `doctor` with one of these verdicts.
 fn findings(run: &Run, verdicts: &[&str]) -> usize {
     let all = list(&run.document["environment"]["doctor"]).iter();
-    all.filter(|of| verdicts.iter().any(|verdict| of["verdict"] == *verdict)).count()
+    all.filter(|finding| verdicts.iter().any(|verdict| finding["verdict"] == *verdict)).count()
 }
 
 /// An error in the numbers of findings of a screen of `doctor` or of the first doubt of a run.
 fn untrue_counts(run: &Run) -> Option<String> {
-    if let Some(more) = run.sentences.iter().find(|said| said.template == " · {more} more") {
-        // One finding is in the title, that the machine is simulated, and one in the sentence.
+    if let Some(more) = run.sentences.iter().find(|sentence| sentence.template == " · {more} more") {
+        // One finding (a simulated machine) is in the title, and one in the sentence.
         let expected = findings(run, &["warn", "fail"]).saturating_sub(2);
-        let is_so = more.values().iter().all(|value| value.number == Number::Count(expected as u64));
-        return (!is_so).then(|| format!("there are {expected} more findings"));
+        let is_right = more.values().iter().all(|value| value.number == Number::Count(expected as u64));
+        return (!is_right).then(|| format!("there are {expected} more findings"));
     }
     let words = [("fail", "failure"), ("warn", "warning"), ("cannot-tell", "unknown"), ("ok", "OK")];
-    let said = run.printed.rsplit("\n\n").next().filter(|_| run.words[0] == "doctor")?;
-    let is_off = |(verdict, word): &(&str, &str)| match findings(run, &[verdict]) {
-        0 => said.contains(word),
-        count => !said.contains(&format!(" {count} {word}")),
+    let summary = run.printed.rsplit("\n\n").next().filter(|_| run.words[0] == "doctor")?;
+    let differs = |(verdict, word): &(&str, &str)| match findings(run, &[verdict]) {
+        0 => summary.contains(word),
+        count => !summary.contains(&format!(" {count} {word}")),
     };
-    words.iter().any(is_off).then(|| format!("other counts than the findings have: {said}"))
+    words.iter().any(differs).then(|| format!("other counts than the findings have: {summary}"))
 }
 
 /// Contradictions between words of a screen and its document.

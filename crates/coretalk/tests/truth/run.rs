@@ -27,18 +27,18 @@ pub struct Run {
     pub first_line: String,
     /// The typed numbers of the screen, and of the tables of the page of a saved run.
     pub values: Vec<Shown>,
-    /// Its typed sentences with those inside them.
+    /// The typed sentences of the screen, and those inside them.
     pub sentences: Vec<Sentence>,
-    /// The rows of its tables.
+    /// The rows of the tables.
     pub rows: Vec<Vec<Cell>>,
-    /// The numbers of its drawings, each with the unit of its drawing.
+    /// The numbers of the drawings, each with the unit of its drawing.
     pub cells: Vec<(String, DrawnNumber)>,
     pub document: Value,
-    /// The trials of its distributions and of its cells of queues, in their order.
+    /// The trials of [`entries`] of the document, in the same order.
     pub trials: Vec<TrialId>,
-    /// What the document says that the system reports.
+    /// The reported topology, from the document.
     pub reported: Topology,
-    /// Documents of the runs that the screen is about: the sides of a comparison, the source of an advice.
+    /// Documents of the runs behind the screen: the sides of a comparison, the source of an advice.
     pub sources: Vec<Value>,
 }
 
@@ -48,12 +48,13 @@ const WIDTH: usize = 400;
 impl Run {
     /// Measures on a machine and saves the run as `name`.
     pub fn of(tool: &Tool, machine: &str, words: &str, name: &str) -> Run {
-        let mut named = machine.to_owned();
+        let mut machine_name = machine.to_owned();
         if machine.contains('=') {
-            named = format!("{name}.toml");
-            std::fs::write(tool.path().join(&named), machine).unwrap();
+            machine_name = format!("{name}.toml");
+            std::fs::write(tool.path().join(&machine_name), machine).unwrap();
         }
-        let words = format!("{words} --machine sim:{named} -q --name {name} --export-json {name}.json");
+        let words =
+            format!("{words} --machine sim:{machine_name} -q --name {name} --export-json {name}.json");
         let screen = call(tool, &words);
         let document = std::fs::read(tool.path().join(format!("{name}.json"))).unwrap();
         let document = serde_json::from_slice(&document).unwrap();
@@ -106,24 +107,26 @@ impl Run {
             let mut copied = drawings.iter().flat_map(|drawing| &drawing.lines);
             assert!(copied.all(|line| lines.contains(&line.trim())), "{words}");
         }
-        let said: Vec<Sentence> = drawings.iter().flat_map(|drawing| drawing.said.clone()).collect();
-        let of_drawings = said.iter().flat_map(Sentence::values).map(|value| (Vec::new(), value.clone()));
+        let drawn_sentences: Vec<Sentence> =
+            drawings.iter().flat_map(|drawing| drawing.said.clone()).collect();
+        let of_drawings =
+            drawn_sentences.iter().flat_map(Sentence::values).map(|value| (Vec::new(), value.clone()));
         let blocks: Vec<&Block<'_>> = blocks.iter().flat_map(with_narrow).collect();
         let values: Vec<Shown> = blocks.iter().flat_map(|block| shown(block)).chain(of_drawings).collect();
         let in_unit =
             |drawing: Drawing| drawing.numbers.into_iter().map(move |number| (drawing.unit.clone(), number));
         let first_line = blocks.iter().find_map(|block| match block {
-            Block::Answer(said) => Some(fmt::sentence(said)),
+            Block::Answer(sentence) => Some(fmt::sentence(sentence)),
             _ => None,
         });
         let sentences =
-            blocks.iter().flat_map(|block| block.sentences()).chain(&said).flat_map(Sentence::all);
+            blocks.iter().flat_map(|block| block.sentences()).chain(&drawn_sentences).flat_map(Sentence::all);
         let sentences: Vec<Sentence> = sentences.cloned().collect();
         let cells: Vec<_> = drawings.into_iter().flat_map(in_unit).collect();
         // A walk that omits blocks has too few numbers and sentences for the printed text.
         let numerals = printed.split_whitespace().filter(|word| Printed::read(word).is_some()).count();
         // A plan has times as text, and a topology has CPUs in boxes.
-        let is_sparse = ["plan", "topology"].iter().any(|of| words.starts_with(of));
+        let is_sparse = ["plan", "topology"].iter().any(|command| words.starts_with(command));
         let least = numerals / if is_sparse { 15 } else { 5 };
         assert!(values.len() + cells.len() > least, "{words}: {} of {numerals} numbers", values.len());
         let lines = printed.lines().filter(|line| !line.trim().is_empty()).count();
@@ -180,7 +183,7 @@ impl Run {
 
     /// The CPUs of matrices and trials, or of the topology of a document without them.
     pub fn measured(&self) -> CpuSet {
-        // A command about a run is about its CPUs.
+        // A command about a run shows the CPUs of that run.
         let document = self.sources.first().unwrap_or(&self.document);
         let matrices = list(&document["matrices"]).iter().map(|matrix| &matrix["cpus"]);
         let trials = list(&document["series"]).iter().map(|trial| &trial["placement"]);
@@ -219,8 +222,8 @@ fn shown(block: &Block<'_>) -> Vec<Shown> {
 }
 
 fn call(tool: &Tool, words: &str) -> String {
-    let each: Vec<&str> = words.split_whitespace().collect();
-    let output = tool.command(&each).env("COLUMNS", WIDTH.to_string()).output().unwrap();
+    let arguments: Vec<&str> = words.split_whitespace().collect();
+    let output = tool.command(&arguments).env("COLUMNS", WIDTH.to_string()).output().unwrap();
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.code() == Some(0), "{words}: {error}");
     String::from_utf8(output.stdout).unwrap()
@@ -232,12 +235,12 @@ pub fn list(value: &Value) -> &[Value] {
 }
 
 /// The CPUs of a list in a document.
-pub fn cpus(list_of: &Value) -> Vec<CpuId> {
-    list(list_of).iter().filter_map(|cpu| Some(CpuId(cpu.as_u64()? as u32))).collect()
+pub fn cpus(ids: &Value) -> Vec<CpuId> {
+    list(ids).iter().filter_map(|cpu| Some(CpuId(cpu.as_u64()? as u32))).collect()
 }
 
-pub fn cpu_set(list_of: &Value) -> CpuSet {
-    cpus(list_of).into_iter().collect()
+pub fn cpu_set(ids: &Value) -> CpuSet {
+    cpus(ids).into_iter().collect()
 }
 
 /// A relation by its name in the document.
@@ -253,19 +256,19 @@ pub fn ends_of(cell: &Value) -> [CpuId; 2] {
 /// The topology that the system reports, from the document.
 pub fn reported(document: &Value) -> Topology {
     let mut domains = Vec::new();
-    let of_topology = &document["topology"]["reported"];
-    for level in list(&of_topology["levels"]) {
+    let topology = &document["topology"]["reported"];
+    for level in list(&topology["levels"]) {
         let name = level["level"].as_str().unwrap_or_default();
-        let Some(level_of) = Level::ALL.into_iter().find(|level| level.name() == name) else { continue };
+        let Some(known_level) = Level::ALL.into_iter().find(|level| level.name() == name) else { continue };
         for (group, id) in list(&level["groups"]).iter().zip(0..) {
             let cpus = group.as_str().unwrap_or_default().parse().unwrap();
-            domains.push(Domain { level: level_of, cpus, os_id: Some(id) });
+            domains.push(Domain { level: known_level, cpus, os_id: Some(id) });
         }
     }
     // The system may report more CPUs than were measured.
     let measured = cpu_set(&document["topology"]["cpus"]);
     let cpus = domains.iter().fold(measured, |all, domain| all.union(&domain.cpus));
-    let classes = list(&of_topology["classes"]).iter().flat_map(|class| {
+    let classes = list(&topology["classes"]).iter().flat_map(|class| {
         let cpus: CpuSet = class["cpus"].as_str().unwrap_or_default().parse().unwrap();
         let rank = class["rank"].as_u64().unwrap_or_default() as u32;
         let class = CoreClass { rank, name: class["name"].as_str().unwrap_or_default().to_owned() };

@@ -1,5 +1,5 @@
-//! Errors in a typed number: its source in the JSON document has another number, its text reads as another number, or its
-//! heading has another unit.
+//! Errors in a typed number: the source in the JSON document has another number, the text reads as another number, or
+//! the heading has another unit.
 
 use super::fields::{
     field_of, interval_of, is_in_own_unit, is_in_percent, is_scaled, numbers_at, path_of, raw,
@@ -28,15 +28,17 @@ use std::collections::BTreeSet;
 pub const ROUNDED: f64 = 1e-4;
 
 pub fn parameters_of(series: &Value) -> Parameters {
-    let of = &series["parameters"];
-    // Of alternating strategies, `phase` repeats the view.
-    parameters_with(series, |name| name != "view" && (name != "phase" || of["view"] != of["phase"]))
+    let parameters = &series["parameters"];
+    // For alternating strategies, `phase` repeats the view.
+    parameters_with(series, |name| {
+        name != "view" && (name != "phase" || parameters["view"] != parameters["phase"])
+    })
 }
 
 /// The parameters of a trial whose names satisfy a condition.
-pub fn parameters_with(series: &Value, is_meant: impl Fn(&str) -> bool) -> Parameters {
+pub fn parameters_with(series: &Value, includes: impl Fn(&str) -> bool) -> Parameters {
     let parameters = series["parameters"].as_object().into_iter().flatten();
-    parameters.filter(|(name, _)| is_meant(name)).fold(
+    parameters.filter(|(name, _)| includes(name)).fold(
         Parameters::default(),
         |all, (name, value)| match value.as_f64() {
             Some(number) => all.with(name, number),
@@ -45,7 +47,7 @@ pub fn parameters_with(series: &Value, is_meant: impl Fn(&str) -> bool) -> Param
     )
 }
 
-/// The distributions and the cells of maps of queues of a document, each after the object with its probe and parameters.
+/// Each distribution and each cell of a queue map in a document, preceded by the object with its probe and parameters.
 pub fn entries(document: &Value) -> impl Iterator<Item = [&Value; 2]> {
     let queues = list(&document["matrices"]).iter().filter(|matrix| matrix["probe"] == "queue");
     let cells = queues.flat_map(|matrix| list(&matrix["cells"]).iter().map(move |cell| [matrix, cell]));
@@ -53,19 +55,19 @@ pub fn entries(document: &Value) -> impl Iterator<Item = [&Value; 2]> {
 }
 
 /// The trial of an entry.
-pub fn trial_of([of, entry]: [&Value; 2]) -> TrialId {
+pub fn trial_of([owner, entry]: [&Value; 2]) -> TrialId {
     let placement = match &entry["placement"] {
         Value::Null => [&entry["from"], &entry["to"]].map(Value::clone).into_iter().collect(),
         placement => placement.clone(),
     };
-    let probe = of["probe"].as_str().unwrap().to_owned();
-    TrialSpec { probe, parameters: parameters_of(of), placement: cpus(&placement) }.id()
+    let probe = owner["probe"].as_str().unwrap().to_owned();
+    TrialSpec { probe, parameters: parameters_of(owner), placement: cpus(&placement) }.id()
 }
 
 /// The entries of a trial.
 pub fn entries_of(run: &Run, trial: TrialId) -> impl Iterator<Item = [&Value; 2]> {
     let all = entries(&run.document).zip(&run.trials);
-    all.filter(move |(_, of)| **of == trial).map(|(entry, _)| entry)
+    all.filter(move |(_, id)| **id == trial).map(|(entry, _)| entry)
 }
 
 pub fn is_near(one: f64, other: f64) -> bool {
@@ -77,16 +79,16 @@ fn is_near_percent(one: f64, other: f64) -> bool {
     (one - other).abs() <= 0.51e-6 * (1.0 + other.abs()).powi(2)
 }
 
-/// Whether an interval equals that of the document, which has none for too few passes.
-fn is_interval(ends: [Option<f64>; 2], of: &Estimate, path: &str) -> bool {
+/// Whether an interval equals that in the document, which has none if there are too few passes.
+fn is_interval(ends: [Option<f64>; 2], shown: &Estimate, path: &str) -> bool {
     let is_near = if is_in_percent(path) { is_near_percent } else { is_near };
     match ends {
-        [Some(low), Some(high)] => is_near(low, of.low) && is_near(high, of.high),
-        _ => !of.is_sure() || !of.reach().is_finite(),
+        [Some(low), Some(high)] => is_near(low, shown.low) && is_near(high, shown.high),
+        _ => !shown.is_sure() || !shown.reach().is_finite(),
     }
 }
 
-/// The object with a field of a trial, and the field.
+/// A field of a trial, preceded by the object that contains it.
 fn of_trial<'a>(run: &'a Run, source: &Source) -> Option<[&'a Value; 2]> {
     let Source::OfTrial { trial, view, field } = source else { return None };
     let is_view = |entry: &&Value| view.as_ref().is_none_or(|view| entry["parameters"]["view"] == **view);
@@ -122,8 +124,8 @@ fn numbers(run: &Run, source: &Source) -> Option<Vec<f64>> {
     }
 }
 
-/// Whether a sum of one field of trials has all trials of the document with the field, of the same probe, idle gap and
-/// idle states.
+/// Whether a sum over trials covers every trial of the document that has the summed field and the same probe, idle gap
+/// and idle states.
 fn has_all_trials(run: &Run, parts: &[Source]) -> bool {
     let of_trial = |part: &Source| match part {
         Source::OfTrial { trial, field, .. } => Some((*trial, field.clone())),
@@ -134,17 +136,17 @@ fn has_all_trials(run: &Run, parts: &[Source]) -> bool {
     };
     let summed: BTreeSet<_> = parts.iter().filter_map(of_trial).collect();
     let Some((first, field)) = summed.first() else { return true };
-    // Several numbers of one trial are no sum over trials.
+    // A sum of several numbers of one trial is not a sum over trials.
     let is_once = summed.len() == parts.iter().filter_map(of_trial).count();
     if is_once && parts.len() > 1 && summed.last().is_some_and(|(last, _)| last == first) {
         return true;
     }
-    let condition = |of: &Value| {
-        ["/probe", "/parameters/gap_ns", "/parameters/idle_states"].map(|name| of.pointer(name).cloned())
+    let condition = |owner: &Value| {
+        ["/probe", "/parameters/gap_ns", "/parameters/idle_states"].map(|name| owner.pointer(name).cloned())
     };
-    let expected = entries_of(run, *first).next().map(|[of, _]| condition(of));
-    let all = entries(&run.document).zip(&run.trials).filter(|([of, entry], _)| {
-        Some(condition(of)) == expected && !entry.pointer(field).unwrap_or(&Value::Null).is_null()
+    let expected = entries_of(run, *first).next().map(|[owner, _]| condition(owner));
+    let all = entries(&run.document).zip(&run.trials).filter(|([owner, entry], _)| {
+        Some(condition(owner)) == expected && !entry.pointer(field).unwrap_or(&Value::Null).is_null()
     });
     let all: BTreeSet<_> = all.map(|(_, trial)| (*trial, field.clone())).collect();
     all == summed && summed.len() == parts.len()
@@ -178,17 +180,17 @@ pub fn recomputed(run: &Run, source: &Source) -> Option<f64> {
             (None, "min-effect") => Some(MIN_EFFECT),
             (None, _) => None,
         },
-        Source::Count { list: of, matching } => {
+        Source::Count { list: path, matching } => {
             let has = |item: &Value, key: &str, value: &str| {
                 let field = item.pointer(key).unwrap_or(&Value::Null);
                 value == "*" && !field.is_null() || field.to_string().trim_matches('"') == value
             };
-            let items = list(run.document.pointer(of)?).iter();
+            let items = list(run.document.pointer(path)?).iter();
             let counted = items.filter(|item| matching.iter().all(|(key, value)| has(item, key, value)));
             Some(counted.count() as f64)
         }
         Source::OfTrial { .. } => match of_trial(run, source)?[1] {
-            // A reason has no number for an interval that is wider than its value.
+            // The reason states no width if the interval is wider than the value.
             Value::String(reason) => {
                 let width = reason.strip_prefix("± ");
                 width.map_or(Some(f64::INFINITY), |text| text.split(' ').next()?.parse().ok())
@@ -199,7 +201,7 @@ pub fn recomputed(run: &Run, source: &Source) -> Option<f64> {
         Source::Trials { probe, changed } => {
             let all = entries(&run.document).zip(&run.trials);
             let of_probe =
-                all.filter(|([of, _], _)| probe.as_ref().is_none_or(|probe| of["probe"] == **probe));
+                all.filter(|([owner, _], _)| probe.as_ref().is_none_or(|probe| owner["probe"] == **probe));
             let counted = of_probe.filter(|([_, entry], _)| !changed || !list(&entry["states"]).is_empty());
             Some(counted.map(|(_, trial)| trial).collect::<BTreeSet<_>>().len() as f64)
         }
@@ -217,7 +219,7 @@ pub fn recomputed(run: &Run, source: &Source) -> Option<f64> {
         Source::Trial { trial, quantity, statistic, .. } => {
             let of_trial = || entries_of(run, *trial).map(|[_, entry]| entry);
             let view = of_trial().find(|one| one["parameters"]["view"] == **quantity);
-            // The first distribution of a trial has the numbers of the trial.
+            // Only the first distribution of a trial contains the values, intervals and counts of the trial.
             let with = |key: &str| of_trial().map(|one| &one[key][*quantity]).find(|found| !found.is_null());
             let end = |at: usize| match view {
                 Some(view) => view["intervals"]["median_ns"][at].as_f64(),
@@ -240,7 +242,7 @@ pub fn recomputed(run: &Run, source: &Source) -> Option<f64> {
                 let [from, to] = pair.cpus;
                 let kinds = [from, to].map(|cpu| run.class(cpu));
                 let is_kind = |[one, other]: &[String; 2]| kinds == [one, other] || kinds == [other, one];
-                // Only queues and trials have pairs of one CPU.
+                // Only maps of queues and of trials have pairs of a CPU with itself.
                 (from != to || matches!(map, MapSource::Queue { .. } | MapSource::Trials { .. }))
                     && run.reported.relation(from, to) == *relation
                     && classes.as_ref().is_none_or(is_kind)
@@ -257,8 +259,8 @@ pub fn recomputed(run: &Run, source: &Source) -> Option<f64> {
         Source::Wide { map, number } => of_widths(run, map, *number),
         Source::Mode { trial, view, index, part } => {
             let mut entries = entries_of(run, *trial).map(|[_, entry]| entry);
-            let of = entries.find(|one| one["parameters"]["view"] == **view)?;
-            let mode = modes(&histogram(of)?).get(*index).copied()?;
+            let series = entries.find(|one| one["parameters"]["view"] == **view)?;
+            let mode = modes(&histogram(series)?).get(*index).copied()?;
             Some(if *part == ModePart::Share { mode.share } else { mode.median_ns })
         }
         Source::Field(_) | Source::Pair { .. } => field_of(run, source),
@@ -278,7 +280,7 @@ pub fn recomputed(run: &Run, source: &Source) -> Option<f64> {
 pub enum Parts<'a> {
     /// A count.
     Whole(&'a mut u64),
-    /// A number, and perhaps an interval around another number.
+    /// A number, optionally with an interval around another number.
     Point(&'a mut f64, Option<&'a mut Estimate>),
     /// A number with its interval.
     Interval(&'a mut Estimate),
@@ -297,13 +299,13 @@ pub fn parts(number: &mut Number) -> Parts<'_> {
         | Number::Difference(number)
         | Number::Relative(number) => Parts::Point(number, None),
         Number::HalfWidth { of, stated } => Parts::Point(stated, Some(of)),
-        Number::Estimate(of)
-        | Number::PlusMinus(of)
-        | Number::Reach(of)
-        | Number::WithEnds(of)
-        | Number::Ends(of)
-        | Number::Shift(of)
-        | Number::Size(of) => Parts::Interval(of),
+        Number::Estimate(interval)
+        | Number::PlusMinus(interval)
+        | Number::Reach(interval)
+        | Number::WithEnds(interval)
+        | Number::Ends(interval)
+        | Number::Shift(interval)
+        | Number::Size(interval) => Parts::Interval(interval),
     }
 }
 
@@ -311,13 +313,13 @@ pub fn parts(number: &mut Number) -> Parts<'_> {
 pub fn stated(mut number: Number) -> (f64, Option<Estimate>) {
     match parts(&mut number) {
         Parts::Whole(number) => (*number as f64, None),
-        Parts::Point(number, of) => (*number, of.copied()),
-        Parts::Interval(of) => (of.point, Some(*of)),
+        Parts::Point(number, interval) => (*number, interval.copied()),
+        Parts::Interval(interval) => (interval.point, Some(*interval)),
     }
 }
 
-/// Whether a number is of the kind of its source: a count exactly if the source counts, with an interval only if the
-/// source has one.
+/// Whether the kind of a number matches its source: it is a count if and only if the source is a count, and it has an
+/// interval only if the source has one.
 fn is_of_kind(run: &Run, source: &Source, number: Number) -> bool {
     let is_whole = matches!(number, Number::Count(_) | Number::Part { .. });
     let counts = match source {
@@ -350,8 +352,8 @@ fn ends_of(run: &Run, source: &Source) -> Option<[Option<f64>; 2]> {
         }
         &Source::Trial { trial, quantity, .. } => [Statistic::Low, Statistic::High]
             .map(|statistic| recomputed(run, &Source::Trial { trial, quantity, statistic, placements: 1 })),
-        Source::Computed(Operation::Reversed, of) => {
-            let [low, high] = ends_of(run, &of[0])?;
+        Source::Computed(Operation::Reversed, parts) => {
+            let [low, high] = ends_of(run, &parts[0])?;
             [high, low].map(|end| computed(Operation::Reversed, &[end?]))
         }
         _ => [None, None],
@@ -359,20 +361,20 @@ fn ends_of(run: &Run, source: &Source) -> Option<[Option<f64>; 2]> {
 }
 
 /// Whether a trial or a map has this parameter.
-fn is_parameter(run: &Run, of: Option<TrialId>, name: &str, found: f64) -> bool {
+fn is_parameter(run: &Run, trial: Option<TrialId>, name: &str, found: f64) -> bool {
     let document = &run.document;
     let has = |one: &Value| one["parameters"][name].as_f64() == Some(found);
     let mut of_trial =
-        entries(document).zip(&run.trials).filter(|(_, trial)| of.is_none_or(|of| **trial == of));
-    // A verdict needs more runs than a placement has.
+        entries(document).zip(&run.trials).filter(|(_, id)| trial.is_none_or(|trial| **id == trial));
+    // A stated `least_repetitions` is correct if some placement has fewer runs.
     let is_missing = |arm: &Value| found.fract() == 0.0 && (list(&arm["runs"]).len() as f64) < found;
     let mut compared = list(&document["comparisons"]).iter().flat_map(|one| list(&one["placements"]));
-    of_trial.any(|([of, _], _)| has(of))
-        || of.is_none() && list(&document["matrices"]).iter().any(has)
+    of_trial.any(|([owner, _], _)| has(owner))
+        || trial.is_none() && list(&document["matrices"]).iter().any(has)
         || name == "least_repetitions" && compared.any(is_missing)
 }
 
-/// Whether a number is of passes although the document has that of all events.
+/// Whether a number is computed over passes, while the document states the number over all events.
 pub fn is_of_passes(source: &Source) -> bool {
     let (Source::Cell { map, .. } | Source::Pairs { map, .. }) = source else {
         return matches!(source, Source::Mode { .. });
@@ -382,8 +384,8 @@ pub fn is_of_passes(source: &Source) -> bool {
 
 /// A contradiction between a number and its document.
 fn contradiction(run: &Run, (headings, value): &Shown) -> Option<String> {
-    let is_held = !matches!(value.source, Source::Listed | Source::Method | Source::Unrecorded);
-    if is_held && !is_of_kind(run, &value.source, value.number) {
+    let is_checked = !matches!(value.source, Source::Listed | Source::Method | Source::Unrecorded);
+    if is_checked && !is_of_kind(run, &value.source, value.number) {
         return Some("a number of another kind than its source".to_owned());
     }
     let (found, interval) = stated(value.number);
@@ -391,14 +393,18 @@ fn contradiction(run: &Run, (headings, value): &Shown) -> Option<String> {
         Source::Listed | Source::Method | Source::Unrecorded | Source::Trial { placements: 2.., .. } => {
             return None;
         }
-        // A map has a part of the budget of the run, and a run may measure fewer pairs at once than allowed.
+        // A map has a part of the run's budget, and fewer pairs may be concurrent than allowed.
         Source::Option(name @ ("budget" | "parallel")) => {
-            let mut pairs = list(&run.document["matrices"]).iter();
-            let most = match *name {
-                "parallel" => pairs.find_map(|of| of["parameters"]["parallel_pairs"].as_str()?.parse().ok()),
+            let mut matrices = list(&run.document["matrices"]).iter();
+            let limit = match *name {
+                "parallel" => {
+                    matrices.find_map(|it| it["parameters"]["parallel_pairs"].as_str()?.parse().ok())
+                }
                 _ => recomputed(run, &value.source),
             };
-            return most.filter(|most| found > *most).map(|most| format!("at most {most} was asked for"));
+            return limit
+                .filter(|limit| found > *limit)
+                .map(|limit| format!("at most {limit} was asked for"));
         }
         Source::Parameter { trial, name } => {
             return (!is_parameter(run, *trial, name, found)).then(|| format!("no such {name}"));
@@ -417,8 +423,8 @@ fn contradiction(run: &Run, (headings, value): &Shown) -> Option<String> {
         }
         // The document has only the interval of a median over passes.
         (Source::Trial { statistic: Statistic::Estimate, .. }, _) => {
-            let is_inside = |of: &Estimate| (of.low..=of.high).contains(&of.point);
-            expected = expected.or(interval.filter(is_inside).map(|of| of.point));
+            let is_inside = |interval: &Estimate| (interval.low..=interval.high).contains(&interval.point);
+            expected = expected.or(interval.filter(is_inside).map(|interval| interval.point));
         }
         (Source::Placement { cpus, number }, Number::Part { of, .. })
             if !place::has_all(run, cpus, number, of) =>
@@ -432,9 +438,9 @@ fn contradiction(run: &Run, (headings, value): &Shown) -> Option<String> {
         return Some("a number in another unit".to_owned());
     }
     expected = expected.map(|field| match value.number {
-        // More than all cannot be kept.
+        // A kept share is at most 1.
         _ if path.contains("_kept/1") => field.min(1.0),
-        // A word next to the size of a difference states its sign.
+        // The sign of a difference is stated in words next to its absolute value.
         Number::Point(_) if path.starts_with("/comparisons/") && is_in_percent(path) => field.abs(),
         _ => field,
     });
@@ -443,7 +449,7 @@ fn contradiction(run: &Run, (headings, value): &Shown) -> Option<String> {
     if let (true, None, Some([Some(_), Some(_)])) = (is_of_page, interval, ends) {
         return Some("a number without its interval".to_owned());
     }
-    if interval.zip(ends).is_some_and(|(of, ends)| !is_interval(ends, &of, path)) {
+    if interval.zip(ends).is_some_and(|(shown, ends)| !is_interval(ends, &shown, path)) {
         return Some(format!("the interval is {ends:?}"));
     }
     if matches!(&value.source, Source::OfTrial { field, .. } if field == "/reason") {
@@ -478,5 +484,5 @@ pub fn wrong(run: &Run, shown @ (headings, value): &Shown) -> Option<String> {
     contradiction(run, shown).or_else(|| misread(value)).or_else(unit)
 }
 
-/// A number with the headings of its table, or the heading of its column on a page; without headings in a sentence.
+/// A number with the headings of its table, or the heading of its column on a page; no headings in a sentence.
 pub type Shown = (Vec<String>, DisplayValue);

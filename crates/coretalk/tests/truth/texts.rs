@@ -11,15 +11,15 @@ use coretalk_report::fmt;
 pub fn misread(value: &DisplayValue) -> Option<String> {
     let (text, interval) = (fmt::point(value).join(" ").trim_end().to_owned(), fmt::interval(value));
     let is_read = match value.number {
-        Number::Size(of) => reads(&text, of.point.abs()),
+        Number::Size(estimate) => reads(&text, estimate.point.abs()),
         Number::Relative(share) => !share.is_finite() || reads(&text, share),
         Number::Difference(share) => reads(&text, share),
-        Number::PlusMinus(of) => reads(&text, of.reach()),
-        Number::Ends(of) => {
+        Number::PlusMinus(estimate) => reads(&text, estimate.reach()),
+        Number::Ends(estimate) => {
             let (low, high) = text.split_once('–').unwrap_or((&text, ""));
             // The unit letter after the upper end applies to both ends.
             let low = low.to_owned() + high.find(char::is_alphabetic).map_or("", |at| &high[at - 1..]);
-            reads(&low, of.low) && reads(high, of.high)
+            reads(&low, estimate.low) && reads(high, estimate.high)
         }
         Number::Part { number: 0, .. } => text == "none",
         Number::Part { number, of } if number == of => text == "all",
@@ -31,7 +31,7 @@ pub fn misread(value: &DisplayValue) -> Option<String> {
             let read = text.trim_start_matches("= ").parse::<f64>();
             read.map_or(text == "< 0.0001" && p < 1e-4, |read| (read - p).abs() <= 0.5e-4)
         }
-        _ => written(value).map_or(text == "?", |written| is_written(value, &text, written)),
+        _ => number_in_unit(value).map_or(text == "?", |written| is_written(value, &text, written)),
     };
     (!is_read || !is_interval(value, &interval))
         .then(|| format!("`{text}{interval}` is not {:?}", value.number))
@@ -41,33 +41,36 @@ fn reads(text: &str, exact: f64) -> bool {
     Printed::read(text).is_some_and(|read| read.reads(exact))
 }
 
-/// Whether the text of an interval reads as that of a number.
+/// Whether the text of an interval reads as the interval of a number.
 fn is_interval(value: &DisplayValue, text: &str) -> bool {
-    let (Number::Estimate(of) | Number::Shift(of) | Number::Size(of) | Number::WithEnds(of)) = value.number
+    let (Number::Estimate(interval)
+    | Number::Shift(interval)
+    | Number::Size(interval)
+    | Number::WithEnds(interval)) = value.number
     else {
         return text.is_empty();
     };
     if let Some(reach) = text.strip_prefix(" ±") {
         let is_share =
             matches!(value.number, Number::Estimate(_)) && !matches!(value.unit, DisplayUnit::Decimals(_));
-        let exact = if is_share { of.stated_reach(of.point) } else { Some(of.reach()) };
+        let exact = if is_share { interval.stated_reach(interval.point) } else { Some(interval.reach()) };
         return exact.map_or(reach == "?", |exact| reads(reach, exact));
     }
     let ends = text.trim_matches([' ', '(', ')', '[', ']']);
     let divisor = if let DisplayUnit::OfColumn(divisor) = value.unit { divisor } else { 1.0 };
     match ends.split_once(" to ").or(ends.split_once(" .. ")) {
-        Some((low, high)) => reads(low, of.low / divisor) && reads(high, of.high / divisor),
-        None => !of.is_sure() || !of.reach().is_finite(),
+        Some((low, high)) => reads(low, interval.low / divisor) && reads(high, interval.high / divisor),
+        None => !interval.is_sure() || !interval.reach().is_finite(),
     }
 }
 
-/// The number of a text in its unit; `None` for an unknown interval.
-fn written(value: &DisplayValue) -> Option<f64> {
+/// The number that a text states, in the unit of the text; `None` for an unknown interval.
+fn number_in_unit(value: &DisplayValue) -> Option<f64> {
     let number = stated(value.number).0;
     Some(match (value.number, value.unit) {
         (Number::HalfWidth { of, stated }, _) => return of.stated_reach(stated),
-        (Number::Reach(of), DisplayUnit::OfColumn(divisor)) => of.reach() / divisor,
-        (Number::Reach(of), _) => return of.is_sure().then(|| of.reach()),
+        (Number::Reach(interval), DisplayUnit::OfColumn(divisor)) => interval.reach() / divisor,
+        (Number::Reach(interval), _) => return interval.is_sure().then(|| interval.reach()),
         (Number::Count(_) | Number::Setting(_) | Number::WithEnds(_) | Number::Shift(_), _) => number,
         (_, DisplayUnit::OfColumn(divisor)) => number / divisor,
         (_, DisplayUnit::Millions) => number / 1e6,

@@ -10,22 +10,22 @@ use serde_json::Value;
 use std::collections::HashSet;
 
 /// Adds the CPU sets of a document: texts such as `0-3` and arrays of numbers.
-fn add_sets(of: &Value, found: &mut HashSet<CpuSet>) {
+fn add_sets(value: &Value, found: &mut HashSet<CpuSet>) {
     let mut add = |cpus: &[CpuId]| found.extend([cpus.iter().copied().collect::<CpuSet>()]);
-    match of {
+    match value {
         Value::String(text) => found.extend(text.parse::<CpuSet>()),
         Value::Array(all) => {
-            let numbers = cpus(of);
+            let numbers = cpus(value);
             if numbers.len() == all.len() {
-                // The first CPU may have another role, so the others are a set, too.
+                // The first CPU may have another role, so the rest is also a set.
                 (0..2.min(all.len())).for_each(|first| add(&numbers[first..]));
             }
             all.iter().for_each(|one| add_sets(one, found));
         }
         Value::Object(fields) => {
-            // A screen names the quietest or the noisiest CPUs of a standing.
+            // A screen may list only the first or the last CPUs with the same `standing`.
             for standing in ["use", "avoid"] {
-                let subjects = list(&of["subjects"]).iter().filter(|one| one["standing"] == standing);
+                let subjects = list(&value["subjects"]).iter().filter(|one| one["standing"] == standing);
                 let cpus: Vec<CpuId> = subjects.flat_map(|one| cpus(&one["placement"])).collect();
                 (0..=cpus.len()).for_each(|at| [&cpus[..at], &cpus[at..]].into_iter().for_each(&mut add));
             }
@@ -35,7 +35,8 @@ fn add_sets(of: &Value, found: &mut HashSet<CpuSet>) {
     }
 }
 
-/// CPU sets in sentences that no field of the documents has; of an answer about CPUs, those that it does not name.
+/// CPU sets in sentences that are in no field of the documents; for `advise` and `compare`, those that are not in the
+/// answer.
 fn unknown_sets(run: &Run) -> Vec<String> {
     let (measured, advice) = (run.measured(), &run.document["advice"][0]);
     let mut known = HashSet::new();
@@ -51,7 +52,7 @@ fn unknown_sets(run: &Run) -> Vec<String> {
         ("compare", _) if !run.document["compared"].is_null() => shown.is_subset(&departing),
         (_, 0 | 1) => shown.is_subset(run.reported.cpus()),
         // A reported group may be reduced to its measured CPUs.
-        _ => known.iter().any(|of| of == shown || of.intersection(&measured) == *shown),
+        _ => known.iter().any(|set| set == shown || set.intersection(&measured) == *shown),
     };
     let set = |arg: &Arg| match arg {
         Arg::Cpus(cpus) => Some(cpus.iter().copied().collect()),
@@ -59,25 +60,26 @@ fn unknown_sets(run: &Run) -> Vec<String> {
         _ => None,
     };
     let mut unknown = Vec::new();
-    for said in &run.sentences {
-        // A sentence with the number of groups of a level lists these.
-        let paths: Vec<&str> = said.values().iter().filter_map(|value| path_of(&value.source)).collect();
+    for sentence in &run.sentences {
+        // A sentence that states the number of groups of a level also lists these groups.
+        let paths: Vec<&str> = sentence.values().iter().filter_map(|value| path_of(&value.source)).collect();
         let level = match paths[..] {
             [path] => path.strip_suffix("/groups").and_then(|level| run.document.pointer(level)),
             _ => None,
         };
-        let mut own = HashSet::new();
-        level.into_iter().for_each(|level| add_sets(level, &mut own));
-        let args = said.all().into_iter().flat_map(|part| &part.args);
+        let mut of_level = HashSet::new();
+        level.into_iter().for_each(|level| add_sets(level, &mut of_level));
+        let args = sentence.all().into_iter().flat_map(|part| &part.args);
         let other = args
             .filter_map(|(_, arg)| set(arg))
-            .find(|cpus| !is_known(cpus) || level.is_some() && !own.contains(cpus));
-        unknown.extend(other.map(|cpus| format!("`{}`: no field has the CPUs {cpus}", fmt::sentence(said))));
+            .find(|cpus| !is_known(cpus) || level.is_some() && !of_level.contains(cpus));
+        unknown
+            .extend(other.map(|cpus| format!("`{}`: no field has the CPUs {cpus}", fmt::sentence(sentence))));
     }
     unknown
 }
 
-/// The least and the greatest latency of pairs of cores with none, one and both of their CPUs in a set.
+/// Minimum and maximum latency of pairs of cores, for pairs with zero, one and two CPUs in a set.
 fn spreads(run: &Run, cpus: &CpuSet) -> [[f64; 2]; 3] {
     let mut spreads = [[f64::INFINITY, f64::NEG_INFINITY]; 3];
     for (a, b, ns) in cells(&run.document["matrices"][0]) {
@@ -91,7 +93,7 @@ fn spreads(run: &Run, cpus: &CpuSet) -> [[f64; 2]; 3] {
 }
 
 /// Whether the document has several states of a pair.
-fn moves(run: &Run, pair: [CpuId; 2]) -> bool {
+fn has_several_states(run: &Run, pair: [CpuId; 2]) -> bool {
     let mut cells = list(&run.document["matrices"]).iter().flat_map(|matrix| list(&matrix["cells"]));
     cells.any(|cell| {
         let [a, b] = ends_of(cell);
@@ -99,12 +101,12 @@ fn moves(run: &Run, pair: [CpuId; 2]) -> bool {
     })
 }
 
-/// The argument of a hole.
-fn arg<'a>(sentence: &'a Sentence, hole: &str) -> Option<&'a Arg> {
-    sentence.args.iter().find(|(name, _)| *name == hole).map(|(_, arg)| arg)
+/// The argument for a placeholder of the template.
+fn arg<'a>(sentence: &'a Sentence, placeholder: &str) -> Option<&'a Arg> {
+    sentence.args.iter().find(|(name, _)| *name == placeholder).map(|(_, arg)| arg)
 }
 
-/// A place in a sentence that differs from the relation of the pairs of its number.
+/// An error if the scope named in a sentence differs from the relation of the pairs behind its number.
 fn misplaced(run: &Run, sentence: &Sentence) -> Option<String> {
     let relation = sentence.values().into_iter().find_map(|value| match &value.source {
         Source::Pairs { relation, .. } => Some(*relation),
@@ -116,13 +118,13 @@ fn misplaced(run: &Run, sentence: &Sentence) -> Option<String> {
         _ => None,
     });
     let expected = Scope::of(relation, &run.reported);
-    // A sentence with several groups is checked in its parts.
+    // A sentence about several groups is checked part by part.
     let scopes: Vec<Scope> = scopes.collect();
     let is_one = scopes.len() == 1 && sentence.values().len() <= 3;
     (is_one && scopes[0] != expected).then(|| format!("the pairs are of {expected:?}"))
 }
 
-/// Templates that [`untrue_sentence`] checks; a screen must have each of them.
+/// Templates that [`untrue_sentence`] checks; each must occur on a screen.
 pub const TEMPLATES: [&str; 10] = [
     "{what}{hint}",
     "SIMULATED {scenario}",
@@ -141,15 +143,15 @@ fn untrue_sentence(run: &Run, sentence: &Sentence) -> Option<String> {
     if let Some(why) = misplaced(run, sentence) {
         return Some(why);
     }
-    let set = |hole| match arg(sentence, hole) {
+    let set = |placeholder| match arg(sentence, placeholder) {
         Some(Arg::CpuSet(cpus)) => cpus.clone(),
         _ => CpuSet::new(),
     };
     let matrices = || list(&run.document["matrices"]).iter().filter(|matrix| !matrix["protocol"].is_null());
     match sentence.template {
         "{what}{hint}" => {
-            let said = fmt::sentence(sentence);
-            let asked = |protocol: &Value| match protocol.as_str().unwrap_or_default() {
+            let text = fmt::sentence(sentence);
+            let title = |protocol: &Value| match protocol.as_str().unwrap_or_default() {
                 "cas" => "another core gets my cache line: half round trip in ns, CAS",
                 "store" => "another core sees my store: half round trip in ns, load and store",
                 "msg" => "a message arrives: half round trip in ns, one mailbox line each way",
@@ -158,23 +160,24 @@ fn untrue_sentence(run: &Run, sentence: &Sentence) -> Option<String> {
             };
             let hint = |matrix: &Value| match matrix["kernel"].as_str().unwrap_or_default() {
                 kernel if kernel.ends_with("+pause") => " with 1 pause",
-                _ if ["cas", "store", "msg"].iter().any(|of| matrix["protocol"] == *of) => " without pause",
+                _ if ["cas", "store", "msg"].iter().any(|name| matrix["protocol"] == *name) => {
+                    " without pause"
+                }
                 _ => "",
             };
             let is_of =
-                |matrix: &Value| said.ends_with(&(asked(&matrix["protocol"]).to_owned() + hint(matrix)));
+                |matrix: &Value| text.ends_with(&(title(&matrix["protocol"]).to_owned() + hint(matrix)));
             (!matrices().any(is_of)).then(|| "no matrix was measured with this code".to_owned())
         }
         "SIMULATED {scenario}" => {
             let scenario = run.document["environment"]["simulated"].as_str();
-            let is_it = scenario.is_some_and(|scenario| fmt::sentence(sentence).ends_with(scenario));
-            (!is_it).then(|| format!("it is {scenario:?}"))
+            let is_right = scenario.is_some_and(|scenario| fmt::sentence(sentence).ends_with(scenario));
+            (!is_right).then(|| format!("it is {scenario:?}"))
         }
-        "one pair at a time" => {
-            (!matrices().any(|of| of["regime"] == "serial")).then(|| "pairs ran in parallel".to_owned())
-        }
+        "one pair at a time" => (!matrices().any(|matrix| matrix["regime"] == "serial"))
+            .then(|| "pairs ran in parallel".to_owned()),
         "up to {pairs} at once" => {
-            (!matrices().any(|of| of["regime"] == "parallel")).then(|| "pairs ran alone".to_owned())
+            (!matrices().any(|matrix| matrix["regime"] == "parallel")).then(|| "pairs ran alone".to_owned())
         }
         "taskset -c {near} COMMAND" => {
             let [_, leaving, inside] = spreads(run, &set("near"));
@@ -185,8 +188,8 @@ fn untrue_sentence(run: &Run, sentence: &Sentence) -> Option<String> {
             let named = set("cpus");
             let kind = named.first().map_or("", |cpu| run.class(cpu));
             let of_kind: CpuSet = run.measured().iter().filter(|cpu| run.class(*cpu) == kind).collect();
-            let is_said = !kind.is_empty() && fmt::sentence(sentence).starts_with(&format!("the {kind} "));
-            if of_kind != named || !is_said {
+            let is_named = !kind.is_empty() && fmt::sentence(sentence).starts_with(&format!("the {kind} "));
+            if of_kind != named || !is_named {
                 return Some(format!("CPUs {of_kind} are of the kind of CPU {named}"));
             }
             let [others, leaving, inside] = spreads(run, &named);
@@ -201,18 +204,18 @@ fn untrue_sentence(run: &Run, sentence: &Sentence) -> Option<String> {
             let share = run.document["watch"]["states"][0]["share"].as_f64();
             share.is_none_or(|share| share <= 0.5).then(|| format!("its share is {share:?}"))
         }
-        said if said.starts_with("The budget of ") => {
+        template if template.starts_with("The budget of ") => {
             let ended = run.document["run"]["budget_ended"] == true;
             let is_placed = !list(&run.document["comparisons"]).is_empty();
             (!ended && !is_placed).then(|| "no budget ended".to_owned())
         }
-        // A pair that is named because of its change of level.
+        // Such a sentence names a pair whose level changed.
         "CPUs {a} and {b}: " | ", CPU {a} ↔ CPU {b}" | "between CPUs {a} and {b} " => {
-            let cpu = |hole| match arg(sentence, hole) {
+            let cpu = |placeholder| match arg(sentence, placeholder) {
                 Some(Arg::Cpus(cpus)) => cpus.first().copied().unwrap_or(CpuId(0)),
                 _ => CpuId(0),
             };
-            (!moves(run, ["a", "b"].map(cpu))).then(|| "this pair has one level".to_owned())
+            (!has_several_states(run, ["a", "b"].map(cpu))).then(|| "this pair has one level".to_owned())
         }
         _ => None,
     }
@@ -220,7 +223,7 @@ fn untrue_sentence(run: &Run, sentence: &Sentence) -> Option<String> {
 
 /// Quotations that differ from the document.
 fn misquoted(run: &Run) -> Vec<String> {
-    let args = run.sentences.iter().flat_map(|said| &said.args);
+    let args = run.sentences.iter().flat_map(|sentence| &sentence.args);
     let wrong = |(_, arg): &(&str, Arg)| match arg {
         Arg::Recorded(text, Source::Field(path)) => {
             let recorded = run.document.pointer(path).and_then(Value::as_str).unwrap_or_default();

@@ -9,14 +9,15 @@ const [GO, THERE, TURN, SENT, TAKEN, WAITS, OVER, CALLED] = [0, 64, 128, 192, 25
 const PLACES = 512;
 const now = () => Number(process.hrtime.bigint()); // since boot: exact below 2^53 ns, and the same in all workers
 
-// Looks for what the other role says; sleeps for a moment where both may share a CPU, since a worker cannot yield.
+// Polls until a place holds the wanted value. After 1000 polls it sleeps briefly between polls: both roles may share a
+// CPU, and a worker cannot yield.
 function until(shared, place, wanted) {
   for (let polls = 0, seen; (seen = Atomics.load(shared, place)) !== wanted; polls++) {
     if (polls > 1000) Atomics.wait(shared, place, seen, 0.05);
   }
 }
 
-// Sleeps until a place of the shared memory holds what is wanted, or `holds` what it may hold.
+// Sleeps until `holds` accepts the value of a place.
 function sleep(shared, place, holds) {
   for (let seen; !holds((seen = Atomics.load(shared, place))); ) Atomics.wait(shared, place, seen);
 }
@@ -26,8 +27,8 @@ function call(shared, place, value) {
   Atomics.notify(shared, place, 1);
 }
 
-// Each role is told of the pass: { count, capacity, gap, timed, text, shared, slots, numbers, events, port }; role 1 of a
-// queue and of a wake-up, and role 0 of a wait, answer with what they received.
+// Each role gets the pass: { count, capacity, gap, timed, text, shared, slots, numbers, events, port }. Role 1 of a
+// queue or a wake-up, and role 0 of a wait, return the count and the sum of the numbers that they received.
 function tally(pass) {
   const said = { good: 0, sum: 0 };
   return [said, (k, number) => {
@@ -57,7 +58,7 @@ const ROLES = {
       return said;
     },
   ],
-  // Messages through a port, which has no bound of its own: the producer sleeps while as many as may wait are under way.
+  // Messages through a port, which is unbounded: the producer sleeps while `capacity` messages are under way.
   "queue post-message": [
     ({ count, capacity, shared, numbers, text, port }) => {
       for (let k = 0; k < count; k++) {
@@ -85,9 +86,9 @@ const ROLES = {
   "wake post-message": wakes((pass, k) => pass.port.postMessage(k), (pass) => new Promise((resolve) => pass.port.once("message", resolve))),
 };
 
-// A number goes over and comes back; odd turns are role 1's. The numbers lie on the line of the turn.
+// A number is sent and returned; odd turns are role 1's. The numbers are on the cache line of the turn.
 function trips(await_, handOver) {
-  // A loop of its own for each way of waiting: the compiler would call them through a table otherwise.
+  // Each way of waiting has its own loop; otherwise the compiler would call the functions through a table.
   const own = (role) => new Function("await_", "handOver", "now", "tally", "TURN", `return ${role}`)(await_, handOver, now, tally, TURN);
   return [
     own((pass) => {
@@ -150,7 +151,7 @@ function serveRole() {
   const tid = fs.readlinkSync("/proc/thread-self").split("/").pop(); // "PID/task/TID"
   parentPort.on("message", async ({ me, pass }) => {
     parentPort.postMessage({ tid });
-    Atomics.wait(pass.shared, GO, 0); // asleep until the host has pinned both
+    Atomics.wait(pass.shared, GO, 0); // sleeps until the host has pinned both
     Atomics.add(pass.shared, THERE, 1);
     until(pass.shared, THERE, 2);
     const begun = now();
@@ -196,7 +197,7 @@ function answered(me, answer) {
     process.stdout.write(`role 0 ${first.tid}\nrole 1 ${second.tid}\n`);
     return;
   }
-  process.stdout.write(`ns ${Math.max(first.ended, second.ended) - first.begun}\n`); // at once: the host has a clock of its own
+  process.stdout.write(`ns ${Math.max(first.ended, second.ended) - first.begun}\n`); // at once: the host also times it
   const { pass, id } = current;
   const { good, sum } = first.said ?? second.said;
   const lines = [`count ${good}`, `sum ${sum}`];

@@ -19,7 +19,7 @@ const MAX_NOTES: usize = 100;
 
 #[derive(Debug, Default)]
 pub(super) struct Answer {
-    /// Reported duration and its time of arrival.
+    /// Reported duration, and the arrival time of its line.
     pub(super) ns: Option<(u64, Instant)>,
     pub(super) count: Option<u64>,
     pub(super) sum: Option<u64>,
@@ -48,21 +48,21 @@ impl Prepared {
 }
 
 impl Answer {
-    /// Parses a line; returns the number of the pass for `done`.
+    /// Parses a line; for `done`, returns the number of the pass.
     pub(super) fn take(&mut self, line: &str, at: Instant) -> Result<Option<u64>, AdapterError> {
         let unexpected = || AdapterError::Unexpected { line: cut(line), awaited: AWAITED };
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         let number = || rest.trim().parse::<u64>().map_err(|_| unexpected());
         match word {
-            "ns" => only(&mut self.ns, (number()?, at), line)?,
-            "count" => only(&mut self.count, number()?, line)?,
-            "sum" => only(&mut self.sum, number()?, line)?,
+            "ns" => store_once(&mut self.ns, (number()?, at), line)?,
+            "count" => store_once(&mut self.count, number()?, line)?,
+            "sum" => store_once(&mut self.sum, number()?, line)?,
             "done" => {
-                let without = |_| AdapterError::Unexpected {
+                let invalid = |_| AdapterError::Unexpected {
                     line: cut(line),
                     awaited: "`done` with the number of the pass",
                 };
-                return rest.trim().parse().map(Some).map_err(without);
+                return rest.trim().parse().map(Some).map_err(invalid);
             }
             "note" => {
                 let (name, text) = rest.trim().split_once(' ').unwrap_or((rest.trim(), ""));
@@ -106,7 +106,7 @@ impl Answer {
                     return Err(AdapterError::Repeated { line: cut(line) });
                 }
                 if self.shares.len() > MAX_ROLES {
-                    return Err(AdapterError::WrongShares(format!("more than {MAX_ROLES} roles have one")));
+                    return Err(AdapterError::WrongShares(format!("more than {MAX_ROLES} roles")));
                 }
             }
             _ => return Err(unexpected()),
@@ -116,8 +116,8 @@ impl Answer {
 }
 
 /// Stores a value that may appear only once in a pass.
-fn only<T>(known: &mut Option<T>, said: T, line: &str) -> Result<(), AdapterError> {
-    match known.replace(said) {
+fn store_once<T>(known: &mut Option<T>, value: T, line: &str) -> Result<(), AdapterError> {
+    match known.replace(value) {
         None => Ok(()),
         Some(_) => Err(AdapterError::Repeated { line: cut(line) }),
     }
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_belong_there_is_named() {
+    fn unexpected_lines_are_named() {
         for line in ["", "ns", "ns -1", "ns 1.5", "count x", "events 10", "events a:1", "hello", "role 0 1"] {
             let error = Answer::default().take(line, Instant::now()).unwrap_err().to_string();
             assert!(error.starts_with(&format!("it printed {line:?} where a line `ns`")), "{error}");
@@ -161,8 +161,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_twice_or_without_end_is_refused() {
-        let taken = |lines: &[&str]| {
+    fn repeated_and_too_many_lines_are_refused() {
+        let first_error = |lines: &[&str]| {
             let (mut answer, now) = (Answer::default(), Instant::now());
             let failed = lines.iter().find_map(|line| answer.take(line, now).err());
             failed.map(|error| error.to_string())
@@ -170,27 +170,24 @@ mod tests {
         for (first, second) in
             [("ns 5", "ns 6"), ("count 4", "count 4"), ("sum 1", "sum 2"), ("note gc 1", "note gc 2")]
         {
-            let said = taken(&[first, "events 1:2", second]);
-            assert_eq!(
-                said,
-                Some(format!("it printed {second:?}, and had said that before in the same pass"))
-            );
+            let error = first_error(&[first, "events 1:2", second]);
+            assert_eq!(error, Some(format!("it printed {second:?}, which it already printed in this pass")));
         }
         for name in ["5", "Gc", "a,b", "\u{1b}[31mred", "<b>", "outside!", "", &"a".repeat(65)] {
-            let said = taken(&[&format!("note {name} 7")]).unwrap();
-            assert!(said.contains("where `note` with a name of letters a to z"), "{name}: {said}");
-            assert!(said.len() < 300, "{said}");
+            let error = first_error(&[&format!("note {name} 7")]).unwrap();
+            assert!(error.contains("where `note` with a name of letters a to z"), "{name}: {error}");
+            assert!(error.len() < 300, "{error}");
         }
-        assert_eq!(taken(&["note a-b_9 x", &format!("note {} 7", "a".repeat(64))]), None);
+        assert_eq!(first_error(&["note a-b_9 x", &format!("note {} 7", "a".repeat(64))]), None);
         let many: Vec<String> = (0..=MAX_NOTES).map(|number| format!("note n{number} 1")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
-        assert_eq!(taken(&many[..MAX_NOTES]), None);
-        assert_eq!(taken(&many).unwrap(), "it printed more than 100 lines `note` in one pass");
+        assert_eq!(first_error(&many[..MAX_NOTES]), None);
+        assert_eq!(first_error(&many).unwrap(), "it printed more than 100 lines `note` in one pass");
         let many: Vec<String> = (0..=MAX_ROLES).map(|role| format!("ops {role} 1 0 9 1")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
-        assert_eq!(taken(&many[..MAX_ROLES]), None);
-        let said = taken(&many).unwrap();
-        assert_eq!(said, "the lines `ops` do not fit the pass: more than 4096 roles have one");
+        assert_eq!(first_error(&many[..MAX_ROLES]), None);
+        let error = first_error(&many).unwrap();
+        assert_eq!(error, "the lines `ops` do not fit the pass: more than 4096 roles");
     }
 
     #[test]
@@ -200,8 +197,8 @@ mod tests {
         assert_eq!(Prepared::read("error capacity 7 is no power of two"), Some(refused));
         for nothing in ["error", "error "] {
             let Some(Prepared::Refused(text)) = Prepared::read(nothing) else { panic!("{nothing}") };
-            let said = AdapterError::Refused { text }.to_string();
-            assert_eq!(said, "the adapter refuses, and does not say why");
+            let error = AdapterError::Refused { text }.to_string();
+            assert_eq!(error, "the adapter refuses, and does not say why");
         }
         for line in ["errors", "role -1 17", "role 0", "role 0 x", "ns 5", ""] {
             assert_eq!(Prepared::read(line), None, "{line}");

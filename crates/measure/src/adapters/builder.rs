@@ -1,4 +1,4 @@
-//! [`AdapterBuilder`]: prepares adapters: checks their requirements and builds them in a cache directory.
+//! [`AdapterBuilder`]: checks the requirements of adapters, and builds them in a cache directory.
 
 use super::Adapter;
 use super::catalogue::{AdapterSpec, Origin, Places};
@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io};
 
-/// Time limit for printing a version: .NET writes files on its first start.
+/// Time limit for printing a version, long because .NET writes files on its first start.
 pub const VERSION_LIMIT: Duration = Duration::from_secs(10);
 const BUILD_LIMIT: Duration = Duration::from_secs(300);
-const COMPLAINT: usize = 400;
+const MAX_OUTPUT: usize = 400;
 
 /// Environment for preparing adapters.
 #[derive(Debug, Clone, Copy)]
@@ -31,8 +31,8 @@ pub struct AdapterBuilder<'a> {
     pub allowed: &'a CpuSet,
     /// Kills leftover build processes if this process is killed.
     pub watchdog: Option<&'a Watchdog>,
-    /// Time that each may take to print its version and then its description, where less than [`VERSION_LIMIT`] and
-    /// [`START`](super::process::START).
+    /// Time limit for an adapter to print its version, and again to print its description, if shorter than
+    /// [`VERSION_LIMIT`] and [`START`](super::process::START).
     pub patience: Duration,
 }
 
@@ -54,11 +54,11 @@ pub enum Unready {
     /// A command failed.
     #[error("`{command}` {reason}{}", complaint(.said))]
     Command {
-        /// Its words.
+        /// The words of the command.
         command: String,
-        /// How it ended.
+        /// How the command ended.
         reason: String,
-        /// Beginning and end of its output.
+        /// Beginning and end of the output.
         said: String,
     },
     /// A file operation failed.
@@ -109,19 +109,19 @@ impl AdapterBuilder<'_> {
         }
         let command = self.with_places(spec, self.cache, |places| AdapterSpec::filled(&spec.version, places));
         let limit = VERSION_LIMIT.min(self.patience);
-        let finished = self.command(spec, &command, self.cache, limit, stop)?;
-        // Old versions of Java print it to standard error.
-        let said = [finished.stdout.cut(COMPLAINT), finished.stderr.cut(COMPLAINT)];
-        Ok(said
+        let finished = self.run_command(spec, &command, self.cache, limit, stop)?;
+        // Old versions of Java print the version to standard error.
+        let outputs = [finished.stdout.cut(MAX_OUTPUT), finished.stderr.cut(MAX_OUTPUT)];
+        Ok(outputs
             .iter()
-            .flat_map(|said| said.lines())
+            .flat_map(|output| output.lines())
             .map(str::trim)
             .find(|line| !line.is_empty())
             .map(str::to_owned))
     }
 
     fn files(&self, spec: &AdapterSpec) -> Result<Vec<(String, Vec<u8>)>, Unready> {
-        let of = |name: &String| {
+        let file = |name: &String| {
             let bytes = match spec.origin {
                 Origin::Ours => {
                     let known = sources::FILES.iter().find(|(known, _)| known == name);
@@ -134,7 +134,7 @@ impl AdapterBuilder<'_> {
             let path = self.users_folder().join(name);
             Ok((name.clone(), bytes.map_err(|source| Unready::File { what: "read", path, source })?))
         };
-        spec.files.iter().map(of).collect()
+        spec.files.iter().map(file).collect()
     }
 
     fn users_folder(&self) -> &Path {
@@ -184,23 +184,23 @@ impl AdapterBuilder<'_> {
         }
         for words in &spec.build {
             let command = self.with_places(spec, home, |places| AdapterSpec::filled(words, places));
-            self.command(spec, &command, home, BUILD_LIMIT, stop)?;
+            self.run_command(spec, &command, home, BUILD_LIMIT, stop)?;
         }
         Ok(())
     }
 
-    /// Calls `use_them` with the placeholders for an adapter that is built in `home`.
-    fn with_places<R>(&self, spec: &AdapterSpec, home: &Path, use_them: impl Fn(&Places<'_>) -> R) -> R {
+    /// Calls `use_places` with the placeholders for an adapter that is built in `home`.
+    fn with_places<R>(&self, spec: &AdapterSpec, home: &Path, use_places: impl Fn(&Places<'_>) -> R) -> R {
         let source = match spec.origin {
             Origin::Ours => home.join(SOURCE),
             Origin::Users | Origin::Typed => self.users_folder().to_owned(),
         };
         let (source, out) =
             (source.to_string_lossy().into_owned(), home.join(OUT).to_string_lossy().into_owned());
-        use_them(&Places { source: &source, out: &out, cpus: self.allowed.len() })
+        use_places(&Places { source: &source, out: &out, cpus: self.allowed.len() })
     }
 
-    fn command(
+    fn run_command(
         &self,
         spec: &AdapterSpec,
         words: &[String],
@@ -226,9 +226,9 @@ impl AdapterBuilder<'_> {
             limit,
             lost: &|| None,
         };
-        let said = |stdout: &Printed, stderr: &Printed| match stderr.cut(COMPLAINT) {
+        let output = |stdout: &Printed, stderr: &Printed| match stderr.cut(MAX_OUTPUT) {
             // Some compilers report errors on standard output.
-            empty if empty.trim().is_empty() => stdout.cut(COMPLAINT).trim().to_owned(),
+            empty if empty.trim().is_empty() => stdout.cut(MAX_OUTPUT).trim().to_owned(),
             complaint => complaint.trim().to_owned(),
         };
         match run(&launch, stop) {
@@ -238,12 +238,12 @@ impl AdapterBuilder<'_> {
                     (Some(code), _) => format!("ended with exit status {code}"),
                     (None, signal) => format!("ended with signal {}", signal.unwrap_or_default()),
                 };
-                Err(failed(reason, said(&stdout, &stderr)))
+                Err(failed(reason, output(&stdout, &stderr)))
             }
             Err(RunFailure::Interrupted) => Err(Unready::Interrupted),
             Err(RunFailure::TimedOut { limit, stdout, stderr }) => {
                 let reason = format!("took longer than {} s", limit.as_secs_f64());
-                Err(failed(reason, said(&stdout, &stderr)))
+                Err(failed(reason, output(&stdout, &stderr)))
             }
             Err(RunFailure::NotStarted { source, .. }) => {
                 Err(failed(format!("could not be started: {source}"), String::new()))
@@ -256,8 +256,8 @@ impl AdapterBuilder<'_> {
 const SOURCE: &str = "source";
 const OUT: &str = "out";
 
-fn complaint(said: &str) -> String {
-    if said.is_empty() { String::new() } else { format!(": {said}") }
+fn complaint(output: &str) -> String {
+    if output.is_empty() { String::new() } else { format!(": {output}") }
 }
 
 /// Hash of everything that determines a build: spec, files and compiler version.

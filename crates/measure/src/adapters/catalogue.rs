@@ -6,7 +6,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-/// Contents of `adapters.toml`: one `[[adapter]]` table each.
+/// Contents of `adapters.toml`: one `[[adapter]]` table per adapter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Catalogue {
     specs: Vec<AdapterSpec>,
@@ -73,14 +73,14 @@ pub enum CatalogueError {
     },
     /// The name is invalid as a prefix before a colon.
     #[error(
-        "read a list of adapters: `{0}` is no name: letters a to z, digits and `-`, a letter first, and no word that stands before a colon already"
+        "read a list of adapters: `{0}` is not a valid name: use a to z, digits and `-`, begin with a letter, and avoid reserved prefixes"
     )]
     Name(String),
     /// The name appears twice.
-    #[error("read a list of adapters: `{0}` is there twice")]
+    #[error("read a list of adapters: `{0}` is listed twice")]
     Twice(String),
     /// The adapter has no command.
-    #[error("read a list of adapters: `{0}` starts nothing: `run` is empty")]
+    #[error("read a list of adapters: `{0}` has no command: `run` is empty")]
     NoRun(String),
 }
 
@@ -168,11 +168,11 @@ impl Catalogue {
 /// Values of the placeholders.
 #[derive(Debug, Clone, Copy)]
 pub struct Places<'a> {
-    /// `{source}`: folder of its files.
+    /// `{source}`: folder of the adapter's files.
     pub source: &'a str,
     /// `{out}`: build folder.
     pub out: &'a str,
-    /// `{cpus}`: number of CPUs that it may use.
+    /// `{cpus}`: number of CPUs that the adapter may use.
     pub cpus: usize,
 }
 
@@ -209,7 +209,7 @@ mod tests {
         environment = { A = \"{cpus}\" }\n";
 
     #[test]
-    fn words_of_a_recipe_are_filled_in() {
+    fn placeholders_in_commands_are_replaced() {
         let catalogue = Catalogue::parse(JAVA, Origin::Ours).unwrap();
         let spec = catalogue.find("java").unwrap();
         let places = Places { source: "/s", out: "/o", cpus: 4 };
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_of_the_user_counts_where_both_have_a_name() {
+    fn entries_of_the_user_replace_bundled_ones_of_the_same_name() {
         let mut catalogue = Catalogue::parse(JAVA, Origin::Ours).unwrap();
         let own = "[[adapter]]\nname = \"java\"\nrun = [\"own\"]\n[[adapter]]\nname = \"lua\"\nrun = [\"lua\", \"a.lua\"]\n";
         catalogue.add(Catalogue::parse(own, Origin::Users).unwrap()).unwrap();
@@ -234,19 +234,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_list_is_said() {
+    fn errors_in_a_list_are_reported() {
         let entry = |name: &str, run: &str| format!("[[adapter]]\nname = \"{name}\"\nrun = {run}\n");
-        for (text, said) in [
-            (entry("Java", "[\"x\"]"), "`Java` is no name"),
-            (entry("pause", "[\"x\"]"), "`pause` is no name"),
-            (entry("x", "[]"), "`x` starts nothing"),
-            (entry("x", "[\"a\"]") + &entry("x", "[\"a\"]"), "`x` is there twice"),
+        for (text, expected) in [
+            (entry("Java", "[\"x\"]"), "`Java` is not a valid name"),
+            (entry("pause", "[\"x\"]"), "`pause` is not a valid name"),
+            (entry("x", "[]"), "`x` has no command"),
+            (entry("x", "[\"a\"]") + &entry("x", "[\"a\"]"), "`x` is listed twice"),
             ("[[adapter]]\nname = \"x\"\n".to_owned(), "line 1: missing field `run`"),
             (entry("x", "[\"a\"]") + "colour = \"red\"\n", "line 4: unknown field `colour`"),
             ("\nnonsense".to_owned(), "adapters: line 2: "),
         ] {
             let error = Catalogue::parse(&text, Origin::Users).unwrap_err().to_string();
-            assert!(error.contains(said), "{error}");
+            assert!(error.contains(expected), "{error}");
         }
     }
 }

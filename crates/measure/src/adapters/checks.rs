@@ -4,7 +4,7 @@ use super::answer::Answer;
 use super::error::AdapterError;
 use super::pass::{CLOCK, Pass, RoleAccount, RoleShare};
 use super::protocol::{Events, Kind, Operation, Request};
-use super::shares::{MIN_OF_AN_ADDITION, SLACK_NS, shares_of};
+use super::shares::{MIN_NS_PER_ADDITION, SLACK_NS, shares_of};
 use super::tree::Tree;
 use coretalk_model::probes::spawn::names;
 use coretalk_model::{Flag, Flags};
@@ -17,15 +17,15 @@ const ELSEWHERE: f64 = 0.1;
 const UNCLAIMED: f64 = 0.5;
 /// Share above which the roles did not do the work: requests, compiling and garbage collection took at most 0.75.
 pub(super) const ALL_ELSEWHERE: f64 = 0.9;
-/// Minimum CPU time of all threads for judging shares: below it, reading requests is a large part.
+/// Minimum CPU time of all threads for judging shares: below this, reading requests takes a large part.
 const JUDGED_NS: u64 = 5_000_000;
-/// Relative tolerance, besides [`SLACK_NS`], for the time measured here, which begins earlier and ends later.
+/// Relative tolerance, added to [`SLACK_NS`], for the time measured here, which begins earlier and ends later.
 const SLACK_SHARE: f64 = 0.05;
-/// Roles that share a CPU delay each other: their delays excuse at most half of a pass, or this much if that is more,
-/// since other programs may use that CPU before both roles have started.
+/// Roles that share a CPU delay each other, so their delays excuse at most half of a pass, or this time if it is
+/// longer, because other programs may use that CPU before both roles have started.
 const SHARED_NS: u64 = 20_000_000;
-/// Maximum ratio between the pass without its gaps and its timed operations, since little happens between two
-/// operations; above it one of them is in the wrong unit. Excused are delays that the system reports and `LOST_NS`.
+/// Maximum ratio of a pass without its gaps to its timed operations, ignoring reported delays and `LOST_NS`. Little
+/// happens between two operations, so a higher ratio means that one of the times is in the wrong unit.
 const SHORT_EVENTS: u64 = 50;
 /// Delay per pass excused without evidence from the system.
 const LOST_NS: u64 = 5_000_000;
@@ -33,7 +33,7 @@ const LOST_NS: u64 = 5_000_000;
 const MIN_OF_A_MESSAGE: f64 = 0.25;
 /// Minimum per round trip: two turns of each role, each with a cache line from another CPU or a context switch.
 const MIN_OF_A_ROUND_TRIP: f64 = 5.0;
-/// Minimum per poll: there may be two in a cycle.
+/// Minimum per poll: a cycle may contain two.
 const MIN_OF_A_CALL: f64 = 0.05;
 /// Minimum per two clock reads: system calls or tens of cycles.
 const MIN_OF_A_READ: f64 = 2.0;
@@ -84,26 +84,27 @@ pub(super) fn validate(request: &Request, answer: Answer, evidence: &Evidence) -
     let roles = accounts(evidence)?;
     let passed_ns = u64::try_from((arrived - evidence.began).as_nanos()).unwrap_or(u64::MAX);
     let excused_ns = excused(request, evidence, &roles, passed_ns);
-    let beside_gaps_ns = ns.saturating_sub(gaps_ns);
+    let without_gaps_ns = ns.saturating_sub(gaps_ns);
     // Both roles may be delayed at once, mostly within a timed operation; so cap the excuse at half.
-    let lost_ns = LOST_NS + excused_ns.min(beside_gaps_ns / 2);
+    let lost_ns = LOST_NS + excused_ns.min(without_gaps_ns / 2);
     if timed >= SHORT_EVENTS
-        && events_ns.saturating_mul(SHORT_EVENTS).saturating_add(lost_ns) < beside_gaps_ns
+        && events_ns.saturating_mul(SHORT_EVENTS).saturating_add(lost_ns) < without_gaps_ns
     {
-        return Err(AdapterError::ShortEvents { events_ns, ns: beside_gaps_ns });
+        return Err(AdapterError::ShortEvents { events_ns, ns: without_gaps_ns });
     }
     let mean_ns = (timed >= SHORT_EVENTS).then(|| events_ns as f64 / timed as f64);
     // A timed operation contains a clock read and cannot be shorter; medians of coarse clocks are 0 and give no limit.
     let first = answer.events.get("");
     let median_ns = first.and_then(|events| events.percentile_ns(0.5)).filter(|median_ns| *median_ns > 0.0);
-    let most_ns = mean_ns.map(|mean_ns| median_ns.map_or(mean_ns, |median_ns| mean_ns.min(2.0 * median_ns)));
+    let clock_limit_ns =
+        mean_ns.map(|mean_ns| median_ns.map_or(mean_ns, |median_ns| mean_ns.min(2.0 * median_ns)));
     let clock = answer.notes.iter().find(|note| note.name == CLOCK);
     // For `clock` the timed operation is the read itself.
     if let Some(note) = clock.filter(|_| request.operation.kind() != Kind::Clock) {
         let is_possible =
-            |clock_ns: f64| clock_ns >= 0.0 && most_ns.is_none_or(|most_ns| clock_ns <= most_ns);
+            |clock_ns: f64| clock_ns >= 0.0 && clock_limit_ns.is_none_or(|limit_ns| clock_ns <= limit_ns);
         if !note.number().is_some_and(is_possible) {
-            return Err(AdapterError::FalseClock { said: note.text.clone(), mean_ns: most_ns });
+            return Err(AdapterError::FalseClock { said: note.text.clone(), mean_ns: clock_limit_ns });
         }
     }
     if !is_plausible(ns, passed_ns, excused_ns) {
@@ -142,12 +143,13 @@ pub(super) fn validate(request: &Request, answer: Answer, evidence: &Evidence) -
 /// Checks that each distribution has the requested number of operations.
 fn distributions(request: &Request, answer: &Answer) -> Result<(), AdapterError> {
     let asked: BTreeMap<&str, u64> = request.timed().into_iter().collect();
-    let said = answer.events.iter().map(|(name, events)| (name.as_str(), events.count()));
-    let said: BTreeMap<&str, u64> = said.collect();
-    for name in asked.keys().chain(said.keys()) {
-        let [asked, said] = [&asked, &said].map(|of| of.get(name).copied().unwrap_or_default());
-        if asked != said {
-            return Err(AdapterError::WrongEvents { name: (*name).to_owned(), asked, said });
+    let reported = answer.events.iter().map(|(name, events)| (name.as_str(), events.count()));
+    let reported: BTreeMap<&str, u64> = reported.collect();
+    for name in asked.keys().chain(reported.keys()) {
+        let [asked, reported] =
+            [&asked, &reported].map(|counts| counts.get(name).copied().unwrap_or_default());
+        if asked != reported {
+            return Err(AdapterError::WrongEvents { name: (*name).to_owned(), asked, said: reported });
         }
     }
     Ok(())
@@ -158,18 +160,18 @@ fn events_ns(request: &Request, answer: &Answer) -> Result<u64, AdapterError> {
     if !matches!(request.operation, Operation::Spawn { .. }) {
         return Ok(answer.events_ns.values().fold(0, |sum, &ns| sum.saturating_add(ns)));
     }
-    let of = |name: &str| answer.events_ns.get(name).copied().unwrap_or_default();
-    let join_ns = of(names::JOIN);
-    if let Some(name) = [names::COST, names::LATENCY].into_iter().find(|name| of(name) > join_ns) {
-        return Err(AdapterError::EarlyJoin { name, ns: of(name), join_ns });
+    let total_ns = |name: &str| answer.events_ns.get(name).copied().unwrap_or_default();
+    let join_ns = total_ns(names::JOIN);
+    if let Some(name) = [names::COST, names::LATENCY].into_iter().find(|name| total_ns(name) > join_ns) {
+        return Err(AdapterError::EarlyJoin { name, ns: total_ns(name), join_ns });
     }
-    let latency_ns = of(names::LATENCY);
+    let latency_ns = total_ns(names::LATENCY);
     if request.count > SHORT_EVENTS
         && latency_ns.saturating_mul(SHORT_EVENTS).saturating_add(LOST_NS) < join_ns
     {
         return Err(AdapterError::ShortEvents { events_ns: latency_ns, ns: join_ns });
     }
-    Ok(join_ns.saturating_add(of(names::FIRST)))
+    Ok(join_ns.saturating_add(total_ns(names::FIRST)))
 }
 
 fn accounts(evidence: &Evidence) -> Result<Vec<RoleAccount>, AdapterError> {
@@ -184,8 +186,8 @@ fn accounts(evidence: &Evidence) -> Result<Vec<RoleAccount>, AdapterError> {
     Ok(accounts)
 }
 
-/// Total delay of threads waiting for a CPU, in nanoseconds, by which a pass may appear longer from here. Roles that
-/// share a CPU delay each other all the time, which is part of what they time.
+/// Total time that threads waited for a CPU, in nanoseconds, by which a pass may appear longer to this process. Roles
+/// that share a CPU delay each other all the time, and their own times include these delays.
 fn excused(request: &Request, evidence: &Evidence, roles: &[RoleAccount], passed_ns: u64) -> u64 {
     let delays: u64 = roles.iter().filter_map(|role| role.run_delay_ns).sum();
     let delays = if request.shares_a_cpu() { delays.min(SHARED_NS.max(passed_ns / 2)) } else { delays };
@@ -212,9 +214,9 @@ fn shares(request: &Request, evidence: &Evidence, roles: &[RoleAccount]) -> Opti
     })
 }
 
-/// Error for the role that reported its operations but used too little CPU time for them. `None` if all did their work,
-/// the system has no counters, too little time was used, or the role still runs. A role that performs its operations
-/// alone must use its CPU most of the time.
+/// Error for the role that reported its operations but used too little CPU time for them. `None` if all roles did their
+/// work, the system has no counters, too little time was used, or the role still runs. A role that performs its
+/// operations alone must use its CPU most of the time.
 fn idle(
     request: &Request,
     shares: &[RoleShare],
@@ -222,18 +224,18 @@ fn idle(
     roles: &[RoleAccount],
     had_cpu_ns: u64,
 ) -> Option<AdapterError> {
-    let of_one = match request.operation.kind() {
+    let min_ns_per_operation = match request.operation.kind() {
         Kind::Queue => MIN_OF_A_MESSAGE,
         Kind::Wait | Kind::Alternate => MIN_OF_A_ROUND_TRIP,
         Kind::Cost => MIN_OF_A_CALL,
         Kind::Clock => MIN_OF_A_READ,
         Kind::Wake | Kind::Spawn => MIN_OF_A_WAKE_UP,
-        Kind::Contend => MIN_OF_AN_ADDITION,
+        Kind::Contend => MIN_NS_PER_ADDITION,
     };
     let is_alone = matches!(request.operation, Operation::Cost | Operation::Clock);
     let alone_ns = if is_alone { had_cpu_ns / 2 } else { 0 };
     let count = |role: usize| shares.get(role).map_or(request.count, |share| share.added);
-    let least = |role: usize| alone_ns.max((of_one * count(role) as f64) as u64);
+    let least = |role: usize| alone_ns.max((min_ns_per_operation * count(role) as f64) as u64);
     let (role, used_ns) = (0..roles.len())
         .filter(|&role| evidence.after.threads.get(&evidence.roles[role]).is_some_and(|thread| thread.sleeps))
         .filter_map(|role| Some((role, roles[role].cpu_ns?)))
@@ -306,7 +308,7 @@ mod tests {
     const PASSED: Duration = Duration::from_millis(100);
 
     #[test]
-    fn what_agrees_is_believed() {
+    fn consistent_answers_are_accepted() {
         let evidence = evidence(50, 0, 0);
         let pass = validate(&request(), answer(99_000_000, PASSED, &evidence), &evidence).unwrap();
         assert_eq!((pass.count, pass.ns, pass.outside, pass.flags), (5, 99_000_000, Some(0.0), Flags::NONE));
@@ -315,21 +317,21 @@ mod tests {
     }
 
     #[test]
-    fn work_of_others_is_counted_and_told() {
-        let of = |evidence: &Evidence| {
+    fn cpu_time_outside_the_roles_is_reported() {
+        let accepted = |evidence: &Evidence| {
             validate(&request(), answer(99_000_000, PASSED, evidence), evidence).unwrap()
         };
-        let some = of(&evidence(40, 20, 0));
+        let some = accepted(&evidence(40, 20, 0));
         assert!((some.outside.unwrap() - 0.2).abs() < 1e-9 && some.late == Some(0.0));
         assert!(some.flags.contains(Flag::WorkedElsewhere) && !some.flags.contains(Flag::Unclaimed));
-        let most = of(&evidence(10, 0, 80));
+        let most = accepted(&evidence(10, 0, 80));
         assert!((most.outside.unwrap() - 0.8).abs() < 1e-9 && (most.late.unwrap() - 0.8).abs() < 1e-9);
         assert!(most.flags.contains(Flag::Unclaimed));
-        assert_eq!(of(&evidence(0, 2, 0)).outside, None, "hardly anything was used");
+        assert_eq!(accepted(&evidence(0, 2, 0)).outside, None, "hardly anything was used");
     }
 
     #[test]
-    fn any_number_may_be_said_and_none_overflows() {
+    fn extreme_numbers_do_not_overflow() {
         const NUMBERS: [u64; 8] = [0, 1, 99_000_000, 1 << 32, 1 << 53, u64::MAX / 2, u64::MAX - 1, u64::MAX];
         let evidence = evidence(50, 0, 0);
         let operations = [Operation::Wait, Operation::Wake { gap_ns: 20_000 }];
@@ -354,22 +356,22 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_is_named() {
+    fn contradictions_are_named() {
         let evidence = evidence(50, 0, 0);
-        let said = |change: &dyn Fn(&mut Answer)| {
+        let error = |change: &dyn Fn(&mut Answer)| {
             let mut answer = answer(99_000_000, PASSED, &evidence);
             change(&mut answer);
             validate(&request(), answer, &evidence).unwrap_err().to_string()
         };
-        assert_eq!(said(&|answer| answer.ns = None), "`done` came without `ns`");
-        assert!(said(&|answer| answer.count = Some(4)).contains("counted 4 operations where 5"));
-        assert!(said(&|answer| answer.sum = Some(1)).contains("add up to 1, and 5 from seed 3 to 47378177"));
-        assert!(said(&|answer| answer.events = times(5, 5).0).contains("timed 5 single operations where 0"));
-        let other = said(&|answer| answer.events = [("busy".to_owned(), times(5, 5).0[""].clone())].into());
+        assert_eq!(error(&|answer| answer.ns = None), "`done` came without `ns`");
+        assert!(error(&|answer| answer.count = Some(4)).contains("counted 4 operations where 5"));
+        assert!(error(&|answer| answer.sum = Some(1)).contains("add up to 1, and 5 from seed 3 to 47378177"));
+        assert!(error(&|answer| answer.events = times(5, 5).0).contains("timed 5 single operations where 0"));
+        let other = error(&|answer| answer.events = [("busy".to_owned(), times(5, 5).0[""].clone())].into());
         assert_eq!(other, "it timed 5 single operations of `busy` where 0 were asked for");
-        let half = said(&|answer| answer.ns = answer.ns.map(|(ns, at)| (ns / 2, at)));
+        let half = error(&|answer| answer.ns = answer.ns.map(|(ns, at)| (ns / 2, at)));
         assert_eq!(half, "it says that the pass took 49.5 ms, and 100 ms passed here (attempt 1)");
-        assert!(said(&|answer| answer.ns = answer.ns.map(|(ns, at)| (2 * ns, at))).contains("198 ms"));
+        assert!(error(&|answer| answer.ns = answer.ns.map(|(ns, at)| (2 * ns, at))).contains("198 ms"));
     }
 
     #[test]
@@ -401,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn creations_end_last_and_the_threads_that_they_start_are_their_work() {
+    fn joins_take_longest_and_created_threads_count_as_work_of_the_role() {
         // The creator used 10 ms, older threads 25 ms, created threads 60 ms.
         let evidence = Evidence { roles: vec![2], ..evidence(10, 15, 60) };
         let request = Request {
@@ -411,7 +413,7 @@ mod tests {
             cpus: vec![CpuId(0)],
             ..request()
         };
-        let believed = |cost_ns: u64, latency_ns: u64, joined: u64| {
+        let validated = |cost_ns: u64, latency_ns: u64, joined: u64| {
             let mut answer = answer(99_000_000, PASSED, &evidence);
             (answer.count, answer.sum) = (Some(101), Some(request.sum()));
             for line in [
@@ -424,19 +426,19 @@ mod tests {
             }
             validate(&request, answer, &evidence).map_err(|error| error.to_string())
         };
-        let pass = believed(400_000, 700_000, 100).unwrap();
+        let pass = validated(400_000, 700_000, 100).unwrap();
         assert!((pass.outside.unwrap() - 25.0 / 95.0).abs() < 1e-9 && pass.late == Some(0.0), "{pass:?}");
         assert_eq!(pass.events_of[names::LATENCY].count(), 100);
-        let said = "it timed 99 single operations of `join` where 100 were asked for";
-        assert_eq!(believed(400_000, 700_000, 99).unwrap_err(), said);
-        let said = believed(400_000, 950_000, 100).unwrap_err();
-        assert!(said.starts_with("of creations `latency` is 95.0 ms in all and `join` 90.0 ms"), "{said}");
+        let expected = "it timed 99 single operations of `join` where 100 were asked for";
+        assert_eq!(validated(400_000, 700_000, 99).unwrap_err(), expected);
+        let error = validated(400_000, 950_000, 100).unwrap_err();
+        assert!(error.starts_with("of creations `latency` is 95.0 ms in all and `join` 90.0 ms"), "{error}");
     }
 
     #[test]
-    fn a_role_that_does_nothing_is_named_and_one_that_blocks_is_not() {
+    fn only_roles_that_did_no_work_are_named() {
         // In 100 ms role 0 used 50 ms and role 1 `used_ns`.
-        let of = |count: u64, used_ns: u64, sleeps: bool| {
+        let outcome = |count: u64, used_ns: u64, sleeps: bool| {
             let mut evidence = evidence(50, 0, 0);
             let role = evidence.after.threads.get_mut(&3).unwrap();
             (role.cpu_ns, role.sleeps) = (Some(10_000_000 + used_ns), sleeps);
@@ -446,13 +448,13 @@ mod tests {
             (answer.count, answer.sum) = (Some(count), Some(request.sum()));
             validate(&request, answer, &evidence).map(|_| ()).map_err(|error| error.to_string())
         };
-        let said =
+        let expected =
             "role 1, thread 3, used 0 ns of CPU time for 200000 operations: it did not do its part of them";
-        assert_eq!(of(200_000, 0, true), Err(said.to_owned()));
-        assert!(of(200_000, 100_000, true).is_err(), "it was woken, and ended");
-        assert_eq!(of(200_000, 40_000_000, true), Ok(()));
-        assert_eq!(of(200_000, 0, false), Ok(()), "its last tick is still to come");
-        assert_eq!(of(5, 30, true), Ok(()), "few that it was woken for");
+        assert_eq!(outcome(200_000, 0, true), Err(expected.to_owned()));
+        assert!(outcome(200_000, 100_000, true).is_err(), "it only woke up and ended");
+        assert_eq!(outcome(200_000, 40_000_000, true), Ok(()));
+        assert_eq!(outcome(200_000, 0, false), Ok(()), "its CPU time is not counted completely yet");
+        assert_eq!(outcome(5, 30, true), Ok(()), "30 ns are enough for five round trips");
     }
 
     #[test]
@@ -471,20 +473,20 @@ mod tests {
         for clock in ["0", "21", "20.5", "400"] {
             assert_eq!(noted(clock, Events::Each), Ok(()), "{clock}");
         }
-        let said = noted("100000", Events::Each).unwrap_err();
+        let error = noted("100000", Events::Each).unwrap_err();
         let expected = "`note clock_ns 100000` cannot be what a read of the clock costs: it has to be from 0 to 400.0, \
                         as single operations show: are both in nanoseconds?";
-        assert_eq!(said, expected);
+        assert_eq!(error, expected);
         for clock in ["-7", "NaN", "inf", "401", "x", ""] {
             assert!(noted(clock, Events::Each).is_err(), "{clock}");
         }
-        assert_eq!(noted("100000", Events::Together), Ok(()), "nothing is taken off");
+        assert_eq!(noted("100000", Events::Together), Ok(()), "no clock cost is subtracted");
         assert!(noted("-7", Events::Together).unwrap_err().contains("it has to be a number from 0 on"));
     }
 
     #[test]
-    fn time_that_threads_waited_for_a_cpu_is_no_lie() {
-        for (said, passed, excused, plausible) in [
+    fn scheduling_delays_excuse_a_short_reported_time() {
+        for (reported, passed, excused, plausible) in [
             (100, 100, 0, true),
             (94, 100, 0, true),
             (93, 100, 0, false),
@@ -494,12 +496,16 @@ mod tests {
             (102, 100, 0, false),
         ] {
             let ms = |ms: u64| ms * 1_000_000;
-            assert_eq!(is_plausible(ms(said), ms(passed), ms(excused)), plausible, "{said} of {passed}");
+            assert_eq!(
+                is_plausible(ms(reported), ms(passed), ms(excused)),
+                plausible,
+                "{reported} of {passed}"
+            );
         }
     }
 
     #[test]
-    fn roles_on_one_cpu_do_not_excuse_half_a_time() {
+    fn roles_on_one_cpu_excuse_at_most_half_of_the_time() {
         let mut evidence = evidence(50, 0, 0);
         for thread in evidence.after.threads.values_mut().filter(|thread| thread.cpu_ns.is_some()) {
             thread.run_delay_ns = Some(0);
@@ -539,7 +545,7 @@ mod tests {
     proptest! {
         /// Any answer is accepted or refused without overflow or panic, and the kept notes are bounded by the input.
         #[test]
-        fn any_answer_is_believed_or_refused(
+        fn any_answer_is_accepted_or_refused(
             lines in prop::collection::vec(a_line(), 0..12),
             right in any::<[bool; 3]>(),
             each in any::<bool>(),
@@ -547,21 +553,21 @@ mod tests {
             roles_ms in prop::sample::select(vec![0, 50, 1 << 40]),
         ) {
             let right_lines = ["ns 99000000", "count 5", "sum 47378177"];
-            let wanted = right_lines.iter().zip(right).filter(|(_, is_there)| *is_there);
+            let wanted = right_lines.iter().zip(right).filter(|(_, is_included)| *is_included);
             let evidence = evidence(roles_ms, 3, 4);
-            let (mut taken, mut bytes) = (Answer::default(), 0);
+            let (mut parsed, mut bytes) = (Answer::default(), 0);
             for line in wanted.map(|(line, _)| (*line).to_owned()).chain(lines) {
                 bytes += line.len();
                 let _ = Prepared::read(&line);
-                if !matches!(taken.take(&line, evidence.began + PASSED), Ok(None)) {
+                if !matches!(parsed.take(&line, evidence.began + PASSED), Ok(None)) {
                     break;
                 }
             }
-            prop_assert!(taken.notes.iter().map(|note| note.text.len()).sum::<usize>() <= bytes);
+            prop_assert!(parsed.notes.iter().map(|note| note.text.len()).sum::<usize>() <= bytes);
             let events = if each { Events::Each } else { Events::Together };
             let operation = if gap_ns == 0 { Operation::Wait } else { Operation::Wake { gap_ns } };
             let asked = Request { events, operation, ..request() };
-            match validate(&asked, taken, &evidence) {
+            match validate(&asked, parsed, &evidence) {
                 Ok(pass) => {
                     pass.observed();
                     prop_assert_eq!(pass.count, 5);

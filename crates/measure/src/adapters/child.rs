@@ -16,13 +16,13 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-const LAST_WAIT: Duration = Duration::from_millis(800);
+const REAP_LIMIT: Duration = Duration::from_millis(800);
 /// Time that an adapter may take to end after it closed a pipe.
 const GRACE: Duration = Duration::from_millis(500);
 /// Time that children may take to end after the adapter: Python's resource tracker ends only once its pipe is closed.
 const LINGER: Duration = Duration::from_secs(3);
-const TERM: Duration = Duration::from_secs(1);
-const BREATH: Duration = Duration::from_millis(1);
+const SIGTERM_LIMIT: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 static STARTED: AtomicU64 = AtomicU64::new(0);
 
 pub(super) struct Running {
@@ -92,12 +92,12 @@ impl Running {
 
     pub(super) fn say(&mut self, line: &str, awaited: &'static str) -> Result<(), AdapterError> {
         let text = format!("{line}\n");
-        let said = match &mut self.stdin {
+        let written = match &mut self.stdin {
             // A pipe accepts a short write completely or not at all.
             Some(stdin) => stdin.write_all(text.as_bytes()),
             None => Err(io::Error::from(io::ErrorKind::BrokenPipe)),
         };
-        said.map_err(|_| self.lost("input", awaited))
+        written.map_err(|_| self.closed_pipe_error("input", awaited))
     }
 
     pub(super) fn hear(
@@ -121,7 +121,7 @@ impl Running {
     ) -> Result<(String, Instant), AdapterError> {
         self.lines.next(deadline, stop, meanwhile).map_err(|reason| match reason {
             NoLine::Deadline => AdapterError::Hung { limit, awaited },
-            NoLine::Closed => self.lost("output", awaited),
+            NoLine::Closed => self.closed_pipe_error("output", awaited),
             NoLine::TooLong => AdapterError::LongLine { most: super::lines::MAX_BYTES },
             NoLine::Stopped => AdapterError::Interrupted,
             NoLine::Failed(source) => AdapterError::System { what: "read from an adapter", source },
@@ -129,10 +129,10 @@ impl Running {
     }
 
     /// The error for a closed pipe: the adapter has ended, is about to end, or continues without the pipe.
-    fn lost(&mut self, stream: &'static str, awaited: &'static str) -> AdapterError {
+    fn closed_pipe_error(&mut self, stream: &'static str, awaited: &'static str) -> AdapterError {
         if self.ends_within(GRACE) {
             let said = self.lines.last_words();
-            return AdapterError::Crashed { end: self.bury(), awaited, said };
+            return AdapterError::Crashed { end: self.reap(), awaited, said };
         }
         AdapterError::ClosedPipe { stream, awaited }
     }
@@ -140,29 +140,29 @@ impl Running {
     fn ends_within(&mut self, span: Duration) -> bool {
         let deadline = Instant::now() + span;
         loop {
-            // True for an ended child that has not been reaped and for one that is gone.
+            // Also true for a child that has ended but is not reaped, and for one that is gone.
             if tree::has_ended(self.pid).unwrap_or(true) {
                 return true;
             }
             if Instant::now() >= deadline {
                 return false;
             }
-            // It may be blocked on a full output pipe.
+            // Reads output, because the adapter may be blocked on a full pipe.
             let _ = self.lines.waiting();
-            std::thread::sleep(BREATH);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 
-    /// Closes its input and waits for its end. All its processes are gone afterwards, also after an error.
+    /// Closes the input and waits until the adapter ends. Afterwards all its processes are gone, also after an error.
     pub(super) fn close(&mut self, patience: Duration) -> Result<(), AdapterError> {
         if self.is_gone {
             return Ok(());
         }
         drop(self.stdin.take());
         if !self.ends_within(patience) {
-            // SAFETY: takes numbers; the process is a child that nobody has waited for, so the number is its own.
+            // SAFETY: the call takes only numbers; the process is an unreaped child, so its id is valid.
             unsafe { libc::kill(self.pid as libc::pid_t, libc::SIGTERM) };
-            let has_ended = self.ends_within(TERM);
+            let has_ended = self.ends_within(SIGTERM_LIMIT);
             self.kill();
             return Err(match has_ended {
                 true => AdapterError::Stayed { patience },
@@ -170,13 +170,13 @@ impl Running {
             });
         }
         let said = self.lines.last_words();
-        // Until it is reaped, its process group cannot be reused: count leftover processes before killing them.
+        // Counts leftover processes before `reap` kills the process group.
         let deadline = Instant::now() + LINGER;
-        while !self.left().is_empty() && Instant::now() < deadline {
-            std::thread::sleep(BREATH);
+        while !self.leftover_processes().is_empty() && Instant::now() < deadline {
+            std::thread::sleep(POLL_INTERVAL);
         }
-        let left = self.left().len();
-        let end = self.bury();
+        let left = self.leftover_processes().len();
+        let end = self.reap();
         self.sweep();
         match (left, end.as_str()) {
             (0, SUCCESS) => Ok(()),
@@ -191,19 +191,19 @@ impl Running {
             let below: Vec<u32> = self.tree().processes.into_keys().collect();
             tree::kill_group(self.pid);
             below.into_iter().for_each(tree::kill);
-            self.bury();
+            self.reap();
         }
         self.sweep();
     }
 
     /// Reaps the process, which has ended or was killed, and returns how it ended.
-    fn bury(&mut self) -> String {
+    fn reap(&mut self) -> String {
         if self.is_gone {
             return "an unknown status".to_owned();
         }
-        // Until it is reaped, the id of its group cannot be reused.
+        // Until the process is reaped, the id of its group cannot be reused.
         tree::kill_group(self.pid);
-        let waited = tree::wait_for(self.pid, Instant::now() + LAST_WAIT);
+        let waited = tree::wait_for(self.pid, Instant::now() + REAP_LIMIT);
         self.is_gone = waited.is_ok();
         if self.is_gone {
             OrphanTracker::forget(self.pid);
@@ -217,8 +217,8 @@ impl Running {
         }
     }
 
-    /// Leftover processes after its end: those with its mark and adopted orphans.
-    fn left(&self) -> Vec<u32> {
+    /// Processes that remain after the adapter ended: those with its mark and adopted orphans.
+    fn leftover_processes(&self) -> Vec<u32> {
         [tree::marked(&self.mark), self.tracker.orphans()].concat()
     }
 
@@ -226,9 +226,9 @@ impl Running {
         if std::mem::replace(&mut self.is_swept, true) {
             return;
         }
-        let deadline = Instant::now() + LAST_WAIT;
+        let deadline = Instant::now() + REAP_LIMIT;
         loop {
-            let left = self.left();
+            let left = self.leftover_processes();
             if left.is_empty() || Instant::now() >= deadline {
                 return;
             }

@@ -19,9 +19,9 @@ use std::time::{Duration, Instant};
 /// Settings of the check.
 #[derive(Debug, Clone)]
 pub struct CheckSettings {
-    /// How its processes are started.
+    /// How the processes of the adapter are started.
     pub start: StartSettings,
-    /// CPUs of their other threads.
+    /// CPUs of the other threads of these processes.
     pub helpers: Helpers,
     /// CPUs of the two roles.
     pub cpus: [CpuId; 2],
@@ -44,9 +44,9 @@ pub struct Conformance {
     pub start: Duration,
     /// One entry per offer and payload.
     pub things: Vec<Thing>,
-    /// Its answer to requests that no adapter can fulfil.
+    /// Answer of the adapter to requests that no adapter can fulfil.
     pub refusal: Result<(), AdapterError>,
-    /// How it ended.
+    /// How the adapter ended.
     pub end: Result<(), AdapterError>,
 }
 
@@ -70,13 +70,13 @@ pub struct ConformingPasses {
     pub passes: Vec<(Option<u64>, Vec<Pass>)>,
     /// Operations performed during warm-up.
     pub operations: u64,
-    /// Whether it settled within the warm-up.
+    /// Whether the offer settled within the warm-up.
     pub has_settled: bool,
 }
 
-/// Operation counts to test: few, and more than the table of numbers has.
+/// Operation counts to test: small ones, and one more than the table of numbers holds.
 const COUNTS: [u64; 3] = [1, 2, 1_025];
-/// Operation counts with both roles on one CPU: spinning took 74 ms per operation there.
+/// Operation counts with both roles on one CPU, few because spinning took 74 ms per operation there.
 const SHARED: [u64; 2] = [1, 8];
 /// Judged passes per capacity: the range of five holds the true median with 94 % confidence.
 const PASSES: usize = 5;
@@ -106,18 +106,18 @@ impl Conformance {
 }
 
 /// Median of a value over the passes that have it.
-pub fn median_of(passes: &[Pass], of: impl Fn(&Pass) -> Option<f64>) -> Option<f64> {
-    median(&passes.iter().filter_map(of).collect::<Vec<f64>>())
+pub fn median_of(passes: &[Pass], value: impl Fn(&Pass) -> Option<f64>) -> Option<f64> {
+    median(&passes.iter().filter_map(value).collect::<Vec<f64>>())
 }
 
-/// Requests everything that an adapter offers; `told` is called before each item.
+/// Requests everything that an adapter offers; `notify` is called before each item.
 ///
 /// # Errors
 /// [`AdapterError`] if it cannot be started or described, or the user interrupts. Other faults are in the result.
 pub fn check(
     adapter: &Adapter,
     settings: &CheckSettings,
-    told: &mut dyn FnMut(&Offer, Option<Payload>),
+    notify: &mut dyn FnMut(&Offer, Option<Payload>),
     stop: &Stop,
 ) -> Result<Conformance, AdapterError> {
     let begun = Instant::now();
@@ -131,7 +131,7 @@ pub fn check(
             _ => vec![None],
         };
         for payload in payloads {
-            told(offer, payload);
+            notify(offer, payload);
             let found = inspector.inspect(offer, payload);
             if matches!(found, Err(AdapterError::Interrupted)) {
                 return Err(AdapterError::Interrupted);
@@ -142,7 +142,7 @@ pub fn check(
             things.push(Thing { kind: offer.kind, name: offer.name.clone(), payload, found });
         }
     }
-    let refusal = match inspector.refuses(&description) {
+    let refusal = match inspector.check_refusals(&description) {
         Err(AdapterError::Interrupted) => return Err(AdapterError::Interrupted),
         refusal => refusal,
     };
@@ -158,7 +158,7 @@ struct Inspector<'a> {
     seed: u32,
 }
 
-fn of_kind(kind: Kind) -> Operation {
+fn operation_of(kind: Kind) -> Operation {
     match kind {
         Kind::Alternate => Operation::Alternate,
         Kind::Cost => Operation::Cost,
@@ -188,12 +188,12 @@ impl Inspector<'_> {
                 (Kind::Queue, Some(payload)) => {
                     Operation::Queue { capacity: capacity.unwrap_or(least), payload }
                 }
-                (kind, _) => of_kind(kind),
+                (kind, _) => operation_of(kind),
             },
             events,
             count: MAX_OPERATIONS,
             seed: 0,
-            cpus: self.settings.cpus[..of_kind(offer.kind).roles()].to_vec(),
+            cpus: self.settings.cpus[..operation_of(offer.kind).roles()].to_vec(),
             limit: self.settings.limit,
         };
         let first = capacities.first().copied().flatten();
@@ -227,10 +227,10 @@ impl Inspector<'_> {
             let mut pace = Pace::default();
             let mut judged = Vec::new();
             while judged.len() < PASSES {
-                let (pass, counts) = self.paced(&request, &mut pace)?;
-                judged.extend(counts.then_some(pass));
+                let (pass, is_long_enough) = self.paced(&request, &mut pace)?;
+                judged.extend(is_long_enough.then_some(pass));
             }
-            who_worked(&judged)?;
+            check_roles_worked(&judged)?;
             passes.push((capacity, judged));
         }
         Ok(ConformingPasses { passes, operations: warmth.operations(), has_settled: warmth.has_settled() })
@@ -240,8 +240,8 @@ impl Inspector<'_> {
     fn paced(&mut self, request: &Request, pace: &mut Pace) -> Result<(Pass, bool), AdapterError> {
         let span = self.settings.span;
         let pass = self.pass(pace.sized(request, span))?;
-        let counts = pace.note(&pass, span, request.count);
-        Ok((pass, counts))
+        let is_long_enough = pace.note(&pass, span, request.count);
+        Ok((pass, is_long_enough))
     }
 
     /// Performs a pass with a fresh seed, so that a memorised answer is wrong.
@@ -257,7 +257,7 @@ impl Inspector<'_> {
     }
 
     /// Requests an unknown name of each kind, then a known one: the adapter has to continue after a refusal.
-    fn refuses(&mut self, description: &Description) -> Result<(), AdapterError> {
+    fn check_refusals(&mut self, description: &Description) -> Result<(), AdapterError> {
         let Some(known) = description.offers.first() else { return Ok(()) };
         let request = |name: &str, operation: Operation| Request {
             name: name.to_owned(),
@@ -291,14 +291,14 @@ impl Inspector<'_> {
                 let payload = known.payloads.first().copied().unwrap_or(Payload::U64);
                 Operation::Queue { capacity: *known.capacities.start(), payload }
             }
-            kind => of_kind(kind),
+            kind => operation_of(kind),
         };
         self.pass(request(&known.name, operation)).map(drop)
     }
 }
 
-/// Whether the roles did the work of a settled runtime, judged by the pass with the median share outside the roles.
-fn who_worked(passes: &[Pass]) -> Result<(), AdapterError> {
+/// Checks that the roles did the work of a settled runtime, judged by the pass with the median share outside the roles.
+fn check_roles_worked(passes: &[Pass]) -> Result<(), AdapterError> {
     let mut shares: Vec<(f64, f64)> = passes.iter().filter_map(|pass| pass.outside.zip(pass.late)).collect();
     shares.sort_by(|a, b| a.0.total_cmp(&b.0));
     match shares.get(shares.len() / 2) {

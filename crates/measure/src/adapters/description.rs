@@ -8,11 +8,11 @@ use std::ops::RangeInclusive;
 /// Parsed output of `describe`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Description {
-    /// Index of its protocol version in `VERSIONS`.
+    /// Index of the protocol version in `VERSIONS`.
     pub(super) version: usize,
-    /// Runtime and version in its own words: `.NET 8.0.4`.
+    /// Runtime and version as the adapter names them: `.NET 8.0.4`.
     pub runtime: String,
-    /// Its offers, in its order.
+    /// Offers, in the order of the adapter.
     pub offers: Vec<Offer>,
 }
 
@@ -116,15 +116,17 @@ impl Description {
             if kind.version() > version {
                 return Err(wrong("it is of a later version of the protocol than the first line says"));
             }
-            let fresh = match kind {
+            let new_offers = match kind {
                 Kind::Queue => vec![queue(rest).map_err(wrong)?],
-                Kind::Clock if rest.is_empty() => vec![plain(kind, kind.word()).map_err(wrong)?],
+                Kind::Clock if rest.is_empty() => vec![named_offer(kind, kind.word()).map_err(wrong)?],
                 Kind::Clock => return Err(wrong("`clock` stands alone: a runtime has one")),
-                Kind::Wait | Kind::Alternate | Kind::Cost | Kind::Wake | Kind::Contend | Kind::Spawn => {
-                    rest.split(',').map(|name| plain(kind, name)).collect::<Result<_, _>>().map_err(wrong)?
-                }
+                Kind::Wait | Kind::Alternate | Kind::Cost | Kind::Wake | Kind::Contend | Kind::Spawn => rest
+                    .split(',')
+                    .map(|name| named_offer(kind, name))
+                    .collect::<Result<_, _>>()
+                    .map_err(wrong)?,
             };
-            for offer in fresh {
+            for offer in new_offers {
                 if !names.insert((kind, offer.name.clone())) {
                     return Err(DescriptionError::Twice { kind, name: offer.name });
                 }
@@ -164,14 +166,14 @@ pub(crate) fn lack_of_queue(
         let known: Vec<&str> = payloads.iter().map(|payload| payload.word()).collect();
         return Some(format!("`{name}` with {}: its messages are {}", payload.word(), known.join(" or ")));
     }
-    let may_be = match (capacities.start(), capacities.end()) {
+    let allowed = match (capacities.start(), capacities.end()) {
         (least, most) if least == most => format!("it is always {least}"),
         (least, most) => format!("it may be {least} to {most}"),
     };
-    (!capacities.contains(&capacity)).then(|| format!("`{name}` with capacity {capacity}: {may_be}"))
+    (!capacities.contains(&capacity)).then(|| format!("`{name}` with capacity {capacity}: {allowed}"))
 }
 
-fn plain(kind: Kind, name: &str) -> Result<Offer, &'static str> {
+fn named_offer(kind: Kind, name: &str) -> Result<Offer, &'static str> {
     let name = name.trim();
     if !is_word(name) || name.len() > MAX_NAME {
         return Err("a name has letters a to z, digits and `-`, 64 at most, and begins with a letter");
@@ -181,7 +183,7 @@ fn plain(kind: Kind, name: &str) -> Result<Offer, &'static str> {
 
 fn queue(text: &str) -> Result<Offer, &'static str> {
     let mut words = text.split_whitespace();
-    let mut offer = plain(Kind::Queue, words.next().unwrap_or_default())?;
+    let mut offer = named_offer(Kind::Queue, words.next().unwrap_or_default())?;
     let mut capacities = None;
     for word in words {
         match word.split_once('=') {
@@ -226,7 +228,7 @@ mod tests {
     const HEAD: &str = "coretalk-adapter 1\nruntime X 1\n";
 
     #[test]
-    fn the_document_shows_a_description_that_is_understood() {
+    fn the_documented_description_is_parsed() {
         let document =
             std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/adapters.md")).unwrap();
         let shown = document.split("```text\n").nth(1).unwrap().split("```").next().unwrap();
@@ -245,7 +247,7 @@ mod tests {
             Description::parse(&format!("{HEAD}wait {}\n", names.join(",")))
         };
         assert_eq!(many(MAX_OFFERS).unwrap().offers.len(), MAX_OFFERS);
-        // A set of names keeps this linear: with a list it takes minutes.
+        // A set of names keeps this linear: with a list it would take minutes.
         assert_eq!(many(120_000), Err(DescriptionError::TooMany));
         let long = "a".repeat(1_000_000);
         for text in [
@@ -254,14 +256,14 @@ mod tests {
             format!("{HEAD}{long}\n"),
             format!("{HEAD}queue {long}\n"),
         ] {
-            let said = Description::parse(&text).unwrap_err().to_string();
-            assert!(said.len() < 300, "{} bytes", said.len());
+            let error = Description::parse(&text).unwrap_err().to_string();
+            assert!(error.len() < 300, "{} bytes", error.len());
         }
     }
 
     #[test]
-    fn what_is_wrong_with_a_description_is_said() {
-        for (text, said) in [
+    fn errors_in_a_description_are_reported() {
+        for (text, expected) in [
             (
                 "",
                 "the first line of `describe` is missing, and has to be `coretalk-adapter 1` or `coretalk-adapter 2`",
@@ -295,7 +297,7 @@ mod tests {
             ),
         ] {
             let error = Description::parse(text).unwrap_err().to_string();
-            assert!(error.contains(said), "{error}");
+            assert!(error.contains(expected), "{error}");
         }
     }
 }

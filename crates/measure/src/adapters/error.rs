@@ -9,7 +9,7 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error)]
 pub enum AdapterError {
     /// It could not be started.
-    #[error("`{program}` could not be started: {source}{}", separate(program))]
+    #[error("`{program}` could not be started: {source}{}", quoting_hint(program))]
     NotStarted {
         /// The program.
         program: String,
@@ -20,7 +20,7 @@ pub enum AdapterError {
     #[error(transparent)]
     Description(#[from] DescriptionError),
     /// `describe` ended with a failure.
-    #[error("`describe` ended with {end}{}", after(.said))]
+    #[error("`describe` ended with {end}{}", last_words(.said))]
     DescribeFailed {
         /// Exit status or signal.
         end: String,
@@ -45,7 +45,7 @@ pub enum AdapterError {
     #[error("it performed a pass of a name that it does not offer; it has to answer with `error`")]
     NotRefused,
     /// It refused the request with a reason.
-    #[error("the adapter refuses{}", because(text))]
+    #[error("the adapter refuses{}", refusal_reason(text))]
     Refused {
         /// The reason in its own words.
         text: String,
@@ -59,7 +59,7 @@ pub enum AdapterError {
         awaited: &'static str,
     },
     /// It ended in the middle of a pass.
-    #[error("it ended with {end} while {awaited} was awaited{}", after(.said))]
+    #[error("it ended with {end} while {awaited} was awaited{}", last_words(.said))]
     Crashed {
         /// Exit status or signal.
         end: String,
@@ -93,7 +93,7 @@ pub enum AdapterError {
         awaited: &'static str,
     },
     /// It printed a line twice that may appear only once per pass.
-    #[error("it printed {line:?}, and had said that before in the same pass")]
+    #[error("it printed {line:?}, which it already printed in this pass")]
     Repeated {
         /// The line, truncated.
         line: String,
@@ -161,7 +161,7 @@ pub enum AdapterError {
         said: u64,
     },
     /// The number of individually timed operations is wrong.
-    #[error("it timed {said} single operations{} where {asked} were asked for", of(name))]
+    #[error("it timed {said} single operations{} where {asked} were asked for", of_distribution(name))]
     WrongEvents {
         /// Name of the distribution; empty for the unnamed one.
         name: String,
@@ -200,7 +200,7 @@ pub enum AdapterError {
         /// Sum of the gaps.
         gaps_ns: u64,
     },
-    /// New threads started, or their creator continued, only after their end was known.
+    /// The reported `cost` or `latency` of creations exceeds their `join`, which ends last.
     #[error(
         "of creations `{name}` is {} in all and `join` {}: both begin with the creation, and `join` ends last",
         span(*ns), span(*join_ns)
@@ -345,7 +345,7 @@ pub enum AdapterError {
         count: u64,
     },
     /// The reported cost of a clock read is negative or exceeds the operations that it times.
-    #[error("`note clock_ns {said}` cannot be what a read of the clock costs: {}", clock(*mean_ns))]
+    #[error("`note clock_ns {said}` cannot be what a read of the clock costs: {}", clock_limits(*mean_ns))]
     FalseClock {
         /// The reported text.
         said: String,
@@ -437,7 +437,7 @@ impl AdapterError {
             AdapterError::Early { line } => ("it printed a line before it was told to go".to_owned(), line),
             AdapterError::Unasked { line } => ("it printed a line between two passes".to_owned(), line),
             AdapterError::FalseClock { said, mean_ns } => {
-                let cost = clock(*mean_ns);
+                let cost = clock_limits(*mean_ns);
                 (format!("its `note clock_ns` cannot be what a read of the clock costs: {cost}"), said)
             }
             other => return (other.to_string(), String::new()),
@@ -446,20 +446,20 @@ impl AdapterError {
     }
 }
 
-fn because(text: &str) -> String {
+fn refusal_reason(text: &str) -> String {
     if text.is_empty() { ", and does not say why".to_owned() } else { format!(": {text}") }
 }
 
-fn of(name: &str) -> String {
+fn of_distribution(name: &str) -> String {
     if name.is_empty() { String::new() } else { format!(" of `{name}`") }
 }
 
-fn after(said: &str) -> String {
-    if said.is_empty() { String::new() } else { format!("; its last words: {said}") }
+fn last_words(output: &str) -> String {
+    if output.is_empty() { String::new() } else { format!("; its last words: {output}") }
 }
 
 /// Hint for a command that was quoted as one word.
-fn separate(program: &str) -> &'static str {
+fn quoting_hint(program: &str) -> &'static str {
     match program.contains(char::is_whitespace) {
         true => "; write the program and its arguments as separate words, without quotes around them",
         false => "",
@@ -470,7 +470,7 @@ fn processes(count: usize) -> String {
     if count == 1 { "a process".to_owned() } else { format!("{count} processes") }
 }
 
-fn clock(mean_ns: Option<f64>) -> String {
+fn clock_limits(mean_ns: Option<f64>) -> String {
     match mean_ns {
         Some(mean_ns) => format!(
             "it has to be from 0 to {mean_ns:.1}, as single operations show: are both in nanoseconds?"

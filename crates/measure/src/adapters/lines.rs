@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 pub(super) const MAX_BYTES: usize = 1 << 20;
 /// Bytes kept from the end of standard error; only its last line is shown.
 const KEPT: usize = 4 << 10;
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 pub(super) struct Lines {
     stdout: Option<File>,
@@ -20,8 +20,8 @@ pub(super) struct Lines {
     buffer: Vec<u8>,
     /// Bytes at the front of the buffer already returned.
     used: usize,
-    arrived: Instant,
-    said: Vec<u8>,
+    arrived_at: Instant,
+    stderr_tail: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -39,7 +39,14 @@ impl Lines {
         unblock(&stdout)?;
         unblock(&stderr)?;
         let (stdout, stderr) = (Some(stdout.into()), Some(stderr.into()));
-        Ok(Lines { stdout, stderr, buffer: Vec::new(), used: 0, arrived: Instant::now(), said: Vec::new() })
+        Ok(Lines {
+            stdout,
+            stderr,
+            buffer: Vec::new(),
+            used: 0,
+            arrived_at: Instant::now(),
+            stderr_tail: Vec::new(),
+        })
     }
 
     /// The next line without its newline, and its time of arrival.
@@ -51,7 +58,7 @@ impl Lines {
     ) -> Result<(String, Instant), NoLine> {
         loop {
             if let Some(line) = self.take() {
-                return Ok((line, self.arrived));
+                return Ok((line, self.arrived_at));
             }
             if self.buffer.len() - self.used >= MAX_BYTES {
                 return Err(NoLine::TooLong);
@@ -66,7 +73,7 @@ impl Lines {
             if now >= deadline {
                 return Err(NoLine::Deadline);
             }
-            self.wait(LOOK.min(deadline - now)).map_err(NoLine::Failed)?;
+            self.wait(POLL_INTERVAL.min(deadline - now)).map_err(NoLine::Failed)?;
             meanwhile();
         }
     }
@@ -81,8 +88,8 @@ impl Lines {
 
     pub(super) fn last_words(&mut self) -> String {
         let _ = self.read_stderr();
-        let said = String::from_utf8_lossy(&self.said);
-        said.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(cut).unwrap_or_default()
+        let text = String::from_utf8_lossy(&self.stderr_tail);
+        text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(cut).unwrap_or_default()
     }
 
     fn take(&mut self) -> Option<String> {
@@ -105,7 +112,7 @@ impl Lines {
         };
         let mut fds = [watch(&self.stdout), watch(&self.stderr)];
         let span_ms = span.as_micros().div_ceil(1000) as libc::c_int;
-        // SAFETY: two structures that are writable.
+        // SAFETY: `fds` holds two writable structures.
         let ready = unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, span_ms) };
         if ready < 0 {
             let error = io::Error::last_os_error();
@@ -126,7 +133,7 @@ impl Lines {
         let room = (MAX_BYTES + 1).saturating_sub(self.buffer.len()) as u64;
         let Some(pipe) = &mut self.stdout else { return Ok(()) };
         let ended = pipe.by_ref().take(room).read_to_end(&mut self.buffer);
-        self.arrived = Instant::now();
+        self.arrived_at = Instant::now();
         match ended {
             // Less than requested: the pipe is closed.
             Ok(read) if (read as u64) < room => self.stdout = None,
@@ -145,9 +152,9 @@ impl Lines {
             match pipe.read(&mut chunk) {
                 Ok(0) => self.stderr = None,
                 Ok(count) => {
-                    self.said.extend_from_slice(&chunk[..count]);
-                    let excess = self.said.len().saturating_sub(KEPT);
-                    self.said.drain(..excess);
+                    self.stderr_tail.extend_from_slice(&chunk[..count]);
+                    let excess = self.stderr_tail.len().saturating_sub(KEPT);
+                    self.stderr_tail.drain(..excess);
                 }
                 Err(error) if is_transient(&error) => return Ok(()),
                 Err(error) => return Err(error),

@@ -35,8 +35,9 @@ impl OrphanTracker {
         adapters().remove(&pid);
     }
 
-    /// Children adopted since the start of the adapter, except adapters, the group of this process (its own forks) and
-    /// marked processes, which are found by their mark.
+    /// Children adopted since the start of the adapter, except adapters, the group of this process (its own forks),
+    /// marked processes, which are found by their mark, and exiting processes: the kernel releases the environment of a
+    /// killed process, and with it the mark, before the process becomes a zombie.
     pub(super) fn orphans(&self) -> Vec<u32> {
         let adapters = adapters();
         let own_group = group_of(0);
@@ -46,12 +47,12 @@ impl OrphanTracker {
                 && group_of(*child).is_some_and(|group| Some(group) != own_group)
                 && !is_marked(*child)
         };
-        let (ended, orphans) = tree::children()
+        let (exiting, orphans) = tree::children()
             .into_iter()
             .filter(is_orphan)
-            .partition::<Vec<u32>, _>(|orphan| tree::has_ended(*orphan).unwrap_or(true));
-        for orphan in ended {
-            // It has ended by itself and nothing else reaps it.
+            .partition::<Vec<u32>, _>(|orphan| tree::is_exiting(*orphan));
+        for orphan in exiting {
+            // Nothing else reaps it; if it is not a zombie yet, the next search reaps it.
             let _ = tree::wait_for(orphan, Instant::now());
         }
         orphans
@@ -64,7 +65,7 @@ fn adapters() -> MutexGuard<'static, BTreeSet<u32>> {
 
 /// The process group of a process; 0 stands for this process.
 fn group_of(pid: u32) -> Option<libc::pid_t> {
-    // SAFETY: takes and gives a number, no memory involved.
+    // SAFETY: takes and returns a number, no memory involved.
     let group = unsafe { libc::getpgid(pid as libc::pid_t) };
     (group >= 0).then_some(group)
 }

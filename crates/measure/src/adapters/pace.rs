@@ -5,9 +5,9 @@ use super::protocol::{Kind, Request};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Operations of the first pass: two spinning threads on one CPU took up to 74 ms per round trip.
+/// Operations of the first pass; few, since two spinning threads on one CPU took up to 74 ms per round trip.
 const FIRST: u64 = 8;
-/// Maximum growth from pass to pass: a full queue or garbage collection shows before it takes minutes.
+/// Maximum growth from pass to pass: limits how long a pass takes if a queue fills or garbage collection begins.
 const GROWTH: u64 = 8;
 /// Minimum share of the requested span for a pass that counts; shorter ones are pilots.
 const ENOUGH: f64 = 0.5;
@@ -47,7 +47,7 @@ impl Pace {
 
 /// Minimum run time until a runtime counts as settled.
 const WARM_NS: u64 = 1_000_000_000;
-/// Minimum number of operations until then.
+/// Minimum number of operations until a runtime counts as settled.
 const WARM_OPERATIONS: u64 = 500_000;
 /// Minimum number of wake-ups or creations, which take much longer than other operations.
 const WARM_WAKE_UPS: u64 = 20_000;
@@ -58,7 +58,7 @@ const MIN_QUIET: usize = 8;
 /// Maximum share of a quiet pass that its roles waited for a CPU.
 const QUIET: f64 = 0.05;
 /// Critical value of Kendall's S in standard deviations: without a trend, S exceeds it with a probability of 0.5 %.
-const FAR: f64 = 2.576;
+const CRITICAL_VALUE: f64 = 2.576;
 
 /// Warm-up state of a runtime for one kind of operation.
 #[derive(Debug, Clone, Default)]
@@ -111,7 +111,7 @@ impl Warmth {
         };
         let s: f64 = pairs.map(sign).sum();
         let n = passes.len() as f64;
-        s > FAR * (n * (n - 1.0) * (2.0 * n + 5.0) / 18.0).sqrt()
+        s > CRITICAL_VALUE * (n * (n - 1.0) * (2.0 * n + 5.0) / 18.0).sqrt()
     }
 }
 
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_slow_is_asked_for_less() {
+    fn slow_operations_get_smaller_counts() {
         let span = Duration::from_millis(20);
         let mut pace = Pace::default();
         assert!(pace.note(&pass(8, 592_000_000), span, 1_000));

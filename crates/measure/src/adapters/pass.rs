@@ -43,7 +43,7 @@ pub struct Pass {
 const COLLECTIONS: &str = "gc";
 /// Note with the cost of one clock read; a duration, not a count.
 pub(super) const CLOCK: &str = "clock_ns";
-/// Prefix of the count for every other numeric note.
+/// Prefix of the name under which any other numeric note is counted.
 const NOTE: &str = "note_";
 
 /// Maximum accepted count in a note: the sum over a million passes still fits into a run file.
@@ -51,10 +51,10 @@ const MAX_COUNT: u64 = 1 << 40;
 
 const MAX_NAME: usize = 64;
 
-/// No scheduler quantum is shorter; a thread that calls `yield` gives up its CPU within microseconds.
+/// Minimum scheduler quantum; a thread that calls `yield` gives up its CPU within microseconds.
 const SLICE_NS: u64 = 1_000_000;
 /// Threads that sleep make at least one voluntary switch per this many operations. Involuntary switches do not show how
-/// a thread waits, since other programs on a loaded machine also preempt it.
+/// a thread waits, since on a loaded machine other programs preempt it as well.
 const OPERATIONS_PER_SLEEP: u64 = 10;
 
 /// System statistics of one role during its pass.
@@ -131,11 +131,13 @@ impl Pass {
 
     /// Whether both roles shared a CPU and switched only at the end of a quantum, as threads that poll forever do; the
     /// result then measures the scheduler. `per_switch`, the capacity of a queue, is the number of operations that a
-    /// thread can perform before it has to wait. The criterion is too few voluntary switches for threads that sleep.
-    pub fn hangs_on_slices(&self, placement: &[CpuId], per_switch: u64) -> bool {
+    /// thread can perform before it has to wait. Threads that sleep would make more voluntary switches.
+    pub fn waits_for_quanta(&self, placement: &[CpuId], per_switch: u64) -> bool {
         let Some(switches) = self.switches() else { return false };
         let shared = placement.len() == 2 && placement[0] == placement[1];
-        shared && slept_too_rarely(switches[0], self.count, per_switch) && are_of_slices(switches[1], self.ns)
+        shared
+            && slept_too_rarely(switches[0], self.count, per_switch)
+            && are_quantum_ends(switches[1], self.ns)
     }
 
     /// Sums of voluntary and involuntary context switches of all roles; `None` if the system does not report them.
@@ -160,14 +162,14 @@ impl Pass {
     }
 }
 
-/// Whether two threads made too few voluntary switches to have slept during `operations`, of which a thread can perform
-/// `per_switch` before it has to wait.
+/// Whether two threads made too few voluntary switches to have slept during `operations`; a thread can perform
+/// `per_switch` of them before it has to wait.
 pub fn slept_too_rarely(voluntary: u64, operations: u64, per_switch: u64) -> bool {
     voluntary.saturating_mul(per_switch.max(1)).saturating_mul(OPERATIONS_PER_SLEEP) < operations
 }
 
 /// Whether `ns` nanoseconds are enough for this many preemptions at the end of a quantum.
-pub fn are_of_slices(involuntary: u64, ns: u64) -> bool {
+pub fn are_quantum_ends(involuntary: u64, ns: u64) -> bool {
     ns >= involuntary.max(1).saturating_mul(SLICE_NS)
 }
 
@@ -176,15 +178,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_that_poll_without_end_hang_on_time_slices_and_those_that_yield_or_sleep_do_not() {
+    fn only_threads_that_never_yield_or_sleep_wait_for_quanta() {
         let [shared, apart] = [[CpuId(0), CpuId(0)], [CpuId(0), CpuId(1)]];
-        let pass = |given: u64, taken: u64| Pass {
+        let pass = |voluntary: u64, involuntary: u64| Pass {
             fork: 0,
             count: 100,
             ns: 50_000_000,
             events: None,
             events_of: BTreeMap::new(),
-            roles: vec![RoleAccount { switches: Some([given, taken]), ..RoleAccount::default() }; 2],
+            roles: vec![
+                RoleAccount { switches: Some([voluntary, involuntary]), ..RoleAccount::default() };
+                2
+            ],
             outside: None,
             late: None,
             flags: Flags::NONE,
@@ -193,15 +198,15 @@ mod tests {
             placement_samples: None,
             elapsed: Duration::ZERO,
         };
-        assert!(pass(0, 8).hangs_on_slices(&shared, 1), "a switch in 3 ms");
-        assert!(!pass(0, 8).hangs_on_slices(&apart, 1));
-        assert!(!pass(0, 5_000).hangs_on_slices(&shared, 1), "it yields");
-        assert!(!pass(8, 0).hangs_on_slices(&shared, 1), "it sleeps, seldom");
+        assert!(pass(0, 8).waits_for_quanta(&shared, 1), "a switch in 3 ms");
+        assert!(!pass(0, 8).waits_for_quanta(&apart, 1));
+        assert!(!pass(0, 5_000).waits_for_quanta(&shared, 1), "it yields");
+        assert!(!pass(8, 0).waits_for_quanta(&shared, 1), "it sleeps, seldom");
         // 10,000 slots on a loaded machine: one sleep per filled queue, and more preemptions by other programs.
         let loaded = Pass { count: 200_000, ..pass(10, 25) };
-        assert!(!loaded.hangs_on_slices(&shared, 10_000));
-        assert!(Pass { count: 200_000, ..pass(0, 25) }.hangs_on_slices(&shared, 10_000), "it never slept");
+        assert!(!loaded.waits_for_quanta(&shared, 10_000));
+        assert!(Pass { count: 200_000, ..pass(0, 25) }.waits_for_quanta(&shared, 10_000), "it never slept");
         let unknown = Pass { roles: vec![RoleAccount::default(); 2], ..pass(0, 8) };
-        assert!(!unknown.hangs_on_slices(&shared, 1));
+        assert!(!unknown.waits_for_quanta(&shared, 1));
     }
 }

@@ -61,7 +61,7 @@ pub(super) fn bind(
         }
     }
     for &thread in tree.threads.keys().filter(|thread| !roles.contains(thread)) {
-        // The thread may have ended; if the system refuses, the share of CPU time outside the roles shows its effect.
+        // The thread may have ended. If the system refuses, the CPU time outside the roles shows the thread's work.
         if affinity::mask_of(thread as i32).is_ok_and(|mask| mask != *helpers) {
             let _ = affinity::set_mask_of(thread as i32, helpers);
         }
@@ -105,7 +105,7 @@ impl Stay {
         self.stray = self.stray.or_else(|| (0..self.roles.len()).find(is_away));
     }
 
-    /// Whether a role is on a wrong CPU. A thread that slept on another CPU when pinned stays there until it wakes.
+    /// Whether a role is on a wrong CPU; not if it still sleeps on the CPU on which it slept when it was pinned.
     fn is_away(&self, role: usize, now: Option<CpuId>) -> bool {
         now.is_some_and(|cpu| !self.places[role].contains(cpu)) && now != self.before[role].cpu
     }
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn helpers_stay_away_from_what_is_measured_where_there_is_room() {
+    fn helpers_avoid_measured_cpus_if_possible() {
         let set = |list: &str| CpuSet::from_list(list).unwrap();
         let measured = [CpuId(0), CpuId(1)];
         let during = |helpers: Helpers, allowed: &str| helpers.during(&set(allowed), &measured);

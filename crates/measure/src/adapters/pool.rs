@@ -33,7 +33,7 @@ pub struct PoolSettings {
     pub forks: usize,
     /// How each process is started.
     pub start: StartSettings,
-    /// CPUs of their other threads.
+    /// CPUs of the processes' other threads.
     pub helpers: Helpers,
     /// Maximum warm-up of each process for each item that it performs.
     pub warm_up: Duration,
@@ -51,11 +51,11 @@ pub struct Pool {
 struct Fork {
     process: Process,
     paces: BTreeMap<Key, Pace>,
-    warmths: BTreeMap<Code, Warm>,
+    warmths: BTreeMap<Code, WarmUpState>,
 }
 
 #[derive(Default)]
-struct Warm {
+struct WarmUpState {
     warmth: Warmth,
     was_tried: bool,
 }
@@ -91,26 +91,27 @@ impl Pool {
     /// operations at the beginning; passes before it has settled carry [`Flag::Cold`].
     ///
     /// # Errors
-    /// [`AdapterError`]. Unless it refused, the process is replaced at its next turn.
+    /// [`AdapterError`]. Unless the adapter refused, the process is replaced at its next turn.
     pub fn perform(&mut self, request: &Request, span: Duration, stop: &Stop) -> Result<Pass, AdapterError> {
         let warm_up = self.warm_request(request)?;
         let turn = self.turns.entry(key(request)).or_default();
         let index = *turn % self.forks.len();
         *turn += 1;
-        self.with(index, |fork, settings| {
+        self.with_process(index, |fork, settings| {
             fork.warm_up(&warm_up, settings, stop)?;
             fork.perform(request, span, settings, stop)
         })
     }
 
-    /// Warms up every process for the request, so that no pass has to wait for it.
+    /// Warms up every process for the request, so that no pass has to wait for the warm-up.
     ///
     /// # Errors
     /// [`AdapterError`] of the first failure; later processes are not tried.
     pub fn warm_up(&mut self, request: &Request, stop: &Stop) -> Result<(), AdapterError> {
         let warm_up = self.warm_request(request)?;
-        (0..self.forks.len())
-            .try_for_each(|index| self.with(index, |fork, settings| fork.warm_up(&warm_up, settings, stop)))
+        (0..self.forks.len()).try_for_each(|index| {
+            self.with_process(index, |fork, settings| fork.warm_up(&warm_up, settings, stop))
+        })
     }
 
     fn warm_request(&self, request: &Request) -> Result<Request, AdapterError> {
@@ -122,7 +123,7 @@ impl Pool {
     }
 
     /// Runs `task` in a process, started if necessary. The process is kept only after success or a refusal.
-    fn with<T>(
+    fn with_process<T>(
         &mut self,
         index: usize,
         task: impl FnOnce(&mut Fork, &PoolSettings) -> Result<T, AdapterError>,
@@ -150,7 +151,7 @@ impl Pool {
     /// Closes the input of every process and waits until each has ended.
     ///
     /// # Errors
-    /// The first process that did not end by itself; all are gone afterwards.
+    /// [`AdapterError`] of the first process that did not end by itself; all are gone afterwards.
     pub fn close(&mut self) -> Result<(), AdapterError> {
         let closed: Vec<_> =
             self.forks.iter_mut().filter_map(Option::take).map(|fork| fork.process.close(PATIENCE)).collect();
@@ -259,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_warm_up_runs_where_it_takes_least() {
+    fn a_warm_up_request_takes_the_least_time() {
         let request = |operation| Request {
             name: "x".into(),
             operation,

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 pub const START: Duration = Duration::from_secs(30);
 const MAX_LINES: usize = 1_000;
 const MAX_DESCRIPTION: usize = 256 << 10;
-/// Attempts before a false time is a fault: threads may be delayed for longer than the system reports.
+/// Attempts before a false time or another disturbance is a fault: delays may exceed what the system reports.
 const ATTEMPTS: u32 = 3;
 /// Time that an adapter may take to end.
 pub const PATIENCE: Duration = Duration::from_secs(10);
@@ -105,7 +105,7 @@ impl Process {
                         break AdapterError::FalseTime { said_ns, passed_ns, times };
                     }
                 }
-                // The system may have moved it, after a change of the cpuset.
+                // The system may have moved the role after a change of the cpuset.
                 Err(AdapterError::Moved { role, thread, place, .. }) => {
                     if times == ATTEMPTS {
                         break AdapterError::Moved { role, thread, place, times };
@@ -113,7 +113,7 @@ impl Process {
                 }
                 // A role may have lost its CPU between two operations.
                 Err(AdapterError::ShortEvents { .. }) if times < ATTEMPTS => {}
-                // Other programs may have had the CPU while it read its clock a thousand times.
+                // Other programs may have used the CPU while the adapter read its clock a thousand times.
                 Err(AdapterError::FalseClock { .. }) if times < ATTEMPTS => {}
                 Err(error) => break error,
             }

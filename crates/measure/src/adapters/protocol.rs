@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_the_line_that_the_document_shows() {
+    fn request_lines_match_the_document() {
         let line = request(20_000).line(7);
         assert_eq!(line, "pass 7 queue semaphoreslim capacity=10 payload=string count=20000 seed=3");
         let document =
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_are_those_of_the_document() {
+    fn sums_match_the_document() {
         let document =
             std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/adapters.md")).unwrap();
         let first: Vec<String> = numbers(3)[..5].iter().map(u64::to_string).collect();

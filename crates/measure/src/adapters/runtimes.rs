@@ -29,12 +29,12 @@ const MIN_PATIENCE: Duration = Duration::from_millis(250);
 /// Failures after which an item that never worked is given up: each may cost the time of a whole pass.
 const FAILURES: u32 = 2;
 /// A first pass that exceeds its time limit counts as hung if the limit is at least this; else the budget ended.
-const HANGS: Duration = Duration::from_secs(1);
+const MIN_HANG: Duration = Duration::from_secs(1);
 const MIN_WARM_UP: Duration = Duration::from_millis(20);
 
 /// Folders and time limit for building adapters.
 #[derive(Debug, Clone, Copy)]
-pub struct Shop<'a> {
+pub struct Preparation<'a> {
     /// Folder with the user's list of adapters.
     pub users: &'a Path,
     /// Build folder.
@@ -60,12 +60,12 @@ pub struct Runtimes {
     warm_up: Option<Duration>,
 }
 
-struct Settling {
-    things: Vec<(External, Request)>,
+struct WarmUpPlan {
+    items: Vec<(External, Request)>,
     forks: u32,
     /// Maximum time of each process for each item.
     each: Duration,
-    all: Duration,
+    total: Duration,
 }
 
 enum TrackRecord {
@@ -85,7 +85,7 @@ impl Runtimes {
     pub fn prepare(
         &mut self,
         spec: &AdapterSpec,
-        shop: &Shop<'_>,
+        preparation: &Preparation<'_>,
         allowed: &CpuSet,
         building: &mut dyn FnMut(&AdapterSpec),
         stop: &Stop,
@@ -93,11 +93,11 @@ impl Runtimes {
         self.allowed = allowed.clone();
         let watchdog = self.watchdog.get_or_insert_with(Watchdog::start).as_ref();
         let builder = AdapterBuilder {
-            cache: shop.cache,
-            users: Some(shop.users),
+            cache: preparation.cache,
+            users: Some(preparation.users),
             allowed: &self.allowed,
             watchdog,
-            patience: shop.patience,
+            patience: preparation.patience,
         };
         let start = StartSettings { allowed: allowed.clone(), guard: watchdog.map(guard) };
         let prepare = || find(spec, &builder, &start, building, stop);
@@ -117,9 +117,9 @@ impl Runtimes {
     }
 
     /// Plans the warm-up of all items that the trials request from adapters, in about `most`; `None` without items.
-    fn settling(&self, orders: &[TrialOrder<'_>], most: Duration) -> Option<Settling> {
+    fn warm_up_plan(&self, orders: &[TrialOrder<'_>], most: Duration) -> Option<WarmUpPlan> {
         // Compiled code does not depend on capacity or CPUs, so one request warms up an item for all of them.
-        let mut things: BTreeMap<_, (External, Request)> = BTreeMap::new();
+        let mut items: BTreeMap<_, (External, Request)> = BTreeMap::new();
         for order in orders {
             let Some(external) = order.probe.external(order.spec) else { continue };
             let Ok((_, request)) = request(&external, order) else { continue };
@@ -129,18 +129,18 @@ impl Runtimes {
             };
             if self.known.get(&external.runtime).is_some_and(Result::is_ok) {
                 let key = (external.clone(), request.operation.kind(), payload, request.events);
-                things.entry(key).or_insert((external, request));
+                items.entry(key).or_insert((external, request));
             }
         }
         let forks = forks(orders.first()?.options);
-        let times = forks * things.len() as u32;
+        let times = forks * items.len() as u32;
         let each = most.checked_div(times)?.clamp(MIN_WARM_UP, WARM_UP);
-        Some(Settling { things: things.into_values().collect(), forks, each, all: each * times })
+        Some(WarmUpPlan { items: items.into_values().collect(), forks, each, total: each * times })
     }
 
     /// Maximum duration of [`warm_up`](Runtimes::warm_up).
     pub fn longest_warm_up(&self, orders: &[TrialOrder<'_>], most: Duration) -> Duration {
-        self.settling(orders, most).map_or(Duration::ZERO, |settling| settling.all)
+        self.warm_up_plan(orders, most).map_or(Duration::ZERO, |plan| plan.total)
     }
 
     /// Warms up the processes for the trials, each for its share of `most`. Failures are reported by later passes.
@@ -148,16 +148,16 @@ impl Runtimes {
         &mut self,
         orders: &[TrialOrder<'_>],
         most: Duration,
-        told: &mut dyn FnMut(String),
+        notify: &mut dyn FnMut(String),
         stop: &Stop,
     ) {
-        let Some(Settling { things, forks, each, all }) = self.settling(orders, most) else { return };
+        let Some(WarmUpPlan { items, forks, each, total }) = self.warm_up_plan(orders, most) else { return };
         self.warm_up = Some(each);
-        told(sentence(&things, forks, all));
+        notify(sentence(&items, forks, total));
         let Some(options) = orders.first().map(|order| order.options) else { return };
         // Starting processes and finishing their last passes takes no longer than the warm-up itself.
         let stop = &stop.until(Instant::now() + 2 * most);
-        for (external, request) in things {
+        for (external, request) in items {
             if stop.is_raised() {
                 return;
             }
@@ -227,7 +227,7 @@ impl Runtimes {
             }
             Err(error @ (AdapterError::Interrupted | AdapterError::Refused { .. })) => Err(error.into()),
             Err(error) => {
-                // After a timeout the item is given up at once: another could use up the time of all other trials.
+                // Given up after one timeout: a second timeout could use up the time of all other trials.
                 let hung = matches!(error, AdapterError::Hung { .. } | AdapterError::NoTime);
                 let reason = TrialFailure::from(error);
                 if let TrackRecord::Fails(times, last) =
@@ -263,16 +263,16 @@ impl Runtimes {
 /// Error of a first pass that exceeded its share of the remaining budget.
 fn late(limit: Duration) -> Result<Pass, AdapterError> {
     let limit = Duration::from_millis(limit.as_millis() as u64);
-    Err(match limit < HANGS {
+    Err(match limit < MIN_HANG {
         true => AdapterError::NoTime,
         false => AdapterError::Hung { limit, awaited: "its first pass" },
     })
 }
 
 /// Announces the warm-up: its items, the number of processes and the maximum duration.
-fn sentence(things: &[(External, Request)], forks: u32, all: Duration) -> String {
-    let names: BTreeSet<String> = things.iter().map(|(external, _)| external.to_string()).collect();
-    let runtimes: BTreeSet<&str> = things.iter().map(|(external, _)| external.runtime.as_str()).collect();
+fn sentence(items: &[(External, Request)], forks: u32, all: Duration) -> String {
+    let names: BTreeSet<String> = items.iter().map(|(external, _)| external.to_string()).collect();
+    let runtimes: BTreeSet<&str> = items.iter().map(|(external, _)| external.runtime.as_str()).collect();
     let verb = if names.len() == 1 { "settles" } else { "settle" };
     let names = Vec::from_iter(names).join(", ");
     let all = Picos::from_secs(all.as_secs_f64());
@@ -332,8 +332,8 @@ mod tests {
     use coretalk_model::CpuId;
 
     #[test]
-    fn who_settles_first_and_how_many_start_for_it_is_one_sentence() {
-        let said = |names: &[&str], forks: u32| {
+    fn the_warm_up_is_announced_in_one_sentence() {
+        let announcement = |names: &[&str], forks: u32| {
             let request = |name: &&str| {
                 let request = Request {
                     name: "q".into(),
@@ -349,17 +349,17 @@ mod tests {
             sentence(&names.iter().map(request).collect::<Vec<_>>(), forks, Duration::from_secs(1))
         };
         assert_eq!(
-            said(&["ev:q"], 1),
+            announcement(&["ev:q"], 1),
             "ev:q settles first: a process starts, and has at most 1.00 s for that once it runs"
         );
         assert_eq!(
-            said(&["ev:q", "java:park", "ev:r"], 40),
+            announcement(&["ev:q", "java:park", "ev:r"], 40),
             "ev:q, ev:r, java:park settle first: 80 processes start, and have at most 1.00 s in all for that once they run"
         );
     }
 
     #[test]
-    fn what_has_never_worked_is_given_up_and_a_refusal_is_not_held_against_it() {
+    fn items_that_never_worked_are_given_up_and_refusals_do_not_count() {
         let (external, kind) = (External::parse("java:queue").unwrap(), Kind::Queue);
         let refused = || Err::<(), _>(AdapterError::Refused { text: "capacity 7 is no power of two".into() });
         let wrong = |asked| Err::<(), _>(AdapterError::WrongCount { asked, said: 1 });
@@ -377,13 +377,13 @@ mod tests {
 
         let mut runtimes = Runtimes::default();
         let hung = AdapterError::Hung { limit: Duration::from_secs(5), awaited: "a line" };
-        let said = runtimes.note(&external, kind, Err::<(), _>(hung)).unwrap_err().to_string();
-        assert!(said.contains("while a line was awaited"), "{said}");
+        let error = runtimes.note(&external, kind, Err::<(), _>(hung)).unwrap_err().to_string();
+        assert!(error.contains("while a line was awaited"), "{error}");
         assert!(runtimes.given_up(&external, kind).is_some(), "once is enough");
 
         let mut runtimes = Runtimes::default();
-        assert!(matches!(late(HANGS), Err(AdapterError::Hung { .. })));
-        let late = late(HANGS - Duration::from_millis(1)).map(drop);
+        assert!(matches!(late(MIN_HANG), Err(AdapterError::Hung { .. })));
+        let late = late(MIN_HANG - Duration::from_millis(1)).map(drop);
         assert_eq!(runtimes.note(&external, kind, late), Err(TrialFailure::Interrupted));
         let given_up = runtimes.given_up(&external, kind);
         assert_eq!(given_up, Some(&TrialFailure::Interrupted), "what is left of the budget is for others");

@@ -5,24 +5,24 @@ use super::pass::RoleShare;
 use super::protocol::{Operation, Request};
 use std::collections::BTreeMap;
 
-/// Tolerance between times reported by an adapter, and against times measured here.
+/// Tolerance between times that an adapter reports, and between these and times measured here.
 pub(super) const SLACK_NS: u64 = 1_000_000;
-/// Minimum CPU time of a role per addition, in nanoseconds: as cheap as a message.
-pub(super) const MIN_OF_AN_ADDITION: f64 = 0.25;
+/// Minimum CPU time of a role per addition, in nanoseconds: the same as for a message.
+pub(super) const MIN_NS_PER_ADDITION: f64 = 0.25;
 
-/// Shares of the roles under contention if they match the pass; empty for other operations.
+/// The shares of the roles under contention, if they are consistent with the pass; empty for other operations.
 pub(super) fn shares_of(
     request: &Request,
-    said: &BTreeMap<usize, RoleShare>,
+    reported: &BTreeMap<usize, RoleShare>,
     count: u64,
     ns: u64,
 ) -> Result<Vec<RoleShare>, AdapterError> {
     let wrong = |reason: String| Err(AdapterError::WrongShares(reason));
     let roles = if let Operation::Contend { threads } = request.operation { threads } else { 0 };
-    if !said.keys().copied().eq(0..roles) {
-        return wrong(format!("{} of {roles} roles have one", said.len()));
+    if !reported.keys().copied().eq(0..roles) {
+        return wrong(format!("{} of {roles} roles report a share", reported.len()));
     }
-    for (role, &RoleShare { operations, window: [begin, end], added }) in said {
+    for (role, &RoleShare { operations, window: [begin, end], added }) in reported {
         if begin > end || end > ns.saturating_add(SLACK_NS) || end - begin < request.count {
             return wrong(format!(
                 "the window of role {role} is from {begin} to {end} ns, of a pass of {ns} ns and a duration of {} ns",
@@ -31,18 +31,18 @@ pub(super) fn shares_of(
         }
         if operations == 0 || operations > added {
             return wrong(format!(
-                "role {role} says {operations} operations in its window, and {added} in all"
+                "role {role} reports {operations} operations in its window, and {added} in total"
             ));
         }
     }
     if let Some((role, share)) =
-        said.iter().find(|(_, share)| share.added as f64 * MIN_OF_AN_ADDITION > ns as f64)
+        reported.iter().find(|(_, share)| share.added as f64 * MIN_NS_PER_ADDITION > ns as f64)
     {
-        return wrong(format!("role {role} says {} additions in {ns} ns", share.added));
+        return wrong(format!("role {role} reports {} additions in {ns} ns", share.added));
     }
-    let added = said.values().fold(0u64, |sum, share| sum.saturating_add(share.added));
+    let added = reported.values().fold(0u64, |sum, share| sum.saturating_add(share.added));
     if roles > 0 && added != count {
         return wrong(format!("they add up to {added} additions, and `count` is {count}"));
     }
-    Ok(said.values().copied().collect())
+    Ok(reported.values().copied().collect())
 }

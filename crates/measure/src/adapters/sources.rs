@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn simulated_machines_perform_what_the_adapters_offer_and_nothing_else() {
+    fn simulated_machines_perform_exactly_the_offers_of_the_adapters() {
         let catalogue = Catalogue::parse(LIST, Origin::Ours).unwrap();
         let mut offered = BTreeSet::new();
         for spec in catalogue.specs() {
@@ -63,26 +63,26 @@ mod tests {
         }
         let mut simulated = BTreeSet::new();
         for kind in Kind::ALL {
-            for twin in probes::series_by_id(kind.word()).map(|probe| probe.twins()).into_iter().flatten() {
-                let payloads = if kind == Kind::Queue { twin.payloads.to_vec() } else { Vec::new() };
-                let kinds = if twin.kinds.is_empty() { &[kind] } else { twin.kinds };
-                simulated.extend(
-                    kinds
-                        .iter()
-                        .map(|&kind| (kind, twin.external.to_owned(), payloads.clone(), twin.capacities)),
-                );
+            for stand_in in
+                probes::series_by_id(kind.word()).map(|probe| probe.stand_ins()).into_iter().flatten()
+            {
+                let payloads = if kind == Kind::Queue { stand_in.payloads.to_vec() } else { Vec::new() };
+                let kinds = if stand_in.kinds.is_empty() { &[kind] } else { stand_in.kinds };
+                simulated.extend(kinds.iter().map(|&kind| {
+                    (kind, stand_in.external.to_owned(), payloads.clone(), stand_in.capacities)
+                }));
             }
         }
         assert_eq!(offered, simulated);
     }
 
     #[test]
-    fn every_file_that_the_list_names_is_part_of_the_program() {
+    fn every_listed_file_is_bundled() {
         let catalogue = Catalogue::parse(LIST, Origin::Ours).unwrap();
         let named: BTreeSet<&str> =
             catalogue.specs().iter().flat_map(|spec| &spec.files).map(String::as_str).collect();
-        let held: BTreeSet<&str> = FILES.iter().map(|(name, _)| *name).collect();
-        assert_eq!(named, held);
+        let bundled: BTreeSet<&str> = FILES.iter().map(|(name, _)| *name).collect();
+        assert_eq!(named, bundled);
         assert_eq!(catalogue.specs().len(), 7);
     }
 }

@@ -20,17 +20,17 @@ pub(super) struct Thread {
     /// Time runnable without a CPU, in nanoseconds.
     pub(super) run_delay_ns: Option<u64>,
     pub(super) switches: Option<[u64; 2]>,
-    /// Whether it slept: the CPU time of a running thread is incomplete until the next tick.
+    /// Whether the thread slept: the CPU time of a running thread is incomplete until the next tick.
     pub(super) sleeps: bool,
 }
 
-const MOST: usize = 256;
+const MAX_PROCESSES: usize = 256;
 
 impl Tree {
     /// Snapshot of a process and its descendants; processes that end meanwhile are skipped.
     pub(super) fn of(root: u32) -> Tree {
         let mut tree = Tree::default();
-        for (process, threads) in processes([root].into_iter(), MOST) {
+        for (process, threads) in processes([root].into_iter(), MAX_PROCESSES) {
             tree.processes.insert(process, used_by(process));
             let read = |thread| (thread, Thread::read(process, &format!("/proc/{process}/task/{thread}")));
             tree.threads.extend(threads.into_iter().map(read));
@@ -38,9 +38,9 @@ impl Tree {
         tree
     }
 
-    /// Delay of all threads except `but` since `before`, in nanoseconds.
-    pub(super) fn delays_since(&self, before: &Tree, but: &[u32]) -> u64 {
-        let others = self.threads.iter().filter(|(thread, _)| !but.contains(thread));
+    /// Delay of all threads except `excluded` since `before`, in nanoseconds.
+    pub(super) fn delays_since(&self, before: &Tree, excluded: &[u32]) -> u64 {
+        let others = self.threads.iter().filter(|(thread, _)| !excluded.contains(thread));
         let delay = |(thread, now): (&u32, &Thread)| {
             let earlier = before.threads.get(thread).and_then(|thread| thread.run_delay_ns).unwrap_or(0);
             now.run_delay_ns.map_or(0, |now| now.saturating_sub(earlier))
@@ -107,7 +107,7 @@ pub(super) struct Whereabouts {
 impl Whereabouts {
     /// Reads the state of a thread. Takes 30 µs for two files, so call it only before and after a pass.
     pub(super) fn of(thread: u32) -> Whereabouts {
-        // Read the CPU first: a migration in between raises the expected count and is never one too many.
+        // Read the CPU first: a migration between the two reads then never counts as one too many.
         let cpu = cpu_of(thread);
         let sched = read(&format!("/proc/{thread}/task/{thread}/sched"));
         let migrations = sched.lines().find_map(|line| line.trim_start().strip_prefix("se.nr_migrations"));
@@ -124,12 +124,12 @@ pub(super) fn cpu_of(thread: u32) -> Option<CpuId> {
     fields.split_whitespace().nth(36)?.parse().ok().map(CpuId)
 }
 
-/// Time that the calling thread has waited for a CPU so far, in nanoseconds; 0 if unknown, which excuses nothing.
+/// Time that the calling thread has waited for a CPU so far, in nanoseconds; 0 if unknown, so that it excuses no delay.
 pub(super) fn own_delay_ns() -> u64 {
     Thread::read(0, "/proc/thread-self").run_delay_ns.unwrap_or(0)
 }
 
-/// Time stolen by the hypervisor so far, in nanoseconds; 0 if unknown, which excuses nothing.
+/// Time stolen by the hypervisor so far, in nanoseconds; 0 if unknown, so that it excuses no delay.
 pub(super) fn stolen_ns() -> u64 {
     // The eighth value of the first line, in hundredths of a second (proc_stat(5)).
     const TICK_NS: u64 = 10_000_000;
@@ -168,16 +168,16 @@ mod tests {
     use coretalk_model::CpuSet;
 
     #[test]
-    fn this_process_is_a_tree_with_this_thread_in_it() {
-        let own = std::process::id();
-        let before = Tree::of(own);
+    fn the_tree_of_this_process_contains_this_thread() {
+        let pid = std::process::id();
+        let before = Tree::of(pid);
         let thread = current_thread() as u32;
-        assert_eq!((before.threads[&thread].process, owner(thread)), (own, Some(own)));
+        assert_eq!((before.threads[&thread].process, owner(thread)), (pid, Some(pid)));
         let mut sum = 0u64;
         for number in 0..20_000_000u64 {
             sum = std::hint::black_box(sum.wrapping_add(number));
         }
-        let after = Tree::of(own);
+        let after = Tree::of(pid);
         let used = after.threads[&thread].since(&before.threads[&thread]);
         let all = after.used_since(&before);
         if let (Some(used), Some(all)) = (used.cpu_ns, all) {

@@ -3,15 +3,15 @@
 //! Also a counter of 16 bytes: by one instruction on x86-64, elsewhere under a lock.
 
 use super::{Counter, Setup, Step};
+use crate::kernel_context::{Guard, Halt, wait_until};
 use crate::primitives::spin::TasLock;
-use crate::stage::{Guard, Halt, wait_until};
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::Relaxed;
 use crate::trial_context::CachePadded;
 use crate::wait::{Busy, Pause, WaitAction};
 
-// Every order in this file is Relaxed: the number carries nothing but itself, each addition is one atomic operation,
-// and the final reader has joined all threads before.
+// Every order in this file is Relaxed: the number publishes no other data, each addition is one atomic operation, and
+// the final reader has joined all threads.
 
 /// Maximum spin hints between two attempts; doubled after each failure, as Anderson (1990) proposes.
 const MAX_HINTS: u32 = 64;
@@ -103,18 +103,18 @@ impl Counter for PerThread {
     #[inline(always)]
     fn step<'a>(
         &'a self,
-        own: &mut &'a AtomicU64,
+        counter: &mut &'a AtomicU64,
         _: &Guard<'_>,
         inside: impl FnOnce(),
     ) -> Result<Step, Halt> {
         // Only this thread writes this counter, so a load and a store lose nothing.
-        own.store(own.load(Relaxed) + 1, Relaxed);
+        counter.store(counter.load(Relaxed) + 1, Relaxed);
         inside();
         Ok(Step::AddedSomewhere)
     }
 
     fn total(&self) -> u64 {
-        self.0.iter().map(|own| own.load(Relaxed)).sum()
+        self.0.iter().map(|counter| counter.load(Relaxed)).sum()
     }
 }
 
@@ -157,7 +157,7 @@ pub fn is_native() -> bool {
 #[repr(align(16))]
 pub struct Wide(std::cell::UnsafeCell<u128>);
 
-// SAFETY: the bytes are touched by the atomic instruction in `exchange` only.
+// SAFETY: only the atomic instruction in `exchange` accesses the bytes.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 unsafe impl Sync for Wide {}
 
@@ -169,8 +169,8 @@ impl Wide {
         let (low, high): (u64, u64);
         // In assembly: compiled code for CPUs without the instruction would call a library. RBX is reserved by the
         // compiler, so it is exchanged and restored.
-        // SAFETY: the address is aligned to 16 bytes and nothing but this instruction touches what is there; the type
-        // is used only where `is_native` holds; RBX has its value back at the end.
+        // SAFETY: the address is aligned to 16 bytes and only this instruction accesses the bytes there; the type
+        // is used only where `is_native` holds; RBX is restored at the end.
         unsafe {
             std::arch::asm!(
                 "xchg {new_low}, rbx",
@@ -202,7 +202,7 @@ impl Counter for Wide {
     fn step(&self, (): &mut (), guard: &Guard<'_>, inside: impl FnOnce()) -> Result<Step, Halt> {
         // No 16-byte load is guaranteed to be atomic, so the first compare-exchange reads the value.
         let mut seen = self.exchange(0, 0);
-        crate::stage::wait_until::<crate::wait::Busy>(guard, || {
+        crate::kernel_context::wait_until::<crate::wait::Busy>(guard, || {
             let now = self.exchange(seen, seen.wrapping_add(ONE));
             let done = now == seen;
             seen = now;
@@ -222,7 +222,7 @@ impl Counter for Wide {
     }
 }
 
-/// Two words under a test-and-test-and-set lock, the replacement for the instruction.
+/// Two words under a test-and-test-and-set lock, where no 16-byte compare-exchange is available.
 ///
 /// *Lines.* The lock's word and both halves are on one line, which the holder of the lock writes.
 #[derive(Debug)]

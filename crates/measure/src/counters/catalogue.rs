@@ -2,8 +2,9 @@
 //!
 //! Comments give the measurements behind a cost, on two CPUs of an AMD EPYC guest (3.7 GHz, a hop of 27.6 ns, nothing
 //! else running), without sections: ns per operation with one thread, with two threads, and the length of runs of one
-//! thread (docs/evidence.md, "Contention"). A hop is a read and a write of a line, so taking a line at once costs less
-//! than one. The behaviour of more than two threads was not measured and is derived from the same numbers.
+//! thread (docs/evidence.md, "Contention"). A hop is a read and a write of a line, so fetching a line directly for
+//! writing costs less than a hop. The behaviour of more than two threads was not measured and is derived from the same
+//! numbers.
 
 #[cfg(all(target_os = "linux", not(miri)))]
 use super::{
@@ -99,7 +100,7 @@ const OPEN: Method = Method {
         disturbed: 0.0,
         alone_cycles: 7.2,
         turn: Turn::Nearest(5),
-        looks_ns: f64::INFINITY,
+        spin_limit_ns: f64::INFINITY,
         release_calls: 0.0,
         keeps_out: false,
     },
@@ -123,7 +124,7 @@ const BLOCK: Method = Method {
         disturbed: 1.0,
         alone_cycles: 17.5,
         turn: Turn::Nearest(4),
-        looks_ns: 1_000.0,
+        spin_limit_ns: 1_000.0,
         ..SPIN.cost
     },
     ..SPIN
@@ -142,11 +143,11 @@ methods! {
     // 5.2, 24.9; runs of 9.1. A waiting thread backs off and reads rarely.
     BLOCK ParkingLotMutex(Guarded<Sleeping<LotMutex>>) "parking-lot-mutex"
         "spins and yields about 10 times, then parks; handed over fairly every half millisecond"
-        { disturbed: 0.1, looks_ns: 1_500.0, alone_cycles: 19.2, turn: Turn::Nearest(9) };
+        { disturbed: 0.1, spin_limit_ns: 1_500.0, alone_cycles: 19.2, turn: Turn::Nearest(9) };
     // 5.9, 37; runs of 15.5, and one sleep in 200,000 operations: the word changes before the kernel checks it.
     BLOCK PthreadMutex(Guarded<PlainMutex>) "pthread-mutex"
         "the C library's plain mutex: sleeps at once on a futex"
-        { disturbed: 0.38, looks_ns: 500.0, alone_cycles: 21.5, turn: Turn::Nearest(15) };
+        { disturbed: 0.38, spin_limit_ns: 500.0, alone_cycles: 21.5, turn: Turn::Nearest(15) };
     SPIN Tas(Guarded<TasLock<false>>) "tas" "exchanges until the lock is free";
     // 2.8, 22; runs of 5.1. A read, then an exchange.
     SPIN Ttas(Guarded<TasLock<true>>) "ttas" "polls until the lock is free, then exchanges"
@@ -160,11 +161,11 @@ methods! {
     // 4.4, 29.5; runs of 3.4. 12 hints of about 10 ns and four yields of about 100 ns precede a sleep.
     BLOCK FlagWait(Guarded<FlagLock>) "flag-wait"
         "a flag, exchanged until it is clear; polls 16 times, then sleeps; counts waiters like libstdc++"
-        { transfers: 1.1, disturbed: 0.0, alone_cycles: 16.1, turn: Turn::Nearest(3), looks_ns: 500.0 };
+        { transfers: 1.1, disturbed: 0.0, alone_cycles: 16.1, turn: Turn::Nearest(3), spin_limit_ns: 500.0 };
     // 241, 234; runs of 1.1, and no sleep: the flag is free again by the time the kernel checks it.
     BLOCK FlagWaitAlways(Guarded<FlagLockAlways>) "flag-wait-always"
         "the same flag; sleeps at once, and every release makes a system call"
-        { looks_ns: 500.0, release_calls: 1.0 };
+        { spin_limit_ns: 500.0, release_calls: 1.0 };
     // 8.3, 52; runs of 1.7.
     OPEN Wide(LockedWide) "atomic-16" "16 bytes: cmpxchg16b, retried until it succeeds"
         { transfers: 1.3, alone_cycles: 30.5, turn: Turn::Nearest(2) };

@@ -1,12 +1,12 @@
-//! [`FlagLock`]: a lock made of a flag with wait and notify, as `std::atomic_flag` of C++20 suggests to write it.
+//! [`FlagLock`]: a lock made of a flag with wait and notify, as C++20's `std::atomic_flag` suggests.
 //!
 //! It is a lock because a thread exchanges the flag again after waking up, and because a release clears the flag before
 //! it notifies. Without the second exchange two threads could enter; without clearing, all could.
 
 use super::guarded::Lock;
+use crate::kernel_context::{Guard, Halt};
 use crate::primitives::waiters::{Waiters, poll_briefly};
 use crate::queues::futex::Futex;
-use crate::stage::{Guard, Halt};
 use crate::sync::AtomicU32;
 use crate::sync::Ordering::{Acquire, Release, SeqCst};
 use crate::trial_context::CachePadded;
@@ -19,7 +19,7 @@ const TAKEN: u32 = 1;
 /// *Lines.* The flag is on the line of the protected number, which arriving and leaving threads write. The count of
 /// waiters and the version that they sleep on have a line each, as in libstdc++, away from the flag: a waiter writes
 /// the count twice and sleeps on the version; each release writes the version and reads the count. In libstdc++ a flag
-/// is no word of four bytes, so every release includes the version, with or without waiters. Threads find both through
+/// is no word of four bytes, so every release writes the version, waiters or not. Threads find count and version by
 /// their handle (libstdc++ computes the address from the flag's), so that only the flag is read from its line.
 #[derive(Debug)]
 pub struct FlagLock {
@@ -56,8 +56,8 @@ pub struct FlaggedAlways<'a>(&'a Futex);
 fn clear(flag: &AtomicU32) {
     // Release pairs with the Acquire of the next thread that takes it.
     if cfg!(loom) {
-        // An exchange that failed read a value older than the store below, and nothing comes between what an exchange
-        // reads and what it writes: it comes before. loom (0.7) knows that only of another exchange.
+        // A failed exchange reads a value older than the store below and is atomic, so it precedes the store. loom
+        // (0.7) models that only if the store is an exchange too.
         flag.swap(FREE, Release);
     } else {
         flag.store(FREE, Release);
@@ -65,14 +65,14 @@ fn clear(flag: &AtomicU32) {
 }
 
 impl Bucket {
-    /// Waits until the flag was seen clear, or was clear for a moment during the sleep.
+    /// Waits until the flag was seen clear.
     #[cold]
     fn wait(&self, flag: &AtomicU32, guard: &Guard<'_>) -> Result<(), Halt> {
         let _counted = self.waiters.enter();
         loop {
             guard.check()?;
-            // SeqCst, after the count: a notifier that did not see this waiter has raised the version before, and its
-            // addition releases what is acquired here, the clear flag. libstdc++ has Acquire, which is the same
+            // SeqCst, after the count: a notifier that did not see this waiter has already raised the version, and its
+            // addition releases the clear flag, which is acquired here. libstdc++ uses Acquire, which is the same
             // instruction on x86 and aarch64.
             let version = self.version.word.load(SeqCst);
             // Acquire would do here: the version alone decides whether to sleep.
@@ -80,7 +80,7 @@ impl Bucket {
             if poll_briefly(is_clear) {
                 return Ok(());
             }
-            // Sleeps only while no release has raised the version since the flag was read: none is missed.
+            // Sleeps only while no release has raised the version since the flag was read: no release is missed.
             self.version.wait(version);
             if is_clear() {
                 return Ok(());
@@ -115,9 +115,8 @@ impl Drop for Flagged<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         clear(self.flag);
-        // SeqCst: a waiter that the check below does not see sees this version, and through it the clear flag. If two
-        // threads wait, the one that finds the flag taken again sleeps on the version that it saw, and the next release
-        // wakes it.
+        // SeqCst: a waiter that the check below misses sees this version, and through it the clear flag. If two threads
+        // wait, the one that fails to take the flag sleeps on the version that it saw, and the next release wakes it.
         self.bucket.version.word.fetch_add(1, SeqCst);
         if self.bucket.waiters.any() {
             self.bucket.version.wake_all();

@@ -1,8 +1,8 @@
 //! [`Guarded`]: a number protected by a lock.
 
 use super::{Counter, Setup, Step};
+use crate::kernel_context::{Guard, Halt};
 use crate::primitives::spin::{SpinGuard, TasLock, TicketLock};
-use crate::stage::{Guard, Halt};
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::Relaxed;
 

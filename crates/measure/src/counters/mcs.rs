@@ -1,7 +1,7 @@
 //! [`McsLock`]: a queue of threads, each polling its own line (Mellor-Crummey and Scott 1991).
 
 use super::guarded::Lock;
-use crate::stage::{Guard, Halt, wait_until};
+use crate::kernel_context::{Guard, Halt, wait_until};
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use crate::trial_context::CachePadded;
@@ -12,12 +12,12 @@ const NOBODY: u64 = 0;
 /// MCS lock. Each thread has one node in the queue; nodes are named by their number plus one, so that 0 means none.
 ///
 /// *Lines.* `tail` is on the line of the protected number, as the word of every lock here: the holder writes that line
-/// (the number, and the tail when it leaves an empty queue), and so does every arriving thread (the exchange). The
-/// location of the nodes never changes, but on that line it would be fetched with every acquisition for reading, before
-/// the exchange fetches the line again for writing; so each thread keeps it in its [`Nodes`], on its own stack. Each
-/// node has its own lines: its thread writes it before it queues and polls it while it waits, its successor writes
-/// `next` once and its predecessor clears `waits` once. A handoff then moves the line of the tail and the lines of two
-/// nodes, and an acquisition touches the line of the tail only by its exchange.
+/// (the number, and the tail when it leaves an empty queue), and so does every arriving thread (the exchange). A
+/// pointer to the nodes on that line would make every acquisition fetch the line for reading before the exchange
+/// fetches it for writing; so each thread keeps the pointer in its [`Nodes`], on its own stack. Each node has its own
+/// lines: a thread writes its node before it queues and polls it while it waits, its successor writes `next` once, and
+/// its predecessor clears `waits` once. A handoff then moves the line of the tail and the lines of two nodes, and an
+/// acquisition touches the line of the tail only by its exchange.
 #[derive(Debug)]
 pub struct McsLock {
     /// Name of the last node.
@@ -44,7 +44,7 @@ pub struct Node {
 #[derive(Debug)]
 pub struct Queued<'a> {
     tail: &'a AtomicU64,
-    own: Nodes<'a>,
+    handle: Nodes<'a>,
 }
 
 impl<'a> Nodes<'a> {
@@ -69,10 +69,10 @@ impl Lock for McsLock {
     #[inline(always)]
     fn lock<'a>(&'a self, handle: &mut Nodes<'a>, guard: &Guard<'_>) -> Result<Queued<'a>, Halt> {
         let name = handle.name;
-        let own = handle.node(name);
+        let node = handle.node(name);
         // Relaxed: no other thread reads this node before the exchange below has published its name.
-        own.next.store(NOBODY, Relaxed);
-        own.waits.store(1, Relaxed);
+        node.next.store(NOBODY, Relaxed);
+        node.waits.store(1, Relaxed);
         // Release shows the two stores above to the successor. Acquire pairs with the Release of the predecessor (its
         // node may be written) or, without one, of the last release (its writes under the lock are visible).
         let before = self.tail.swap(name, AcqRel);
@@ -80,32 +80,32 @@ impl Lock for McsLock {
             // Release pairs with the Acquire in `drop`: the predecessor writes to this node only after it was prepared.
             handle.node(before).next.store(name, Release);
             // Acquire pairs with the Release of the predecessor: its writes under the lock are visible.
-            wait_until::<Pause>(guard, || own.waits.load(Acquire) == 0)?;
+            wait_until::<Pause>(guard, || node.waits.load(Acquire) == 0)?;
         }
-        Ok(Queued { tail: &self.tail, own: *handle })
+        Ok(Queued { tail: &self.tail, handle: *handle })
     }
 }
 
 impl Drop for Queued<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        let own = self.own.node(self.own.name);
+        let node = self.handle.node(self.handle.name);
         // Acquire pairs with the Release of the successor that stored its name here.
-        let mut next = own.next.load(Acquire);
+        let mut next = node.next.load(Acquire);
         if next == NOBODY {
-            // Release pairs with the Acquire of the thread that finds the queue empty. Relaxed on failure: it only
-            // tells that a thread has arrived.
-            if self.tail.compare_exchange(self.own.name, NOBODY, Release, Relaxed).is_ok() {
+            // Release pairs with the Acquire of the thread that finds the queue empty. Relaxed on failure, which
+            // only shows that a thread has arrived.
+            if self.tail.compare_exchange(self.handle.name, NOBODY, Release, Relaxed).is_ok() {
                 return;
             }
-            // A successor is about to store its name: two instructions, between which nothing makes it leave.
+            // A successor is about to store its name: two instructions, with no check to leave in between.
             while next == NOBODY {
                 Pause::wait();
-                next = own.next.load(Acquire);
+                next = node.next.load(Acquire);
             }
         }
         // Release pairs with the Acquire of the waiting successor.
-        self.own.node(next).waits.store(0, Release);
+        self.handle.node(next).waits.store(0, Release);
     }
 }
 
@@ -121,7 +121,7 @@ mod tests {
         let guard = Guard { halt: &halt, deadline_ticks: u64::MAX, now_ticks: || 0 };
         let held = lock.lock(&mut other.handle(1), &guard).unwrap();
         assert_eq!(lock.tail.load(Relaxed), 2, "the lock is held by the second thread");
-        let waits = |of: &McsLock| of.nodes[1].waits.load(Relaxed);
+        let waits = |owner: &McsLock| owner.nodes[1].waits.load(Relaxed);
         assert_eq!((waits(&other), waits(&lock)), (1, 0), "the node is the one of the handle");
         drop(held);
         assert_eq!(lock.tail.load(Relaxed), NOBODY);

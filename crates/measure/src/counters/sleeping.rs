@@ -2,9 +2,9 @@
 
 use super::guarded::Lock;
 use super::{Counter, Draws, Setup, Step};
+use crate::kernel_context::{Guard, Halt};
 use crate::primitives::Primitive;
 use crate::primitives::system::{Locked, PlainMutex};
-use crate::stage::{Guard, Halt};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{PoisonError, RwLock};
@@ -70,7 +70,7 @@ impl Lock for PlainMutex {
 pub struct ReadersWriter {
     count: RwLock<AtomicU64>,
     read_share: f64,
-    moved: AtomicBool,
+    changed: AtomicBool,
 }
 
 impl Counter for ReadersWriter {
@@ -80,7 +80,7 @@ impl Counter for ReadersWriter {
         ReadersWriter {
             count: RwLock::new(AtomicU64::new(0)),
             read_share: setup.read_share,
-            moved: AtomicBool::new(false),
+            changed: AtomicBool::new(false),
         }
     }
 
@@ -96,7 +96,7 @@ impl Counter for ReadersWriter {
             let before = count.load(Relaxed);
             inside();
             if count.load(Relaxed) != before {
-                self.moved.store(true, Relaxed);
+                self.changed.store(true, Relaxed);
             }
             return Ok(Step::Looked);
         }
@@ -112,6 +112,6 @@ impl Counter for ReadersWriter {
     }
 
     fn is_sound(&self) -> bool {
-        !self.moved.load(Relaxed)
+        !self.changed.load(Relaxed)
     }
 }

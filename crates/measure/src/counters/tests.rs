@@ -5,8 +5,8 @@ use super::flag::{FlagLock, FlagLockAlways};
 use super::guarded::Guarded;
 use super::mcs::McsLock;
 use super::{Counter, Draws, Setup, Step};
+use crate::kernel_context::{Guard, Halt};
 use crate::primitives::spin::{TasLock, TicketLock};
-use crate::stage::{Guard, Halt};
 use crate::sync::AtomicU64;
 
 const THREADS: usize = 3;
@@ -33,15 +33,15 @@ fn exact<C: Counter>(read_share: f64) {
     });
     assert_eq!(counter.total(), steps.len() as u64, "{}", std::any::type_name::<C>());
     assert!(counter.is_sound(), "{}", std::any::type_name::<C>());
-    let mut held: Vec<u64> = steps
+    let mut previous: Vec<u64> = steps
         .iter()
         .filter_map(|step| match step {
             Step::Added(before) => Some(*before),
             _ => None,
         })
         .collect();
-    held.sort_unstable();
-    assert!(held.iter().enumerate().all(|(index, &before)| index as u64 == before));
+    previous.sort_unstable();
+    assert!(previous.iter().enumerate().all(|(index, &before)| index as u64 == before));
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn every_number_is_handed_out_once() {
 
 #[cfg(all(target_os = "linux", not(miri)))]
 #[test]
-fn locks_of_the_libraries_lose_nothing_either() {
+fn library_locks_lose_no_updates() {
     use super::sleeping::{ReadersWriter, Sleeping};
     use crate::primitives::parking_lot::LotMutex;
     use crate::primitives::standard::StdMutex;
@@ -78,7 +78,7 @@ fn locks_of_the_libraries_lose_nothing_either() {
 
 #[cfg(all(target_os = "linux", not(miri)))]
 #[test]
-fn a_lock_and_its_number_lie_on_one_line() {
+fn a_lock_and_its_number_share_a_line() {
     use super::sleeping::Sleeping;
     use crate::primitives::parking_lot::LotMutex;
     use crate::primitives::standard::StdMutex;
@@ -99,7 +99,7 @@ fn a_lock_and_its_number_lie_on_one_line() {
 
 #[cfg(all(target_os = "linux", not(miri)))]
 #[test]
-fn a_release_that_nobody_waits_for_calls_no_kernel_unless_it_always_does() {
+fn only_flag_wait_always_calls_the_kernel_without_waiters() {
     fn calls<L: super::guarded::Lock>() -> u64 {
         let lock = L::new(1);
         let halt = AtomicU64::new(0);
@@ -114,8 +114,8 @@ fn a_release_that_nobody_waits_for_calls_no_kernel_unless_it_always_does() {
 }
 
 #[test]
-fn whoever_waits_leaves_when_told_to() {
-    fn left<L: super::guarded::Lock>() {
+fn waiting_threads_leave_when_told_to() {
+    fn leaves<L: super::guarded::Lock>() {
         let lock = L::new(2);
         let halt = AtomicU64::new(0);
         let guard = guarded(&halt);
@@ -124,16 +124,16 @@ fn whoever_waits_leaves_when_told_to() {
         assert_eq!(lock.lock(&mut lock.handle(1), &guard).err(), Some(Halt::Stopped));
         drop(held);
     }
-    left::<TasLock<false>>();
-    left::<TasLock<true>>();
-    left::<TicketLock>();
-    left::<McsLock>();
-    left::<FlagLock>();
-    left::<FlagLockAlways>();
+    leaves::<TasLock<false>>();
+    leaves::<TasLock<true>>();
+    leaves::<TicketLock>();
+    leaves::<McsLock>();
+    leaves::<FlagLock>();
+    leaves::<FlagLockAlways>();
 }
 
 #[test]
-fn reads_come_in_their_share() {
+fn reads_have_the_requested_share() {
     let reads = |share: f64| {
         let mut draws = Draws::new(3, share);
         (0..10_000).filter(|_| draws.reads()).count()
@@ -154,9 +154,9 @@ mod passes {
     use crate::host::affinity;
     use crate::host::executor::HostExecutor;
     use crate::host::priority::Priority;
+    use crate::kernel_context::Guard;
+    use crate::kernel_context::Halt;
     use crate::probes::contend::{Config, Pass};
-    use crate::stage::Guard;
-    use crate::stage::Halt;
     use crate::stop::Stop;
     use crate::sync::AtomicU64;
     use crate::sync::Ordering::Relaxed;
@@ -226,7 +226,7 @@ mod passes {
     }
 
     #[test]
-    fn a_lock_that_holds_is_exact_and_says_everything() {
+    fn a_correct_lock_is_exact_and_has_every_result() {
         let observed = pass::<Guarded<McsLock>>("mcs", 2);
         assert_eq!(observed.numbers.counts[names::FINAL], observed.numbers.counts[names::EXPECTED]);
         assert!(!observed.flags.contains(Flag::Invalid));
@@ -240,7 +240,7 @@ mod passes {
     }
 
     #[test]
-    fn one_thread_is_alone() {
+    fn a_single_thread_has_perfect_fairness_and_overlap() {
         let observed = pass::<FetchAdd>("fetch-add", 1);
         assert_eq!(observed.flags, Flags::NONE);
         assert_eq!(

@@ -3,13 +3,13 @@
 //! The helper is a fork of the tool with a single thread. It allocates nothing, communicates through shared memory, and
 //! dies with the thread that created it.
 
-use super::program::{self, TELLS};
+use super::program::{self, COUNTER_FD};
 use super::threads::finish;
 use super::{Config, Kind, PARENT_MIB, Refused, Tallies};
 use crate::counter;
 use crate::host::affinity;
+use crate::kernel_context::Halt;
 use crate::series::{MIN_ROUNDS, TrialOrder};
-use crate::stage::Halt;
 use crate::trial_context::{RoleContext, TrialContext};
 use coretalk_model::probes::spawn::names;
 use coretalk_model::series::Observed;
@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::time::Duration;
 
 /// Maximum creations of a pass: one per 15 µs of the longest pass.
-const MOST: usize = 1 << 14;
+const MAX_CREATIONS: usize = 1 << 14;
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 #[repr(C)]
@@ -34,7 +34,7 @@ struct Board {
     /// Error number with which the helper gave up; 0 without error.
     errno: AtomicU64,
     pages: AtomicU64,
-    stamps: [[AtomicU64; 4]; MOST],
+    stamps: [[AtomicU64; 4]; MAX_CREATIONS],
 }
 
 struct Shared(NonNull<Board>);
@@ -46,20 +46,20 @@ impl Shared {
     }
 
     fn board(&self) -> &Board {
-        // SAFETY: the mapping holds a board for as long as this lives; zeros are one, and all of it is atomic.
+        // SAFETY: the mapping outlives the borrow of `self`; zeros are a valid board, and all its fields are atomic.
         unsafe { self.0.as_ref() }
     }
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // SAFETY: the mapping is ours and of this size, and no reference to it outlives this.
+        // SAFETY: the mapping is ours and of this size, and no reference to it outlives `self`.
         unsafe { libc::munmap(self.0.as_ptr().cast(), size_of::<Board>()) };
     }
 }
 
 fn map(bytes: usize, kind: i32) -> io::Result<NonNull<u8>> {
-    // SAFETY: a mapping at an address that the kernel chooses touches nothing that exists.
+    // SAFETY: a mapping at an address of the kernel's choice touches no existing memory.
     let memory = unsafe {
         libc::mmap(
             std::ptr::null_mut(),
@@ -78,7 +78,7 @@ fn map(bytes: usize, kind: i32) -> io::Result<NonNull<u8>> {
 }
 
 /// Added to the error number on the board if pinning was refused.
-const OF_PIN: u64 = 1 << 32;
+const PIN_FLAG: u64 = 1 << 32;
 
 struct Orders<'a> {
     kind: Kind,
@@ -118,15 +118,15 @@ pub fn perform(
     };
     let run_role = |role: &RoleContext<'_>| -> Result<Option<Result<(), Refused>>, Halt> {
         role.wait_for_all()?;
-        if role.number > 0 { Ok(None) } else { look_after(role, &orders).map(Some) }
+        if role.number > 0 { Ok(None) } else { run_helper(role, &orders).map(Some) }
     };
-    let said = context.run(order.limit(), run_role, || ())?;
-    if let Some(Err(refused)) = said.into_iter().flatten().next() {
+    let outcomes = context.run(order.limit(), run_role, || ())?;
+    if let Some(Err(refused)) = outcomes.into_iter().flatten().next() {
         return finish(context, Some(Err(refused)));
     }
     let board = shared.board();
     // Acquire pairs with the Release of the helper: the stamps below the count are written.
-    let count = board.count.load(Acquire).min(MOST);
+    let count = board.count.load(Acquire).min(MAX_CREATIONS);
     let mut tallies = Tallies::new();
     for stamps in &board.stamps[..count] {
         tallies.count([0, 1, 2, 3].map(|index| stamps[index].load(Relaxed)));
@@ -145,9 +145,9 @@ fn page_bytes() -> f64 {
 }
 
 /// Forks the helper and waits for its end; kills it if the pass is given up.
-fn look_after(role: &RoleContext<'_>, orders: &Orders<'_>) -> Result<Result<(), Refused>, Halt> {
-    // SAFETY: the child calls nothing but `help`, which keeps to system calls, atomics and the C library's own fork and
-    // spawn; both C libraries put their locks in order in the child of a fork.
+fn run_helper(role: &RoleContext<'_>, orders: &Orders<'_>) -> Result<Result<(), Refused>, Halt> {
+    // SAFETY: the child calls only `helper_main`, which uses only system calls, atomics and the C library's own fork
+    // and spawn; both C libraries reset their locks in the child of a fork.
     let helper = unsafe { libc::fork() };
     match helper {
         -1 => {
@@ -155,7 +155,7 @@ fn look_after(role: &RoleContext<'_>, orders: &Orders<'_>) -> Result<Result<(), 
             return Ok(Err(Refused::Creation(errno)));
         }
         0 => {
-            let status = help(orders);
+            let status = helper_main(orders);
             // SAFETY: ends the helper without running anything of the tool.
             unsafe { libc::_exit(status) };
         }
@@ -166,17 +166,17 @@ fn look_after(role: &RoleContext<'_>, orders: &Orders<'_>) -> Result<Result<(), 
         // SAFETY: the status is writable.
         let ended = unsafe { libc::waitpid(helper, &mut status, libc::WNOHANG) };
         if ended != 0 {
-            let told = orders.board.errno.load(Acquire);
-            let errno = (told & !OF_PIN) as i32;
-            return Ok(match told {
+            let reported = orders.board.errno.load(Acquire);
+            let errno = (reported & !PIN_FLAG) as i32;
+            return Ok(match reported {
                 0 if ended >= 0 && status == 0 => Ok(()),
                 0 => Err(Refused::Creation(libc::ECHILD)),
-                _ if told & OF_PIN != 0 => Err(Refused::Pin(errno)),
+                _ if reported & PIN_FLAG != 0 => Err(Refused::Pin(errno)),
                 _ => Err(Refused::Creation(errno)),
             });
         }
         if let Err(halt) = role.guard.check() {
-            // SAFETY: the process is our child and not waited for yet, so the number is still its own.
+            // SAFETY: the process is our unreaped child, so its id is valid.
             unsafe {
                 libc::kill(helper, libc::SIGKILL);
                 libc::waitpid(helper, &mut status, 0);
@@ -188,7 +188,7 @@ fn look_after(role: &RoleContext<'_>, orders: &Orders<'_>) -> Result<Result<(), 
 }
 
 /// Main function of the helper: creates processes one after another and records the times.
-fn help(orders: &Orders<'_>) -> i32 {
+fn helper_main(orders: &Orders<'_>) -> i32 {
     let errno = || io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO) as u64;
     let failed = |errno: u64| {
         // Release pairs with the Acquire of the supervising thread.
@@ -198,23 +198,24 @@ fn help(orders: &Orders<'_>) -> i32 {
     // SAFETY: no memory is involved. If this is refused, the supervising thread still kills the helper.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
     if orders.mask.is_some_and(|mask| affinity::set_mask(mask).is_err()) {
-        return failed(OF_PIN | errno());
+        return failed(PIN_FLAG | errno());
     }
     let Ok(_ballast) = map((PARENT_MIB as usize) << 20, libc::MAP_PRIVATE) else { return failed(errno()) };
     orders.board.pages.store(resident_pages(), Relaxed);
-    let mut ends = [0i32; 2];
+    let mut pipe = [0i32; 2];
     if orders.program.is_some() {
-        // SAFETY: the array is writable, and the descriptors are those that were just made.
+        // SAFETY: the array is writable, and the descriptors were just created.
         let piped = unsafe {
-            libc::pipe2(ends.as_mut_ptr(), libc::O_NONBLOCK) == 0 && libc::dup2(ends[1], TELLS) == TELLS
+            libc::pipe2(pipe.as_mut_ptr(), libc::O_NONBLOCK) == 0
+                && libc::dup2(pipe[1], COUNTER_FD) == COUNTER_FD
         };
         if !piped {
             return failed(errno());
         }
     }
     let end = counter::now_ticks() + orders.span_ticks;
-    for count in 0..MOST {
-        // Relaxed, and so below: one process writes at a time, and creation and end of a process order the two.
+    for count in 0..MAX_CREATIONS {
+        // Relaxed here and below: one process writes at a time, and process creation and end order the writes.
         orders.board.began.store(0, Relaxed);
         let before = counter::start();
         let child = create(orders);
@@ -227,8 +228,8 @@ fn help(orders: &Orders<'_>) -> i32 {
         let ended = counter::stop();
         let mut began = orders.board.began.load(Relaxed);
         if orders.program.is_some() {
-            // SAFETY: eight bytes are writable there.
-            unsafe { libc::read(ends[0], (&raw mut began).cast(), size_of::<u64>()) };
+            // SAFETY: `began` has eight writable bytes.
+            unsafe { libc::read(pipe[0], (&raw mut began).cast(), size_of::<u64>()) };
         }
         if status != 0 || began == 0 {
             return failed(libc::ENOEXEC as u64);
@@ -252,10 +253,10 @@ fn help(orders: &Orders<'_>) -> i32 {
 
 fn create(orders: &Orders<'_>) -> i32 {
     let arguments: [*const c_char; 2] = [c"coretalk-child".as_ptr(), std::ptr::null()];
-    let surroundings: [*const c_char; 1] = [std::ptr::null()];
+    let environment: [*const c_char; 1] = [std::ptr::null()];
     if orders.kind == Kind::PosixSpawn {
         let mut child = -1;
-        // SAFETY: path, arguments and surroundings end as they must; no actions and no attributes are given.
+        // SAFETY: path, arguments and environment are terminated; actions and attributes are null.
         let status = unsafe {
             libc::posix_spawn(
                 &mut child,
@@ -263,7 +264,7 @@ fn create(orders: &Orders<'_>) -> i32 {
                 std::ptr::null(),
                 std::ptr::null(),
                 arguments.as_ptr().cast(),
-                surroundings.as_ptr().cast(),
+                environment.as_ptr().cast(),
             )
         };
         return if status == 0 { child } else { -1 };
@@ -280,9 +281,9 @@ fn create(orders: &Orders<'_>) -> i32 {
             unsafe { libc::_exit(0) }
         }
         Some(program) => {
-            // SAFETY: arguments and surroundings end as they must. It returns only where it was refused.
+            // SAFETY: arguments and environment are terminated. `fexecve` returns only if refused.
             unsafe {
-                libc::fexecve(program.as_raw_fd(), arguments.as_ptr(), surroundings.as_ptr());
+                libc::fexecve(program.as_raw_fd(), arguments.as_ptr(), environment.as_ptr());
                 libc::_exit(127)
             }
         }
@@ -292,8 +293,8 @@ fn create(orders: &Orders<'_>) -> i32 {
 /// Resident pages of this process; 0 if unknown.
 fn resident_pages() -> u64 {
     let mut text = [0u8; 128];
-    // SAFETY: the path ends with a zero byte, the buffer is writable for the length given, and the descriptor is the one
-    // that was opened.
+    // SAFETY: the path ends with a zero byte, the buffer is writable for the length given, and the descriptor was
+    // just opened.
     let length = unsafe {
         let file = libc::open(c"/proc/self/statm".as_ptr(), libc::O_RDONLY);
         if file < 0 {

@@ -3,8 +3,10 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-pub const TELLS: i32 = 200;
+/// Descriptor to which the program writes the counter.
+pub const COUNTER_FD: i32 = 200;
 
+/// Whether the program exists for this architecture.
 pub const fn is_known() -> bool {
     cfg!(target_arch = "x86_64")
 }
@@ -15,7 +17,7 @@ const HEADERS: usize = 64 + 56;
 
 /// Machine code: reads the counter after all earlier instructions, writes its eight bytes to the descriptor, exits.
 const CODE: [u8; 42] = {
-    let [d0, d1, ..] = (TELLS as u32).to_le_bytes();
+    let [d0, d1, ..] = (COUNTER_FD as u32).to_le_bytes();
     [
         0x0F, 0x01, 0xF9, // rdtscp
         0x48, 0xC1, 0xE2, 0x20, // shl rdx, 32
@@ -67,10 +69,10 @@ pub fn open() -> io::Result<OwnedFd> {
     if descriptor < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor is fresh and nobody else's.
+    // SAFETY: the descriptor is new and has no other owner.
     let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
     let file = file();
-    // SAFETY: the buffer is readable for the length given.
+    // SAFETY: the buffer is readable for the given length.
     let written = unsafe { libc::write(descriptor.as_raw_fd(), file.as_ptr().cast(), file.len()) };
     if written == file.len() as isize { Ok(descriptor) } else { Err(io::Error::last_os_error()) }
 }
@@ -80,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_file_is_as_long_as_it_says() {
+    fn the_header_states_the_size_of_the_file() {
         let file = file();
         assert_eq!(file.len(), HEADERS + CODE.len());
         assert_eq!(&file[HEADERS..HEADERS + 3], &[0x0F, 0x01, 0xF9]);

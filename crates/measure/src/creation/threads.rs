@@ -3,8 +3,8 @@
 use super::{Config, Kind, Refused, Tallies};
 use crate::counter;
 use crate::host::{affinity, futex};
+use crate::kernel_context::Halt;
 use crate::series::{MIN_ROUNDS, TrialOrder};
-use crate::stage::Halt;
 use crate::trial_context::{CachePadded, RoleContext, TrialContext};
 use coretalk_model::series::Observed;
 use coretalk_model::stats::Key;
@@ -23,7 +23,7 @@ pub const HAS_ATTRIBUTE: bool = cfg!(target_env = "gnu");
 
 #[derive(Debug, Default)]
 struct Child {
-    own: Option<CpuSet>,
+    pin_to: Option<CpuSet>,
     /// Time of its first statement; 0 before.
     began: AtomicU64,
     errno: AtomicI32,
@@ -40,13 +40,13 @@ impl Attributes {
         Ok(Attributes(attributes))
     }
 
-    fn small(&mut self) -> Result<(), Refused> {
+    fn set_small_stack(&mut self) -> Result<(), Refused> {
         // SAFETY: the attribute is initialised.
         checked(unsafe { libc::pthread_attr_setstacksize(&mut self.0, SMALL_STACK) }, Refused::Creation)
     }
 
     #[cfg(target_env = "gnu")]
-    fn pinned(&mut self, cpus: &CpuSet) -> Result<(), Refused> {
+    fn set_affinity(&mut self, cpus: &CpuSet) -> Result<(), Refused> {
         let words = cpus.words();
         // SAFETY: the attribute is initialised, the mask is readable for the length given and copied.
         let status = unsafe {
@@ -56,14 +56,14 @@ impl Attributes {
     }
 
     #[cfg(not(target_env = "gnu"))]
-    fn pinned(&mut self, _: &CpuSet) -> Result<(), Refused> {
+    fn set_affinity(&mut self, _: &CpuSet) -> Result<(), Refused> {
         Err(Refused::Pin(libc::ENOSYS))
     }
 }
 
 impl Drop for Attributes {
     fn drop(&mut self) {
-        // SAFETY: the attribute is initialised and used no more.
+        // SAFETY: the attribute is initialised and not used again.
         unsafe { libc::pthread_attr_destroy(&mut self.0) };
     }
 }
@@ -75,12 +75,12 @@ fn checked(status: i32, refused: impl Fn(i32) -> Refused) -> Result<(), Refused>
 extern "C" fn body(child: *mut c_void) -> *mut c_void {
     // SAFETY: the creator keeps the child's record until it has joined the thread, and shares it only by reference.
     let child = unsafe { &*child.cast::<Child>() };
-    if let Some(own) = &child.own
-        && let Err(error) = affinity::set_mask(own)
+    if let Some(cpus) = &child.pin_to
+        && let Err(error) = affinity::set_mask(cpus)
     {
         child.errno.store(error.raw_os_error().unwrap_or(libc::EINVAL), Release);
     }
-    // Release: read after the join, which orders it anyway.
+    // Release is not required: the join orders this store before the read.
     child.began.store(counter::stop(), Release);
     std::ptr::null_mut()
 }
@@ -107,8 +107,8 @@ pub fn perform(
         })?;
         Ok(Some(made.map(|()| tallies)))
     };
-    let said = context.run(order.limit(), run_role, || ())?;
-    finish(context, said.into_iter().flatten().next())
+    let outcomes = context.run(order.limit(), run_role, || ())?;
+    finish(context, outcomes.into_iter().flatten().next())
 }
 
 /// Runs `task` with the creator on the CPUs of the trial's mask; restores its affinity afterwards.
@@ -123,10 +123,10 @@ pub fn within<T>(
 
 pub fn finish(
     context: &TrialContext<'_>,
-    said: Option<Result<Tallies, Refused>>,
+    outcome: Option<Result<Tallies, Refused>>,
 ) -> Result<Observed, TrialFailure> {
     let cpus = context.cpus();
-    match said {
+    match outcome {
         Some(Ok(tallies)) => Ok(tallies.observed(context.rate())),
         // The last CPU is that of the pinned new threads; without a separate CPU for them it is the creator's.
         Some(Err(refused)) => Err(refused.failure(cpus[cpus.len() - 1])),
@@ -151,15 +151,15 @@ fn create_all(
         Err(refused) => return Ok(Err(refused)),
     };
     let prepared = match config.kind {
-        Kind::SmallStack => attributes.small(),
-        Kind::AttrPinned => attributes.pinned(target),
+        Kind::SmallStack => attributes.set_small_stack(),
+        Kind::AttrPinned => attributes.set_affinity(target),
         _ => Ok(()),
     };
     if let Err(refused) = prepared {
         return Ok(Err(refused));
     }
-    let own = (config.kind == Kind::SelfPinned).then(|| target.clone());
-    let mut child = Box::new(Child { own, ..Child::default() });
+    let pin_to = (config.kind == Kind::SelfPinned).then(|| target.clone());
+    let mut child = Box::new(Child { pin_to, ..Child::default() });
     let end = counter::now_ticks() + span_ticks as u64;
     loop {
         *child.began.get_mut() = 0;
@@ -220,7 +220,7 @@ impl Mailbox {
         }
     }
 
-    fn tell(word: &AtomicU32, now: u32) {
+    fn publish(word: &AtomicU32, now: u32) {
         // Release pairs with the Acquire above.
         word.store(now, Release);
         futex::wake_one(word);
@@ -246,8 +246,8 @@ pub fn perform_by_pool(
         futex::wake_all(&mailbox.task);
         futex::wake_all(&mailbox.done);
     };
-    let said = context.run(order.limit(), run_role, unblock)?;
-    finish(context, said.into_iter().flatten().next())
+    let outcomes = context.run(order.limit(), run_role, unblock)?;
+    finish(context, outcomes.into_iter().flatten().next())
 }
 
 fn hand_over(
@@ -262,7 +262,7 @@ fn hand_over(
     let end = counter::now_ticks() + span_ticks;
     for task in 1..LAST {
         let before = counter::start();
-        Mailbox::tell(&mailbox.task, task);
+        Mailbox::publish(&mailbox.task, task);
         let returned = counter::stop();
         Mailbox::await_change(role, &mailbox.done, task - 1)?;
         let ended = counter::stop();
@@ -274,7 +274,7 @@ fn hand_over(
             role.spin_for(pause(pause_ticks, key, tallies.samples()))?;
         }
     }
-    Mailbox::tell(&mailbox.task, LAST);
+    Mailbox::publish(&mailbox.task, LAST);
     Ok(tallies)
 }
 
@@ -287,6 +287,6 @@ fn work(role: &RoleContext<'_>, mailbox: &Mailbox) -> Result<(), Halt> {
             return Ok(());
         }
         mailbox.began.store(counter::stop(), Release);
-        Mailbox::tell(&mailbox.done, known);
+        Mailbox::publish(&mailbox.done, known);
     }
 }

@@ -55,7 +55,7 @@ impl PinError {
 pub fn pin_current_thread(cpu: CpuId) -> Result<(), PinError> {
     let refused = |source| PinError::Refused { cpu, source };
     if cpu.0 > MAX_CPU {
-        // A mask for it would be too large, and the kernel has no such CPU.
+        // A mask for this CPU would be too large, and the kernel has no such CPU.
         return Err(refused(io::Error::from_raw_os_error(libc::EINVAL)));
     }
     let before = current_mask().map_err(refused)?;
@@ -65,7 +65,7 @@ pub fn pin_current_thread(cpu: CpuId) -> Result<(), PinError> {
     match proof {
         Ok((mask, found)) if mask == only && found == cpu => Ok(()),
         Ok((mask, found)) => {
-            // Best effort: a refusal means that the mask has been withdrawn; the error reports the actual mask.
+            // Best effort: the old mask may no longer be permitted. The error reports the mask found after pinning.
             let _ = set_mask(&before);
             Err(PinError::Ignored { cpu, mask, found })
         }
@@ -87,11 +87,11 @@ pub fn current_thread() -> i32 {
 /// # Errors
 /// The error of the operating system; some emulators lack the call.
 pub fn current_mask() -> io::Result<CpuSet> {
-    mask_of(CALLING)
+    mask_of(CALLING_THREAD)
 }
 
 /// Thread id that stands for the calling thread in system calls.
-const CALLING: i32 = 0;
+const CALLING_THREAD: i32 = 0;
 
 /// Affinity of a thread of this process, online CPUs only.
 ///
@@ -142,8 +142,8 @@ impl Hold {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets the thread run on all CPUs of the calling thread except `from`; no effect if it has ended or there are
-    /// none.
+    /// Lets the thread run on all CPUs of the calling thread except `from`; no effect if the thread has ended or no
+    /// such CPU exists.
     pub fn release(&self, from: CpuId) {
         let Ok(mask) = current_mask() else { return };
         if let Some(thread) = *self.thread() {
@@ -157,7 +157,7 @@ impl Hold {
 /// # Errors
 /// The error of the operating system: none of the CPUs is online and inside the cpuset.
 pub fn set_mask(cpus: &CpuSet) -> io::Result<()> {
-    set_mask_of(CALLING, cpus)
+    set_mask_of(CALLING_THREAD, cpus)
 }
 
 /// Sets the affinity of a thread of this process.
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_is_let_go_from_its_cpu_and_not_after_its_end() {
+    fn a_pinned_thread_is_released_unless_it_has_ended() {
         let everywhere = current_mask().unwrap();
         let cpu = everywhere.first().unwrap();
         let others = everywhere.difference(&CpuSet::from_iter([cpu]));
@@ -199,7 +199,7 @@ mod tests {
         }
         let (hold, pinned) = (Hold::default(), std::sync::Barrier::new(2));
         std::thread::scope(|scope| {
-            let held = scope.spawn(|| {
+            let thread = scope.spawn(|| {
                 hold.begin();
                 pin_current_thread(cpu).unwrap();
                 pinned.wait();
@@ -210,14 +210,14 @@ mod tests {
             pinned.wait();
             hold.release(cpu);
             pinned.wait();
-            assert_eq!(held.join().unwrap(), others);
+            assert_eq!(thread.join().unwrap(), others);
         });
         hold.release(cpu);
         assert_eq!(current_mask().unwrap(), everywhere);
     }
 
     #[test]
-    fn a_pinned_thread_is_where_it_says() {
+    fn a_pinned_thread_runs_on_its_cpu() {
         std::thread::spawn(|| {
             let allowed = current_mask().unwrap();
             for cpu in allowed.iter() {

@@ -6,8 +6,8 @@
 //! 128-byte pair prefetch never crosses between CPU pairs.
 
 use super::memory::Region;
+use crate::kernel_context::Line;
 use crate::machine::Walk;
-use crate::stage::Line;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
@@ -36,18 +36,18 @@ pub struct Places {
 
 impl Places {
     /// Lines at the given (region, index) positions; `None` if one does not exist.
-    fn of(regions: &[Arc<Region>], at: impl Iterator<Item = (usize, usize)>) -> Option<Places> {
+    fn of(regions: &[Arc<Region>], positions: impl Iterator<Item = (usize, usize)>) -> Option<Places> {
         let regions = regions.to_vec();
         let mut is_elsewhere = false;
         let line = |(region, index): (usize, usize)| {
             let region = regions.get(region)?;
             is_elsewhere |= region.is_elsewhere;
             let line = std::ptr::from_ref(region.lines().get(index)?);
-            // SAFETY: the line lies in memory that its region keeps mapped; the struct made below owns that region as long
-            // as the reference, which leaves it with the struct's lifetime only.
+            // SAFETY: the region keeps the memory of the line mapped. The struct below owns the region as long as the
+            // reference and hands the reference out only with its own lifetime.
             Some(unsafe { &*line })
         };
-        let lines = at.map(line).collect::<Option<Vec<&'static Line>>>()?;
+        let lines = positions.map(line).collect::<Option<Vec<&'static Line>>>()?;
         Some(Places { lines, is_elsewhere, _regions: regions })
     }
 
@@ -134,19 +134,19 @@ impl Arena {
     fn fresh_runs(&self, wanted: LineRequest, draws: &mut Draws, used: &mut UsedRuns) -> Option<Places> {
         let regions = self.regions.get(&wanted.node)?;
         let runs = self.distinct_runs(wanted, draws, used)?;
-        // With two lines per place, first lines are the even ones of a run and second lines the odd ones half of the
-        // runs away. So neither the two lines of a place nor the first lines of two places share a pair of lines, which
-        // the prefetcher combines.
+        // With two lines per place, the first is an even line of a run and the second an odd line of another run, half
+        // of all runs away. So neither the two lines of a place nor the first lines of two places share a pair of
+        // lines, which the prefetcher combines.
         let (per_run, layers) = (wanted.places_per_run(), wanted.lines_per_place);
         let mut order: Vec<usize> = (0..wanted.places).collect();
         draws.shuffle(&mut order);
-        let of_place = |place: usize| (0..layers).map(move |layer| (place, layer));
-        let at = order.into_iter().flat_map(of_place).map(|(place, layer)| {
+        let lines_of = |place: usize| (0..layers).map(move |layer| (place, layer));
+        let positions = order.into_iter().flat_map(lines_of).map(|(place, layer)| {
             let (region, run) = runs[(place / per_run + layer * runs.len() / layers) % runs.len()];
             let within = place % per_run * layers + layer;
             (region, (run * RUN + within) * self.stride)
         });
-        Places::of(regions, at)
+        Places::of(regions, positions)
     }
 
     fn distinct_runs(
@@ -186,11 +186,11 @@ impl Arena {
     /// The same place for every visit and round, one per concurrent pair. No two of these lines share a pair of lines.
     fn one_place(&self, wanted: LineRequest) -> Option<Places> {
         let regions = self.regions.get(&wanted.node)?;
-        let apart = 4 * self.stride;
-        let slots = FRAMES_KEPT * FRAME_BYTES / size_of::<Line>() / apart;
+        let spacing = 4 * self.stride;
+        let slots = FRAMES_KEPT * FRAME_BYTES / size_of::<Line>() / spacing;
         let place = (0..wanted.lines_per_place)
             .map(|layer| 2 * wanted.pair + layer)
-            .map(|slot| (slot / slots, slot % slots * apart));
+            .map(|slot| (slot / slots, slot % slots * spacing));
         Places::of(regions, place.cycle().take(wanted.places * wanted.lines_per_place))
     }
 
@@ -270,8 +270,8 @@ mod tests {
                 let lines = addresses(&drawn);
                 prop_assert_eq!(lines.len(), places * lines_per_place);
                 let blocks: HashSet<usize> = lines.iter().map(|line| line / line_bytes.max(128)).collect();
-                let own: HashSet<usize> = lines.iter().copied().collect();
-                prop_assert_eq!(own.len(), lines.len(), "a line came twice");
+                let distinct: HashSet<usize> = lines.iter().copied().collect();
+                prop_assert_eq!(distinct.len(), lines.len(), "a line came twice");
                 for block in blocks {
                     prop_assert!(seen.insert(block), "two pairs share a block of 128 bytes");
                 }
@@ -284,7 +284,7 @@ mod tests {
         }
 
         #[test]
-        fn sixty_four_places_lie_in_four_frames_or_more(key in any::<u64>()) {
+        fn sixty_four_places_use_at_least_four_frames(key in any::<u64>()) {
             let wanted = LineRequest { node: 0, pair: 0, places: 64, lines_per_place: 1, walk: Walk::FreshRuns };
             let drawn = arena(64).draw(wanted, &mut Draws::new(key, 0), &mut UsedRuns::default()).unwrap();
             let frames: HashSet<usize> = addresses(&drawn).iter().map(|line| line / FRAME_BYTES).collect();
@@ -319,9 +319,8 @@ mod tests {
         assert_eq!(both.len(), 4, "concurrent pairs share a place");
     }
 
-    /// A region with memory from another node does not affect the others.
     #[test]
-    fn lines_of_one_region_say_nothing_of_those_of_another() {
+    fn a_region_on_another_node_does_not_affect_the_others() {
         let mut arena = arena(64);
         let mut other = Region::map(0).unwrap();
         other.is_elsewhere = true;
@@ -347,13 +346,13 @@ mod tests {
 
     #[test]
     fn a_key_and_a_stream_decide_everything() {
-        let of = |key, stream| {
+        let first_two = |key, stream| {
             let mut draws = Draws::new(key, stream);
             [draws.bits(), draws.bits()]
         };
-        assert_eq!(of(1, 2), of(1, 2));
-        assert_ne!(of(1, 2), of(1, 3));
-        assert_ne!(of(1, 2), of(2, 2));
+        assert_eq!(first_two(1, 2), first_two(1, 2));
+        assert_ne!(first_two(1, 2), first_two(1, 3));
+        assert_ne!(first_two(1, 2), first_two(2, 2));
     }
 
     #[test]

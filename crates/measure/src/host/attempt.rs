@@ -1,4 +1,4 @@
-//! Runs a function that may crash in its own process.
+//! Runs a function in a separate process, because it may crash.
 
 use std::time::{Duration, Instant};
 
@@ -18,16 +18,17 @@ pub enum Attempt {
 const LIMIT: Duration = Duration::from_secs(2);
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Runs `what` in a fork. It must not allocate, lock or print: other threads may have held locks at the fork.
-pub fn attempt(what: impl FnOnce() -> bool) -> Attempt {
+/// Runs `function` in a forked process. It must not allocate, lock or print: other threads may have held locks at the
+/// fork.
+pub fn attempt(function: impl FnOnce() -> bool) -> Attempt {
     // SAFETY: the child calls only functions that are safe after a fork of a process with threads (signal, setrlimit,
-    // what it is given, _exit), and never returns into the program.
+    // `function`, _exit), and never returns into the program.
     let child = unsafe { libc::fork() };
     match child {
         -1 => Attempt::Unknown,
         0 => {
             let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-            // SAFETY: the structure is valid; no core is to be written, and signals end the process as they would
+            // SAFETY: the structure is valid; no core dump is written, and signals end the process as they would
             // without a handler of the parent.
             unsafe {
                 libc::setrlimit(libc::RLIMIT_CORE, &none);
@@ -35,9 +36,9 @@ pub fn attempt(what: impl FnOnce() -> bool) -> Attempt {
                     libc::signal(signal, libc::SIG_DFL);
                 }
             }
-            let went_well = what();
+            let succeeded = function();
             // SAFETY: ends the child without running anything of the parent.
-            unsafe { libc::_exit(i32::from(!went_well)) }
+            unsafe { libc::_exit(i32::from(!succeeded)) }
         }
         child => wait_for(child),
     }
@@ -79,11 +80,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_goes_well_what_does_not_and_what_ends_the_process_are_told_apart() {
+    fn success_failure_and_crash_have_different_outcomes() {
         assert_eq!(attempt(|| true), Attempt::Yes);
         assert_eq!(attempt(|| false), Attempt::No);
         let killed = attempt(|| {
-            // SAFETY: raises a signal in the child, whose handler is the system's.
+            // SAFETY: raises a signal in the child, where it has the default action.
             unsafe { libc::raise(libc::SIGILL) };
             true
         });

@@ -7,7 +7,7 @@
 use super::clock::sources;
 use super::futex;
 use super::trial::Trial;
-use crate::stage::Halt;
+use crate::kernel_context::Halt;
 use crate::stop::Stop;
 use crate::trial_context::CachePadded;
 use coretalk_model::{CpuId, CpuSet, Picos, TrialFailure};
@@ -33,7 +33,7 @@ pub struct Batch {
 struct RunningRound {
     trials: Vec<Result<Trial, TrialFailure>>,
     remaining: CachePadded<AtomicU32>,
-    released: AtomicU64,
+    released_at: AtomicU64,
 }
 
 /// Roles of one worker, and the word on which it waits.
@@ -46,7 +46,7 @@ struct WorkerState {
 
 #[derive(Debug, Default)]
 struct WakeWord {
-    /// Number of the last released round of this worker, from 1; the maximum ends the batch.
+    /// Number of the last released round of this worker, from 1; `u32::MAX` ends the batch.
     released: AtomicU32,
     asleep: AtomicU32,
 }
@@ -66,7 +66,7 @@ impl Batch {
             running.push(RunningRound {
                 trials,
                 remaining: CachePadded(AtomicU32::new(roles)),
-                released: AtomicU64::new(0),
+                released_at: AtomicU64::new(0),
             });
         }
         Batch {
@@ -98,7 +98,7 @@ impl Batch {
             if let Ok(trial) = &running.trials[trial] {
                 trial.take_part(role);
             }
-            // Release shows this role's log to the role that finishes the round; Acquire: that role sees all logs.
+            // Release publishes this role's log; Acquire lets the role that finishes the round see all logs.
             if running.remaining.0.fetch_sub(1, AcqRel) == 1 {
                 self.completed.0.store(round as u32 + 1, Release);
                 self.release(round + 1);
@@ -116,7 +116,7 @@ impl Batch {
         let Some(round) = self.rounds.get(next).filter(|_| !self.stop.is_raised()) else {
             return self.end();
         };
-        round.released.store(sources::monotonic().0, Relaxed);
+        round.released_at.store(sources::monotonic().0, Relaxed);
         for cpu in round.trials.iter().flatten().flat_map(Trial::placement) {
             if let Some(worker) = self.workers.get(cpu) {
                 worker.wake.0.release(next as u32 + 1);
@@ -136,9 +136,9 @@ impl Batch {
         self.over.0.load(Acquire) == 1
     }
 
-    pub fn sleep(&self, patience: Duration) {
+    pub fn sleep(&self, timeout: Duration) {
         if !self.is_over() {
-            futex::wait(&self.over.0, 0, Some(patience));
+            futex::wait(&self.over.0, 0, Some(timeout));
         }
     }
 
@@ -170,8 +170,8 @@ impl Batch {
     }
 
     pub fn elapsed(&self) -> Option<Picos> {
-        let released = Picos(self.rounds.get(self.completed())?.released.load(Relaxed));
-        (released > Picos::ZERO).then(|| sources::monotonic().saturating_sub(released))
+        let released_at = Picos(self.rounds.get(self.completed())?.released_at.load(Relaxed));
+        (released_at > Picos::ZERO).then(|| sources::monotonic().saturating_sub(released_at))
     }
 
     pub fn absent(&self, round: usize) -> CpuSet {
@@ -186,14 +186,14 @@ impl Batch {
 impl WakeWord {
     fn wait_for(&self, round: u32) {
         for hint in 0..HINTS {
-            // Poll at every eighth hint only, which keeps the line quiet.
+            // Poll only at every eighth hint, which reduces the accesses to the line.
             if hint % 8 == 0 && self.released.load(Acquire) >= round {
                 return;
             }
             std::hint::spin_loop();
         }
         // SeqCst puts four accesses into one order: this store and the load in the loop, the store and the load in
-        // `release`. So either this side sees the number, or the other side sees it asleep and wakes it.
+        // `release`. So either this thread sees the number, or the releasing thread sees `asleep` and wakes this one.
         self.asleep.store(1, SeqCst);
         loop {
             let released = self.released.load(SeqCst);
@@ -206,7 +206,7 @@ impl WakeWord {
     }
 
     fn release(&self, round: u32) {
-        // Never decreases: the end of a batch (the maximum) stays.
+        // The maximum, so that no release overwrites the end of the batch (`u32::MAX`).
         self.released.fetch_max(round, SeqCst);
         if self.asleep.load(SeqCst) == 1 {
             futex::wake_all(&self.released);

@@ -10,9 +10,9 @@ use crate::machine::Allowance;
 use coretalk_model::CpuSet;
 use hierarchy::{Hierarchy, Version};
 
-/// The online CPUs that this process may use. Without control groups these are all; pinning then shows refused ones.
+/// The online CPUs that this process may use: without control groups all of them, even if pinning is refused later.
 ///
-/// The mask is that of the main thread: it is the inherited one only until that thread is pinned.
+/// The mask is that of the main thread, which equals the inherited one only until that thread is pinned.
 ///
 /// # Errors
 /// A file is unreadable or has no valid CPU list.
@@ -109,7 +109,7 @@ pub fn free_memory(root: &SystemRoot) -> Option<u64> {
         Some(number(limit)?.saturating_sub(number(used)?.saturating_sub(reclaimed)))
     };
     let hierarchies = hierarchy::of_controller(root, "memory");
-    let of_hierarchy = hierarchies.iter().flat_map(|hierarchy| {
+    let available = hierarchies.iter().flat_map(|hierarchy| {
         // Version 1 reports a limit near 2⁶³ if unlimited; version 2 reports `max`, which does not parse.
         let (files, reclaimed): (_, &[&str]) = match hierarchy.version {
             Version::One => (
@@ -122,7 +122,7 @@ pub fn free_memory(root: &SystemRoot) -> Option<u64> {
         };
         hierarchy.directories.iter().filter_map(move |directory| free(directory, files, reclaimed))
     });
-    of_hierarchy.min()
+    available.min()
 }
 
 enum Limit {
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn the_set_is_hard_and_the_mask_a_default_and_both_end_at_the_online_cpus() {
+    fn cpuset_and_mask_are_limited_to_online_cpus() {
         let tree = v2("/")
             .file("/sys/fs/cgroup/cpuset.cpus.effective", "0-127\n")
             .file("/proc/self/status", "Name:\tcoretalk\nCpus_allowed:\tff\nCpus_allowed_list:\t0-1,4-9\n");
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn version_1_has_the_quota_beside_the_cpu_controller() {
+    fn version_1_has_the_quota_in_the_cpu_controller() {
         let tree = Tree::of(&[
             ("/proc/self/mountinfo", V1_MOUNTS),
             ("/proc/self/cgroup", "1:cpu,cpuacct:/job\n"),

@@ -41,7 +41,7 @@ pub struct ClockReport {
     pub kernel_source: Option<String>,
     /// Cost of one spin hint in nanoseconds.
     pub hint_ns: f64,
-    /// The same in core cycles, where the core clock is known.
+    /// Cost of one spin hint in core cycles, where the core clock is known.
     pub hint_cycles: Option<f64>,
     /// Counter offsets of the measured CPU pairs.
     pub offsets: Vec<Offset>,
@@ -101,7 +101,7 @@ impl ClockReport {
         let farthest_by = |distance: fn(&Offset) -> f64| {
             self.offsets.iter().max_by(|a, b| distance(a).total_cmp(&distance(b)))
         };
-        // If no offset is proven, the pair with the largest error tells how well they agree.
+        // If no offset is proven, the pair with the largest error shows how well the counters agree.
         let proven = farthest_by(|pair| pair.ticks.abs() - pair.bound_ticks);
         let proven = proven.filter(|pair| pair.ticks.abs() > pair.bound_ticks);
         let pair = proven.or_else(|| farthest_by(|pair| pair.bound_ticks))?;
@@ -125,7 +125,7 @@ impl ClockReport {
 struct Bracket {
     ticks: u64,
     ns: f64,
-    /// Their distance: the error of `ns` is at most half of it.
+    /// Nanoseconds between the two readings: the error of `ns` is at most half of this.
     width: f64,
 }
 
@@ -150,19 +150,19 @@ fn anchor() -> Vec<Bracket> {
 
 /// Rate between `begin` and about 50 ms later, with the bound of its error in parts per million.
 fn measured_rate(begin: &[Bracket]) -> Result<(TickRate, f64), ClockError> {
-    let over = |span: Duration| {
-        let left = |now: u64| (begin[0].ns + span.as_nanos() as f64 - now as f64).max(0.0) as u64;
-        std::thread::sleep(Duration::from_nanos(left(sources::monotonic_raw_ns())));
+    let rate_over = |span: Duration| {
+        let remaining_ns = |now: u64| (begin[0].ns + span.as_nanos() as f64 - now as f64).max(0.0) as u64;
+        std::thread::sleep(Duration::from_nanos(remaining_ns(sources::monotonic_raw_ns())));
         rate_between(begin, &anchor())
     };
-    let (rate, error_ppm) = over(SPAN)?;
-    if error_ppm <= 10.0 { Ok((rate, error_ppm)) } else { over(LONG_SPAN) }
+    let (rate, error_ppm) = rate_over(SPAN)?;
+    if error_ppm <= 10.0 { Ok((rate, error_ppm)) } else { rate_over(LONG_SPAN) }
 }
 
 fn rate_between(begin: &[Bracket], end: &[Bracket]) -> Result<(TickRate, f64), ClockError> {
-    // Means over the narrowest brackets of each end; differences to the first keep all digits.
-    let mean = |brackets: &[Bracket], of: &dyn Fn(&Bracket) -> f64| {
-        brackets.iter().map(of).sum::<f64>() / brackets.len() as f64
+    // Means over the narrowest brackets of each end; differences from the first keep all digits.
+    let mean = |brackets: &[Bracket], value: &dyn Fn(&Bracket) -> f64| {
+        brackets.iter().map(value).sum::<f64>() / brackets.len() as f64
     };
     let (first, last) = (begin[0], end[0]);
     let ticks_since = |bracket: &Bracket| bracket.ticks.wrapping_sub(first.ticks) as i64 as f64;

@@ -5,8 +5,8 @@
 //! program. The program has its own process group, and this process is a subreaper: it adopts orphans and kills them.
 
 pub(crate) mod capture;
+pub mod counters;
 pub mod launcher;
-mod migrations;
 pub(crate) mod tree;
 pub mod watchdog;
 
@@ -14,6 +14,7 @@ use crate::stop::Stop;
 use capture::Capture;
 pub use capture::Printed;
 use coretalk_model::{CpuId, CpuSet};
+use counters::Counts;
 use launcher::Parent;
 use launcher::Reaped;
 use std::collections::BTreeMap;
@@ -28,7 +29,7 @@ use watchdog::Watchdog;
 /// Maximum interval between two samples of a running program: stop flag and affinity of its threads.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 /// First interval, doubled up to [`SAMPLE_INTERVAL`]: most processes start early, and many are short-lived.
-const EARLY: Duration = Duration::from_millis(2);
+const FIRST_INTERVAL: Duration = Duration::from_millis(2);
 /// Minimum ratio of interval to sampling time: sampling hundreds of processes takes milliseconds.
 const SAMPLE_SHARE: u32 = 100;
 /// Maximum wait for killed processes: one in an uninterruptible wait does not end at once.
@@ -65,8 +66,8 @@ pub struct Finished {
     pub status: ExitStatus,
     /// Resources used by it and its children.
     pub usage: Usage,
-    /// Number of CPU migrations of its threads; `None` if the system does not count them.
-    pub migrations: Option<u64>,
+    /// Events that the system counted in it and its children.
+    pub counts: Counts,
     /// Observed affinity of its threads.
     pub stay: Stay,
     /// Number of processes that it left behind; they were killed.
@@ -84,7 +85,7 @@ pub struct Usage {
     pub user_s: f64,
     /// CPU time in the kernel, in seconds.
     pub system_s: f64,
-    /// Peak memory of one process in bytes; `None` if below that of the parent, which Linux counts until exec.
+    /// Peak memory of one process in bytes; `None` if not above the parent's memory, which Linux counts for it as well.
     pub peak_bytes: Option<u64>,
     /// Voluntary and involuntary context switches.
     pub switches: u64,
@@ -93,7 +94,7 @@ pub struct Usage {
 /// Affinity of a program's threads as sampled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stay {
-    /// Some thread was allowed outside the CPUs.
+    /// Some thread was allowed to run outside the CPUs.
     pub left: bool,
     /// Some thread was limited to fewer CPUs.
     pub narrowed: bool,
@@ -154,7 +155,7 @@ pub fn run(launch: &Launch<'_>, stop: &Stop) -> Result<Finished, RunFailure> {
     let mut watched = Watched::new(parent, stdout, stderr, launch.cpus, others.clone())
         .inspect_err(|_| drop(end_orphans(&others)))
         .map_err(RunFailure::Watch)?;
-    let ended = watched.until_end(begun + launch.limit, launch.lost, stop);
+    let ended = watched.watch_until_end(begun + launch.limit, launch.lost, stop);
     let cleared = watched.clear_away();
     let (stdout, stderr) = watched.output();
     let at = match ended.map_err(RunFailure::Watch)? {
@@ -175,8 +176,8 @@ pub fn run(launch: &Launch<'_>, stop: &Stop) -> Result<Finished, RunFailure> {
     let wall = reaped.wall.unwrap_or(at - begun);
     let mut usage = reaped.usage;
     usage.peak_bytes = usage.peak_bytes.filter(|bytes| *bytes > reaped.floor_bytes.saturating_add(SLACK));
-    let (status, migrations) = (ExitStatus::from_raw(reaped.status), reaped.migrations);
-    Ok(Finished { wall, status, usage, migrations, stay: watched.stay(), orphans, stdout, stderr })
+    let (status, counts) = (ExitStatus::from_raw(reaped.status), reaped.counts);
+    Ok(Finished { wall, status, usage, counts, stay: watched.stay(), orphans, stdout, stderr })
 }
 
 /// The kernel counts pages in batches per CPU, so identical children differ: by up to 170 KiB as measured.
@@ -224,13 +225,13 @@ impl<'a> Watched<'a> {
         }
     }
 
-    fn until_end(
+    fn watch_until_end(
         &mut self,
         limit: Instant,
         lost: &dyn Fn() -> Option<CpuId>,
         stop: &Stop,
     ) -> io::Result<Ended> {
-        let (mut due, mut pause) = (Instant::now() + EARLY, EARLY);
+        let (mut due, mut pause) = (Instant::now() + FIRST_INTERVAL, FIRST_INTERVAL);
         loop {
             if self.wait(due.min(limit).saturating_duration_since(Instant::now()).min(SAMPLE_INTERVAL))? {
                 let at = Instant::now();
@@ -250,9 +251,9 @@ impl<'a> Watched<'a> {
                 if let Some(cpu) = lost() {
                     return Ok(Ended::LostCpu(cpu));
                 }
-                let looked = Instant::now();
+                let sampled = Instant::now();
                 pause = SAMPLE_INTERVAL.min(2 * pause);
-                due = looked + pause.max(SAMPLE_SHARE * (looked - now));
+                due = sampled + pause.max(SAMPLE_SHARE * (sampled - now));
             }
         }
     }
@@ -263,10 +264,10 @@ impl<'a> Watched<'a> {
         let mut fds =
             [watch(self.parent.end()), watch(self.stdout.descriptor()), watch(self.stderr.descriptor())];
         // Without a file descriptor for the end, poll it each millisecond.
-        let is_told = self.parent.end().is_some();
-        let span = if is_told { span } else { span.min(Duration::from_millis(1)) };
+        let has_descriptor = self.parent.end().is_some();
+        let span = if has_descriptor { span } else { span.min(Duration::from_millis(1)) };
         let span_ms = span.as_micros().div_ceil(1000) as libc::c_int;
-        // SAFETY: three structures that are writable.
+        // SAFETY: `fds` holds three writable structures.
         let ready = unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, span_ms) };
         if ready < 0 {
             let error = io::Error::last_os_error();
@@ -278,15 +279,15 @@ impl<'a> Watched<'a> {
         if fds[2].revents != 0 {
             self.stderr.read()?;
         }
-        if is_told { Ok(fds[0].revents != 0) } else { tree::has_ended(self.parent.pid()) }
+        if has_descriptor { Ok(fds[0].revents != 0) } else { tree::has_ended(self.parent.pid()) }
     }
 
     /// Samples the affinity of the program, its descendants and adopted orphans.
     fn sample(&mut self) {
         let adopted = tree::children().into_iter().filter(|child| !self.others.contains(child));
-        let seen = tree::threads(adopted.chain([self.parent.pid()]));
-        self.stay.tasks = self.stay.tasks.max(seen.len());
-        for tree::ThreadInfo { thread, mask, waited } in seen {
+        let threads = tree::threads(adopted.chain([self.parent.pid()]));
+        self.stay.tasks = self.stay.tasks.max(threads.len());
+        for tree::ThreadInfo { thread, mask, waited } in threads {
             self.stay.left |= !mask.is_subset(self.cpus);
             self.stay.narrowed |= mask.is_subset(self.cpus) && mask != *self.cpus;
             if let Some(waited) = waited {
@@ -309,7 +310,7 @@ impl<'a> Watched<'a> {
         let (reaped, (usage, orphans)) = (reaped?, ended?);
         self.stdout.read()?;
         self.stderr.read()?;
-        Ok((Reaped { usage: reaped.usage.with(usage), ..reaped }, orphans))
+        Ok((Reaped { usage: reaped.usage.plus(usage), ..reaped }, orphans))
     }
 
     fn output(&mut self) -> (Printed, Printed) {
@@ -322,13 +323,14 @@ fn end_orphans(others: &[u32]) -> io::Result<(Usage, u32)> {
     let (mut usage, mut orphans, deadline) = (Usage::default(), 0, Instant::now() + LAST_WAIT);
     // Children of a killed orphan become orphans in turn.
     loop {
-        let left: Vec<u32> = tree::children().into_iter().filter(|child| !others.contains(child)).collect();
-        if left.is_empty() {
+        let remaining: Vec<u32> =
+            tree::children().into_iter().filter(|child| !others.contains(child)).collect();
+        if remaining.is_empty() {
             return Ok((usage, orphans));
         }
-        left.iter().for_each(|&orphan| tree::kill(orphan));
-        for orphan in left {
-            usage = usage.with(tree::wait_for(orphan, deadline)?.1);
+        remaining.iter().for_each(|&orphan| tree::kill(orphan));
+        for orphan in remaining {
+            usage = usage.plus(tree::wait_for(orphan, deadline)?.1);
             orphans += 1;
         }
     }
@@ -345,7 +347,7 @@ impl Usage {
         }
     }
 
-    fn with(self, other: Usage) -> Usage {
+    fn plus(self, other: Usage) -> Usage {
         Usage {
             user_s: self.user_s + other.user_s,
             system_s: self.system_s + other.system_s,

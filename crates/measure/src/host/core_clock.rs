@@ -37,7 +37,7 @@ const CYCLES_PER_LINK: u64 = 1;
 #[cfg(target_arch = "x86_64")]
 fn chain_ticks() -> Option<u64> {
     let begun = counter::start();
-    // SAFETY: arithmetic on registers that are declared, nothing else. Not `pure`, so it is never optimised away.
+    // SAFETY: only arithmetic on declared registers. Not `pure`, so it is never optimised away.
     unsafe {
         std::arch::asm!(
             "2:",
@@ -57,7 +57,7 @@ fn chain_ticks() -> Option<u64> {
 #[cfg(target_arch = "aarch64")]
 fn chain_ticks() -> Option<u64> {
     let begun = counter::start();
-    // SAFETY: arithmetic on registers that are declared, nothing else. Not `pure`, so it is never optimised away.
+    // SAFETY: only arithmetic on declared registers. Not `pure`, so it is never optimised away.
     unsafe {
         std::arch::asm!(
             "2:",

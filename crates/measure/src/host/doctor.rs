@@ -4,7 +4,7 @@ mod cpus;
 mod frequency;
 mod system;
 
-pub use system::is_moment;
+pub use system::needs_longer_observation;
 
 use super::facts::CpuTimes;
 use super::root::SystemRoot;

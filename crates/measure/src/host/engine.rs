@@ -8,8 +8,8 @@ use super::facts::CpuTimes;
 use super::root::SystemRoot;
 use super::trial::{Prepared, Trial, TrialConditions};
 use super::workers::Workers;
+use crate::kernel_context::Halt;
 use crate::machine::{Assignment, HomeChoice, MachineError, Round, RoundOutcome, SpanOrder};
-use crate::stage::Halt;
 use crate::stop::Stop;
 use coretalk_model::{CpuId, CpuSet, Home, Picos, TickRate, Topology, TrialFailure};
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,10 +21,10 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 const RARE_POLL_INTERVAL: Duration = Duration::from_millis(40);
 /// Duration of a round after which lost CPUs are searched. Threads of a lost CPU share another CPU, where each handoff
 /// takes a scheduler quantum, so every round of the batch would last until its time limit.
-const LONG: Picos = Picos::from_ms(100);
+const LONG_ROUND: Picos = Picos::from_ms(100);
 /// Time that a role may take to leave when told to; afterwards its thread counts as lost.
 const GRACE: Picos = Picos::from_ms(1500);
-/// Time that an idle thread may take to be scheduled and report it.
+/// Time that a thread may take to be scheduled and report that it is idle.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Maximum delay before a span, so that periodic interrupts of 1 and 4 ms do not always hit the same part of a pass.
 const PHASE_NS: f64 = 20_000.0;
@@ -54,17 +54,17 @@ impl Engine<'_> {
             let batch = Arc::new(Batch::new(trials?, stop.clone()));
             let cpus: CpuSet = batch.cpus().collect();
             let (root, before) = (SystemRoot::live(), cpu_times());
-            let held = Throttles::read(&root, &cpus);
+            let throttles = Throttles::read(&root, &cpus);
             let begun = sources::monotonic();
             // A lost thread ends the batch with its round; the remaining rounds run without it.
             let completed = self.run(&batch, stop);
             let spent = before.and_then(|before| Some(cpu_times()?.since(&before)));
             let elapsed = sources::monotonic().saturating_sub(begun);
-            let throttled = Throttles::read(&root, &cpus).since(&held);
-            let around = Around { engine: self, spent, elapsed, throttled };
-            outcomes.extend((0..completed).map(|round| around.outcome(batch.trials(round), begun)));
+            let throttled = Throttles::read(&root, &cpus).since(&throttles);
+            let evidence = BatchEvidence { engine: self, spent, elapsed, throttled };
+            outcomes.extend((0..completed).map(|round| evidence.outcome(batch.trials(round), begun)));
         }
-        // Rounds that were told to leave are incomplete.
+        // Interrupted rounds are incomplete.
         let interrupted = |round: &RoundOutcome| round.trials.contains(&Err(TrialFailure::Interrupted));
         outcomes.truncate(outcomes.iter().position(interrupted).unwrap_or(outcomes.len()));
         Ok(outcomes)
@@ -74,14 +74,14 @@ impl Engine<'_> {
     pub fn wanted_runs(rounds: &[Round], topology: &Topology) -> BTreeMap<u32, usize> {
         let mut most = BTreeMap::new();
         for round in rounds {
-            let mut here: BTreeMap<u32, usize> = BTreeMap::new();
+            let mut in_round: BTreeMap<u32, usize> = BTreeMap::new();
             for (pair, assignment) in round.assignments.iter().enumerate() {
                 for order in assignment.orders.iter() {
                     let wanted = wanted(order, pair, &assignment.placement, topology);
-                    *here.entry(wanted.node).or_default() += wanted.runs();
+                    *in_round.entry(wanted.node).or_default() += wanted.runs();
                 }
             }
-            for (node, runs) in here {
+            for (node, runs) in in_round {
                 let known = most.entry(node).or_insert(0);
                 *known = runs.max(*known);
             }
@@ -109,7 +109,7 @@ impl Engine<'_> {
                 return refused(libc::EINVAL);
             }
             if !worker.is_idle() {
-                // It was lost in an earlier round and has not returned.
+                // The worker was lost in an earlier round and has not returned.
                 return Some(TrialFailure::PartnerLost { cpu });
             }
             if !busy.insert(cpu) {
@@ -152,22 +152,22 @@ impl Engine<'_> {
 
     fn run(&self, batch: &Arc<Batch>, stop: &Stop) -> usize {
         for cpu in batch.cpus() {
-            let of_worker = Arc::clone(batch);
+            let worker_batch = Arc::clone(batch);
             if let Some(worker) = self.workers.worker(cpu) {
                 // Never fails: these workers are idle, and only this thread gives tasks.
-                let _ = worker.give(Box::new(move || of_worker.take_part(cpu)));
+                let _ = worker.give(Box::new(move || worker_batch.take_part(cpu)));
             }
         }
         batch.begin();
         let interval = if self.coordinator_shared { RARE_POLL_INTERVAL } else { POLL_INTERVAL };
-        let mut told_to_stop = false;
+        let mut stop_sent = false;
         while !batch.is_over() {
             batch.sleep(interval);
-            if stop.is_raised() && !told_to_stop {
+            if stop.is_raised() && !stop_sent {
                 batch.give_up(Halt::Stopped);
-                told_to_stop = true;
+                stop_sent = true;
             }
-            if batch.elapsed().is_some_and(|elapsed| elapsed > LONG) {
+            if batch.elapsed().is_some_and(|elapsed| elapsed > LONG_ROUND) {
                 let lost = |cpu: &CpuId| self.workers.worker(*cpu).is_some_and(|worker| !worker.is_bound());
                 batch.cpus().filter(lost).for_each(|cpu| batch.give_up_cpu(cpu, Halt::Partner));
             }
@@ -178,29 +178,29 @@ impl Engine<'_> {
             if overdue > GRACE {
                 batch.end();
                 let stuck = batch.absent(round);
-                self.settle(batch.cpus().filter(|&cpu| !stuck.contains(cpu)));
-                return if told_to_stop { round } else { round + 1 };
+                self.wait_until_idle(batch.cpus().filter(|&cpu| !stuck.contains(cpu)));
+                return if stop_sent { round } else { round + 1 };
             }
         }
-        self.settle(batch.cpus());
+        self.wait_until_idle(batch.cpus());
         batch.completed()
     }
 
-    fn settle(&self, cpus: impl Iterator<Item = CpuId>) {
+    fn wait_until_idle(&self, cpus: impl Iterator<Item = CpuId>) {
         for worker in cpus.filter_map(|cpu| self.workers.worker(cpu)) {
             worker.wait_idle(PATIENCE);
         }
     }
 }
 
-struct Around<'a> {
+struct BatchEvidence<'a> {
     engine: &'a Engine<'a>,
     spent: Option<CpuTimes>,
     elapsed: Picos,
     throttled: CpuSet,
 }
 
-impl Around<'_> {
+impl BatchEvidence<'_> {
     fn outcome(&self, trials: &[Result<Trial, TrialFailure>], begun: Picos) -> RoundOutcome {
         let times: Vec<(Picos, Picos)> = trials.iter().flatten().filter_map(Trial::times).collect();
         let started = times.iter().map(|time| time.0).min().unwrap_or(begun);

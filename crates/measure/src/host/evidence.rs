@@ -54,7 +54,7 @@ impl Throttles {
                 "/sys/devices/system/cpu/cpu{cpu}/thermal_throttle/core_throttle_count"
             ))
         };
-        // The first missing file ends the search: that saves a thousand accesses.
+        // Stops at the first missing file, which saves a thousand accesses.
         let counts = cpus.iter().map_while(of_cpu).collect();
         Throttles { cpus: cpus.clone(), counts }
     }
@@ -68,21 +68,21 @@ impl Throttles {
 
 /// Throttling by the CPU quotas of this process's cgroups since their creation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Stopped {
+struct QuotaThrottling {
     periods: u64,
     /// Summed over CPUs; `None` if a cgroup does not report it.
     us: Option<u64>,
 }
 
 /// Retry interval for cgroups without counters, since a controller may be enabled.
-const UNCOUNTED: Picos = Picos::from_ms(200);
+const RETRY_INTERVAL: Picos = Picos::from_ms(200);
 
-impl Stopped {
-    const NEVER: Stopped = Stopped { periods: 0, us: Some(0) };
+impl QuotaThrottling {
+    const NONE: QuotaThrottling = QuotaThrottling { periods: 0, us: Some(0) };
 
-    fn read(root: &SystemRoot) -> Option<Stopped> {
+    fn read(root: &SystemRoot) -> Option<QuotaThrottling> {
         let quota = cgroup::read_quota(root)?;
-        Some(Stopped { periods: quota.throttled_periods?, us: quota.throttled_us })
+        Some(QuotaThrottling { periods: quota.throttled_periods?, us: quota.throttled_us })
     }
 }
 
@@ -90,41 +90,42 @@ impl Stopped {
 #[derive(Debug, Default)]
 pub struct QuotaWatch {
     began: Picos,
-    first: Option<Stopped>,
-    latest: Option<Stopped>,
-    looked: Picos,
-    /// Last reading before the first throttling, when it may have begun: work may run for seconds between readings.
-    from: Option<Picos>,
+    first: Option<QuotaThrottling>,
+    latest: Option<QuotaThrottling>,
+    /// Time of the last reading.
+    read_at: Picos,
+    /// Earliest start of the throttling: the last reading without it. Work may run for seconds between readings.
+    throttled_from: Option<Picos>,
 }
 
 impl QuotaWatch {
     /// Begins to watch.
     pub fn begin() -> QuotaWatch {
-        let (began, first) = (sources::monotonic(), Stopped::read(&SystemRoot::live()));
-        QuotaWatch { began, first, latest: first, looked: began, from: None }
+        let (began, first) = (sources::monotonic(), QuotaThrottling::read(&SystemRoot::live()));
+        QuotaWatch { began, first, latest: first, read_at: began, throttled_from: None }
     }
 
     /// Reads the counters; returns whether the process was throttled since the last reading.
     pub fn sample(&mut self) -> bool {
         let at = sources::monotonic();
-        // Without counters, look for newly enabled ones now and then.
-        if self.latest.is_none() && at.saturating_sub(self.looked) < UNCOUNTED {
+        // Without counters, checks for newly enabled ones every 200 ms only.
+        if self.latest.is_none() && at.saturating_sub(self.read_at) < RETRY_INTERVAL {
             return false;
         }
-        self.take(Stopped::read(&SystemRoot::live()), at)
+        self.record(QuotaThrottling::read(&SystemRoot::live()), at)
     }
 
-    fn take(&mut self, now: Option<Stopped>, at: Picos) -> bool {
+    fn record(&mut self, now: Option<QuotaThrottling>, at: Picos) -> bool {
         if self.first.is_none() && now.is_some() {
             // A newly enabled counter begins at zero.
-            (self.first, self.latest) = (Some(Stopped::NEVER), Some(Stopped::NEVER));
+            (self.first, self.latest) = (Some(QuotaThrottling::NONE), Some(QuotaThrottling::NONE));
         }
         let stopped = now.zip(self.latest).is_some_and(|(now, before)| now.periods > before.periods);
         self.latest = now.or(self.latest);
         if stopped {
-            self.from.get_or_insert(self.looked.saturating_sub(self.began));
+            self.throttled_from.get_or_insert(self.read_at.saturating_sub(self.began));
         }
-        self.looked = at;
+        self.read_at = at;
         stopped
     }
 
@@ -135,7 +136,7 @@ impl QuotaWatch {
         Some(Throttled {
             times: latest.periods.saturating_sub(first.periods),
             seconds: us.map(|us| us as f64 / 1e6),
-            from_s: self.from.map(Picos::secs),
+            from_s: self.throttled_from.map(Picos::secs),
         })
     }
 }
@@ -153,7 +154,7 @@ pub fn share_of_others(cpus: &CpuSet) -> Option<f64> {
     Some((busy - own / count).max(0.0))
 }
 
-/// Share of time that each CPU is not idle, over 300 ms: thirty steps of the system's counters. `None` without counters.
+/// Share of time that each CPU is busy, over 300 ms: thirty steps of the system's counters. `None` without counters.
 pub fn use_of_cpus() -> Option<CpuUse> {
     let before = cpu_times()?;
     std::thread::sleep(Duration::from_millis(300));
@@ -176,20 +177,20 @@ const WINDOW: Picos = Picos::from_ms(200);
 struct Account {
     at: Picos,
     times: CpuTimes,
-    own: Picos,
+    own_cpu: Picos,
 }
 
 impl Account {
     /// `children` is the CPU time of children that still run.
     fn now(children: Picos) -> Option<Account> {
-        let own = sources::process_cpu() + sources::children_cpu() + children;
-        Some(Account { at: sources::monotonic(), times: cpu_times()?, own })
+        let own_cpu = sources::process_cpu() + sources::children_cpu() + children;
+        Some(Account { at: sources::monotonic(), times: cpu_times()?, own_cpu })
     }
 
     fn others_since(&self, earlier: &Account, cpus: &CpuSet) -> Option<f64> {
         let busy = self.times.since(&earlier.times).busy_fraction(cpus)?;
         let wall = self.at.saturating_sub(earlier.at).max(Picos(1));
-        let own = self.own.saturating_sub(earlier.own).secs() / wall.secs();
+        let own = self.own_cpu.saturating_sub(earlier.own_cpu).secs() / wall.secs();
         Some((busy - own / cpus.len().max(1) as f64).clamp(0.0, 1.0))
     }
 }
@@ -213,12 +214,12 @@ impl Others {
         self.latest = Some(now);
     }
 
-    /// Whether their share in the last window makes results doubtful.
+    /// Whether the share of other programs in the last window makes results doubtful.
     pub fn disturb(&self) -> bool {
         self.recent.is_some_and(|share| share > DISTURBED_SHARE)
     }
 
-    /// Their share over all completed windows; `None` before the first or without counters.
+    /// Share of other programs over all completed windows; `None` before the first or without counters.
     pub fn share(&self) -> Option<f64> {
         self.recent?;
         self.latest.as_ref()?.others_since(self.first.as_ref()?, &self.cpus)
@@ -235,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rising_counter_names_the_cpus_that_were_held_back() {
+    fn a_rising_counter_identifies_the_throttled_cpus() {
         let cpus = CpuSet::from_iter([CpuId(1), CpuId(3)]);
         let at = |counts: &[u64]| Throttles { cpus: cpus.clone(), counts: counts.to_vec() };
         let before = at(&[7, 9]);
@@ -247,15 +248,15 @@ mod tests {
     }
 
     #[test]
-    fn a_quota_that_begins_in_the_middle_is_counted_from_then_on() {
-        let count = |periods, us| Some(Stopped { periods, us: Some(us) });
+    fn throttling_starts_at_the_last_reading_without_it() {
+        let count = |periods, us| Some(QuotaThrottling { periods, us: Some(us) });
         let began = Picos::from_ms(500);
         let first = count(4, 900);
-        let mut watch = QuotaWatch { began, first, latest: first, looked: began, from: None };
-        assert!(!watch.take(count(4, 900), Picos::from_ms(700)));
-        assert!(watch.take(count(9, 400_900), Picos::from_ms(1_500)));
-        assert!(!watch.take(None, Picos::from_ms(1_600)), "a file that is gone for a moment");
-        assert!(watch.take(count(10, 450_900), Picos::from_ms(1_700)));
+        let mut watch = QuotaWatch { began, first, latest: first, read_at: began, throttled_from: None };
+        assert!(!watch.record(count(4, 900), Picos::from_ms(700)));
+        assert!(watch.record(count(9, 400_900), Picos::from_ms(1_500)));
+        assert!(!watch.record(None, Picos::from_ms(1_600)), "a file that is gone for a moment");
+        assert!(watch.record(count(10, 450_900), Picos::from_ms(1_700)));
         let throttled = watch.throttled().unwrap();
         // Throttled at an unknown time between the readings at 0.2 and 1 s.
         assert_eq!((throttled.times, throttled.seconds, throttled.from_s), (6, Some(0.45), Some(0.2)));
@@ -263,30 +264,30 @@ mod tests {
     }
 
     #[test]
-    fn work_that_ends_after_seconds_may_have_been_stopped_from_its_beginning() {
-        let count = |periods| Some(Stopped { periods, us: None });
+    fn work_longer_than_the_interval_may_have_been_throttled_from_the_start() {
+        let count = |periods| Some(QuotaThrottling { periods, us: None });
         let mut watch = QuotaWatch { first: count(0), latest: count(0), ..QuotaWatch::default() };
-        assert!(watch.take(count(63), Picos::from_ms(6_500)));
+        assert!(watch.record(count(63), Picos::from_ms(6_500)));
         assert_eq!(watch.throttled().unwrap().from_s, Some(0.0));
     }
 
     #[test]
-    fn a_group_that_begins_to_count_in_the_middle_began_at_zero() {
+    fn a_newly_enabled_counter_starts_at_zero() {
         let mut watch = QuotaWatch::default();
-        assert!(!watch.take(None, Picos::from_ms(400)));
-        assert!(watch.take(Some(Stopped { periods: 3, us: Some(150_000) }), Picos::from_ms(600)));
+        assert!(!watch.record(None, Picos::from_ms(400)));
+        assert!(watch.record(Some(QuotaThrottling { periods: 3, us: Some(150_000) }), Picos::from_ms(600)));
         let throttled = watch.throttled().unwrap();
         assert_eq!((throttled.times, throttled.seconds, throttled.from_s), (3, Some(0.15), Some(0.4)));
     }
 
     #[test]
-    fn what_this_process_and_its_children_take_is_not_of_others() {
+    fn time_of_this_process_and_its_children_is_not_that_of_others() {
         use crate::host::fixture::Tree;
         let cpus: CpuSet = [CpuId(0), CpuId(1)].into_iter().collect();
         let account = |stat: &str, at, own| Account {
             at: Picos::from_ms(at),
             times: CpuTimes::read(Tree::of(&[("/proc/stat", stat)]).root()).unwrap(),
-            own: Picos::from_ms(own),
+            own_cpu: Picos::from_ms(own),
         };
         let before = account("cpu0 0 0 0 0 0 0 0 0 0 0\ncpu1 0 0 0 0 0 0 0 0 0 0\n", 0, 0);
         // Both CPUs were busy for a second, one of them with this process.
@@ -306,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_is_a_share() {
+    fn the_share_of_others_is_plausible() {
         let cpus = super::super::affinity::current_mask().unwrap();
         if let Some(share) = share_of_others(&cpus) {
             assert!((0.0..=1.1).contains(&share), "{share}");

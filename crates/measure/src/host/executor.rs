@@ -5,8 +5,8 @@ use super::evidence::Switches;
 use super::priority::{self, Priority};
 use super::{affinity, core_clock, evidence};
 use crate::counter;
+use crate::kernel_context::{Guard, Halt};
 use crate::series::TrialOrder;
-use crate::stage::{Guard, Halt};
 use crate::stop::Stop;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::Relaxed;
@@ -19,7 +19,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-const UNBLOCK_EVERY: Duration = Duration::from_millis(1);
+const UNBLOCK_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Time after which threads of a given-up pass may run on any CPU: a thread pinned to a CPU that a thread of real-time
 /// priority occupies would never notice that it has to leave.
@@ -41,21 +41,21 @@ impl Executor for HostExecutor<'_> {
             deadline_ticks: counter::now_ticks() + self.rate.ticks(order.limit.ns()) as u64,
             now_ticks: counter::now_ticks,
         };
-        let line = SpinBarrier::new(order.cpus.len());
-        let left = Departures::default();
-        let alone = order.cpus.iter().collect::<BTreeSet<_>>().len() == order.cpus.len();
+        let barrier = SpinBarrier::new(order.cpus.len());
+        let departures = Departures::default();
+        let distinct_cpus = order.cpus.iter().collect::<BTreeSet<_>>().len() == order.cpus.len();
         std::thread::scope(|scope| {
             let mut running = Vec::with_capacity(order.cpus.len());
             for (number, &cpu) in order.cpus.iter().enumerate() {
-                let (guard, line, left) = (&guard, &line, &left);
+                let (guard, barrier, departures) = (&guard, &barrier, &departures);
                 let thread_body = move || {
-                    left.begin(number);
-                    let role = RoleContext::new(number, cpu, guard, !alone, line, self);
-                    let outcome = self.run_role(&role, order.body, alone);
+                    departures.begin(number);
+                    let role = RoleContext::new(number, cpu, guard, !distinct_cpus, barrier, self);
+                    let outcome = self.run_role(&role, order.body, distinct_cpus);
                     if outcome.is_err() {
                         guard.give_up(Halt::Partner);
                     }
-                    left.end(number);
+                    departures.end(number);
                     outcome
                 };
                 let started = std::thread::Builder::new()
@@ -65,12 +65,12 @@ impl Executor for HostExecutor<'_> {
                     Ok(thread) => running.push((cpu, thread)),
                     Err(error) => {
                         guard.give_up(Halt::Partner);
-                        self.watch(order, guard, left, running.len());
+                        self.watch(order, guard, departures, running.len());
                         return Err(not_started(order.cpus.len(), &error));
                     }
                 }
             }
-            self.watch(order, &guard, &left, running.len());
+            self.watch(order, &guard, &departures, running.len());
             let lost = |cpu| TrialFailure::PartnerLost { cpu };
             let outcomes: Vec<_> = running
                 .into_iter()
@@ -113,7 +113,7 @@ impl HostExecutor<'_> {
         &self,
         role: &RoleContext<'_>,
         body: &(dyn Fn(&RoleContext<'_>) + Sync),
-        alone: bool,
+        distinct_cpus: bool,
     ) -> Result<RoleEvidence, TrialFailure> {
         let cpu = role.cpu;
         affinity::pin_current_thread(cpu)
@@ -121,7 +121,7 @@ impl HostExecutor<'_> {
         // A refused priority was reported when the workers were engaged; here the thread runs without it.
         let _ = priority::apply(self.priority);
         // Roles that share a CPU would disturb each other's probe.
-        let probe = || core_clock::probe(self.rate).filter(|_| alone).map(|ghz| ghz as f32);
+        let probe = || core_clock::probe(self.rate).filter(|_| distinct_cpus).map(|ghz| ghz as f32);
         let ghz_before = probe();
         let (switches, cpu_ns) = (Switches::of_this_thread(), thread_cpu_ns());
         let ended = catch_unwind(AssertUnwindSafe(|| body(role)));
@@ -139,10 +139,10 @@ impl HostExecutor<'_> {
     }
 
     /// Sleeps until all roles have left; tells them to leave on stop or at the deadline.
-    fn watch(&self, order: &RoleOrder<'_>, guard: &Guard<'_>, left: &Departures, roles: usize) {
+    fn watch(&self, order: &RoleOrder<'_>, guard: &Guard<'_>, departures: &Departures, roles: usize) {
         let mut nap = Duration::from_nanos(order.nap.ns() as u64);
         let mut given_up = None;
-        while !left.are_all(roles, nap) {
+        while !departures.wait_for_all(roles, nap) {
             if self.stop.is_raised() {
                 guard.give_up(Halt::Stopped);
             }
@@ -152,16 +152,16 @@ impl HostExecutor<'_> {
             // Relaxed: only the flag matters; `unblock` reads nothing that the roles wrote.
             if guard.halt.load(Relaxed) != 0 {
                 (order.unblock)();
-                nap = UNBLOCK_EVERY;
+                nap = UNBLOCK_INTERVAL;
                 if given_up.get_or_insert_with(Instant::now).elapsed() > RELEASED_AFTER {
-                    left.release();
+                    departures.release();
                 }
             }
         }
     }
 }
 
-/// Counts roles that have left and knows the threads of the others.
+/// Counts roles that have left and records the threads of the others.
 #[derive(Debug, Default)]
 struct Departures {
     roles: Mutex<Roles>,
@@ -170,7 +170,7 @@ struct Departures {
 
 #[derive(Debug, Default)]
 struct Roles {
-    left: usize,
+    departed: usize,
     /// Thread id by role. Removed before the thread ends, since its id may be reused.
     present: BTreeMap<usize, i32>,
 }
@@ -187,7 +187,7 @@ impl Departures {
     fn end(&self, role: usize) {
         let mut roles = self.roles();
         roles.present.remove(&role);
-        roles.left += 1;
+        roles.departed += 1;
         self.changed.notify_all();
     }
 
@@ -199,15 +199,15 @@ impl Departures {
         }
     }
 
-    fn are_all(&self, roles: usize, nap: Duration) -> bool {
-        let waited = self.changed.wait_timeout_while(self.roles(), nap, |it| it.left < roles);
-        waited.unwrap_or_else(PoisonError::into_inner).0.left >= roles
+    fn wait_for_all(&self, roles: usize, nap: Duration) -> bool {
+        let waited = self.changed.wait_timeout_while(self.roles(), nap, |it| it.departed < roles);
+        waited.unwrap_or_else(PoisonError::into_inner).0.departed >= roles
     }
 }
 
 fn is_on(cpu: CpuId) -> bool {
-    let alone = affinity::current_mask().is_ok_and(|mask| mask.len() == 1 && mask.contains(cpu));
-    alone && affinity::current_cpu().is_ok_and(|found| found == cpu)
+    let is_pinned = affinity::current_mask().is_ok_and(|mask| mask.len() == 1 && mask.contains(cpu));
+    is_pinned && affinity::current_cpu().is_ok_and(|found| found == cpu)
 }
 
 fn thread_cpu_ns() -> Option<u64> {
@@ -258,7 +258,7 @@ impl TrialRunner<'_> {
     }
 
     /// Performs one pass of each trial at the same time. Each has a coordinating thread that mostly sleeps and inherits
-    /// the affinity of the calling thread, apart from measured CPUs where possible.
+    /// the affinity of the calling thread, which excludes measured CPUs where possible.
     pub fn perform_all(
         &self,
         orders: &[TrialOrder<'_>],
@@ -311,11 +311,11 @@ mod tests {
 
     #[test]
     fn roles_meet_even_on_one_cpu_and_answer_in_order() {
-        let said = run(&[here(); 3], &Stop::new(), Picos::from_ms(60_000), |role| {
+        let outcome = run(&[here(); 3], &Stop::new(), Picos::from_ms(60_000), |role| {
             role.wait_for_all()?;
             Ok((role.number, affinity::current_cpu().unwrap()))
         });
-        assert_eq!(said.unwrap(), [0, 1, 2].map(|number| (number, here())));
+        assert_eq!(outcome.unwrap(), [0, 1, 2].map(|number| (number, here())));
     }
 
     #[test]
@@ -355,7 +355,7 @@ mod tests {
                 }
                 departures.end(0);
             });
-            while !departures.are_all(1, Duration::from_millis(1)) {
+            while !departures.wait_for_all(1, Duration::from_millis(1)) {
                 departures.release();
             }
             thread.join().unwrap();
@@ -389,11 +389,11 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_panics_ends_its_trial_with_a_sentence_and_leaves_nobody_waiting() {
+    fn a_queue_that_panics_fails_its_trial_and_no_role_waits_forever() {
         let roles = roles::<Breaks, u64>(&Shape { capacity: 4, spins: 0 }, &RoleSettings::pair()).unwrap();
         let producer = Mutex::new(roles.producers.into_iter().next());
         let consumer = Mutex::new(roles.consumers.into_iter().next());
-        let said = run(&[here(); 2], &Stop::new(), Picos::from_ms(60_000), |role| {
+        let outcome = run(&[here(); 2], &Stop::new(), Picos::from_ms(60_000), |role| {
             let limits =
                 RoleLimits { guard: role.guard, until_ticks: u64::MAX, messages: u64::MAX, apart_ticks: 1 };
             role.wait_for_all()?;
@@ -402,7 +402,7 @@ mod tests {
                 _ => consumer.lock().unwrap().take().unwrap()(&limits).map(|received| received.messages),
             }
         });
-        let failure = said.unwrap_err();
+        let failure = outcome.unwrap_err();
         assert_eq!(failure, TrialFailure::PartnerLost { cpu: here() });
         assert_eq!(failure.to_string(), format!("the thread on CPU {} stopped responding", here()));
     }

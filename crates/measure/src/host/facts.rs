@@ -43,7 +43,7 @@ pub fn read_environment(root: &SystemRoot) -> Environment {
         isolated: isolated(root),
         load_1min: load_1min(root),
         compiler: compiler(),
-        build: built(env!("CORETALK_BUILD")),
+        build: non_empty(env!("CORETALK_BUILD")),
         build_facts: Some(build_facts()),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         libraries: libraries(),
@@ -53,7 +53,7 @@ pub fn read_environment(root: &SystemRoot) -> Environment {
 
 /// Compiler of this crate, such as `rustc 1.95.0 (59807616e 2026-04-14)`.
 pub fn compiler() -> Option<String> {
-    built(env!("CORETALK_COMPILER"))
+    non_empty(env!("CORETALK_COMPILER"))
 }
 
 /// Build settings of this crate, hence of its timed loops; a program that uses it adds its own facts.
@@ -158,8 +158,8 @@ pub(super) struct CpuInfo(String);
 impl CpuInfo {
     pub(super) fn read(root: &SystemRoot) -> CpuInfo {
         // Under an emulator the file describes another processor, so ignore it.
-        let is_of_another = root.is_live() && platform::translated(root, std::env::consts::ARCH).is_some();
-        CpuInfo(root.peek("/proc/cpuinfo").filter(|_| !is_of_another).unwrap_or_default())
+        let is_emulated = root.is_live() && platform::translated(root, std::env::consts::ARCH).is_some();
+        CpuInfo(root.peek("/proc/cpuinfo").filter(|_| !is_emulated).unwrap_or_default())
     }
 
     pub(super) fn value(&self, key: &'static str) -> Option<&str> {
@@ -227,7 +227,7 @@ fn memory_bytes(root: &SystemRoot) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-fn built(text: &str) -> Option<String> {
+fn non_empty(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
@@ -306,7 +306,7 @@ mod tests {
     const POLICY1: &str = "/sys/devices/system/cpu/cpufreq/policy1";
 
     #[test]
-    fn a_system_that_says_nothing_is_unknown_throughout() {
+    fn without_files_all_facts_of_the_system_are_unknown() {
         let environment = read_environment(Tree::new().root());
         let tool = Environment {
             arch: environment.arch.clone(),
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_says_of_itself_is_read() {
+    fn facts_of_a_server_are_read() {
         let tree = Tree::of(&[
             (
                 "/proc/cpuinfo",
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_are_none_stay_unknown() {
+    fn invalid_numbers_are_unknown() {
         let tree = Tree::of(&[
             ("/proc/meminfo", "MemTotal:       99999999999999999999 kB\n"),
             ("/proc/loadavg", "inf\n"),

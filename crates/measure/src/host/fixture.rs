@@ -106,16 +106,16 @@ impl Tree {
             }
             text.push('\n');
         }
-        if let Some(beside) = topology.beside() {
-            for (level, same) in &beside.same {
+        if let Some(facts) = topology.beside() {
+            for (level, same) in &facts.same {
                 writeln!(text, "{level} as {}", same.name()).unwrap();
             }
-            for node in &beside.memory_nodes {
+            for node in &facts.memory_nodes {
                 writeln!(text, "memory {} {:?} {:?}", node.number, node.memory_bytes, node.distances)
                     .unwrap();
             }
         }
-        for cache in topology.beside().iter().flat_map(|beside| &beside.caches) {
+        for cache in topology.beside().iter().flat_map(|facts| &facts.caches) {
             let groups: Vec<String> = cache.groups.iter().map(ToString::to_string).collect();
             writeln!(text, "{} {}: {}", cache.name, cache.bytes, groups.join(" ")).unwrap();
         }

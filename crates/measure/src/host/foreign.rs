@@ -115,7 +115,7 @@ impl Machine for HostMachine {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn a_foreign_system_says_what_works_instead() {
+    fn an_unsupported_system_names_alternatives() {
         let error = super::HostMachine::open().unwrap_err().to_string();
         assert!(error.contains("simulated machines"), "{error}");
         let of_mac = super::reason("macos");

@@ -10,8 +10,8 @@ pub fn wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) {
         tv_nsec: timeout.subsec_nanos() as libc::c_long,
     });
     let span = span.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: the word outlives the call, and the kernel only reads it; the time span is null or valid. Every outcome
-    // (woken, changed, timed out, interrupted) means "look again", so the result is of no interest.
+    // SAFETY: the word outlives the call, and the kernel only reads it; the time span is null or valid. The result is
+    // ignored: after every outcome (woken, changed, timed out, interrupted) callers check the word again.
     unsafe {
         libc::syscall(
             libc::SYS_futex,

@@ -2,8 +2,9 @@
 
 use super::affinity;
 use super::arena::Arena;
-use super::clock::offset::{Attendance, Limits, Offset};
+use super::clock::offset::{CpuTracker, Limits, Offset};
 use super::clock::{ClockReport, offset, sources};
+use super::command::counters::hardware_refusal;
 use super::command::watchdog::Watchdog;
 use super::engine::{Engine, nodes_of};
 use super::evidence::{self, Others, QuotaWatch};
@@ -16,7 +17,7 @@ use super::worker::Worker;
 use super::workers::{CoordinatorMask, Workers};
 use crate::adapters::catalogue::AdapterSpec;
 use crate::adapters::pass::RoleAccount;
-use crate::adapters::runtimes::{Prepared, Runtimes, Shop};
+use crate::adapters::runtimes::{Preparation, Prepared, Runtimes};
 use crate::machine::{
     Allowance, BUSY_SHARE, Granted, Machine, MachineError, Round, RoundOutcome, WorkerSettings,
 };
@@ -34,17 +35,20 @@ use coretalk_model::{
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::io;
 use std::time::{Duration, Instant};
 
 const NAP: Duration = Duration::from_millis(20);
 /// Maximum time of an examination for comparing the counters of CPUs.
-const EXAMINED: Duration = Duration::from_secs(3);
-/// The same limit in relation to the budget: one part in this many.
-const EXAMINED_SHARE: u64 = 20;
+const MAX_EXAMINATION: Duration = Duration::from_secs(3);
+/// Maximum share of the budget for this comparison: one part in this many.
+const MAX_EXAMINATION_SHARE: u64 = 20;
 
 /// Maximum time for comparing counters, and for observing other programs, before a run with this budget.
 pub(super) fn examined(budget: Option<Picos>) -> Duration {
-    budget.map_or(EXAMINED, |budget| EXAMINED.min(Picos(budget.0 / EXAMINED_SHARE).duration()))
+    budget.map_or(MAX_EXAMINATION, |budget| {
+        MAX_EXAMINATION.min(Picos(budget.0 / MAX_EXAMINATION_SHARE).duration())
+    })
 }
 
 /// The real machine.
@@ -107,11 +111,13 @@ impl HostMachine {
     /// All checks of `doctor` that are possible although [`open`](HostMachine::open) failed with `error`.
     pub fn examine_closed(error: &MachineError) -> Vec<DoctorFinding> {
         match error {
-            MachineError::NoPinning { reason } => surroundings::examine(Err(reason), None, None, EXAMINED),
-            MachineError::Clock { reason } => {
-                surroundings::examine(Ok(()), Some(Err(&reason.to_string())), None, EXAMINED)
+            MachineError::NoPinning { reason } => {
+                surroundings::examine(Err(reason), None, None, MAX_EXAMINATION)
             }
-            _ => surroundings::examine(Ok(()), None, None, EXAMINED),
+            MachineError::Clock { reason } => {
+                surroundings::examine(Ok(()), Some(Err(&reason.to_string())), None, MAX_EXAMINATION)
+            }
+            _ => surroundings::examine(Ok(()), None, None, MAX_EXAMINATION),
         }
     }
 
@@ -144,7 +150,7 @@ impl HostMachine {
         let step = self.clock.step_ticks as f64;
         let blurred = |it: Offset| Offset { bound_ticks: it.bound_ticks + step, ..it };
         let requested: Vec<_> = pairs.iter().filter(|(from, to)| from != to).collect();
-        let (began, mut attendance) = (Instant::now(), Attendance::default());
+        let (began, mut tracker) = (Instant::now(), CpuTracker::default());
         let after = || Picos::from_secs(began.elapsed().as_secs_f64());
         let absence = |cpu| surroundings::Present::now().absence(cpu);
         self.clock.offsets.clear();
@@ -153,18 +159,18 @@ impl HostMachine {
             if stop.is_raised() || now >= end {
                 break;
             }
-            if attendance.misses(&[from, to], after(), &absence) {
+            if tracker.misses(&[from, to], after(), &absence) {
                 continue;
             }
             let limits = Limits::of_next(requested.len() - number, now, end);
             let measured = offset::measure(from, to, limits);
-            attendance.note([from, to], &measured, after(), &absence);
+            tracker.note([from, to], &measured, after(), &absence);
             self.clock.offsets.extend(measured.map(blurred).ok());
         }
         // CPUs lost in the last pair, or after their last pair.
         let all: CpuSet = requested.iter().flat_map(|pair| [pair.0, pair.1]).collect();
-        attendance.misses(&all.iter().collect::<Vec<_>>(), after(), &absence);
-        self.clock.departed = attendance.end();
+        tracker.misses(&all.iter().collect::<Vec<_>>(), after(), &absence);
+        self.clock.departed = tracker.end();
         &self.clock
     }
 
@@ -184,7 +190,7 @@ impl HostMachine {
             topology: self.topology(),
             rate: self.clock.rate,
             clock_ns: self.clock.rate.ns(self.clock.cost_ticks as f64),
-            // Granted when the workers were engaged; if it is no longer valid, threads take the best available.
+            // This priority was granted with the workers; if it is no longer valid, threads take the best available.
             priority: Priority::of(&self.worker_settings, &self.usable()).unwrap_or(Priority::Best),
             guest: self.environment.hypervisor.is_some(),
             opened: self.opened,
@@ -229,7 +235,7 @@ impl HostMachine {
     }
 
     /// Samples other programs; returns whether they disturbed the latest measurements.
-    fn look_at_others(&mut self) -> bool {
+    fn sample_others(&mut self) -> bool {
         let runtimes = &self.runtimes;
         self.others.sample(|| Picos::from_ns(runtimes.used_ns() as f64));
         self.environment.others_share = self.others.share().or(self.environment.others_share);
@@ -237,10 +243,10 @@ impl HostMachine {
     }
 
     /// Samples the quota; returns whether it throttled the latest measurements.
-    fn look_at_quota(&mut self) -> bool {
-        let stopped = self.quota.sample();
+    fn sample_quota(&mut self) -> bool {
+        let throttled = self.quota.sample();
         self.environment.throttled = self.quota.throttled();
-        stopped
+        throttled
     }
 
     fn bounded(&self, stop: &Stop) -> Stop {
@@ -264,7 +270,7 @@ impl HostMachine {
                 && matches!(region.residence(), Residence::Elsewhere { .. });
             let found = region.page_bytes();
             let known = self.environment.page_bytes;
-            // The smallest page limits what is known about addresses.
+            // The smallest page limits the known address bits.
             self.environment.page_bytes = if self.arena.regions().next().is_none() {
                 found
             } else {
@@ -398,11 +404,11 @@ impl Machine for HostMachine {
         };
         // Deliver outcomes only after the last round: nothing may disturb the rounds of a batch.
         let mut outcomes = engine.perform(batch, &self.bounded(stop))?;
-        if self.look_at_others() {
+        if self.sample_others() {
             let trials = outcomes.iter_mut().flat_map(|round| round.trials.iter_mut().flatten());
             trials.for_each(|recording| recording.disturbance.others_busy = true);
         }
-        if self.look_at_quota() {
+        if self.sample_quota() {
             outcomes.iter_mut().for_each(blame_quota);
         }
         outcomes.into_iter().for_each(|outcome| drop(take(outcome)));
@@ -441,7 +447,7 @@ impl Machine for HostMachine {
     fn prepare_runtime(
         &mut self,
         recipe: &AdapterSpec,
-        shop: &Shop<'_>,
+        preparation: &Preparation<'_>,
         building: &mut dyn FnMut(&AdapterSpec),
         stop: &Stop,
     ) -> Option<&Prepared> {
@@ -451,7 +457,7 @@ impl Machine for HostMachine {
             was_built = true;
             building(recipe);
         };
-        let prepared = self.runtimes.prepare(recipe, shop, &allowed, &mut building, stop);
+        let prepared = self.runtimes.prepare(recipe, preparation, &allowed, &mut building, stop);
         if !was_built {
             self.preparing += sources::monotonic().saturating_sub(self.opened).saturating_sub(began);
         }
@@ -474,9 +480,15 @@ impl Machine for HostMachine {
             deadline.map(|deadline| Instant::now() + deadline.saturating_sub(self.now()).duration());
     }
 
-    fn warm_up(&mut self, orders: &[TrialOrder<'_>], most: Picos, told: &mut dyn FnMut(String), stop: &Stop) {
+    fn warm_up(
+        &mut self,
+        orders: &[TrialOrder<'_>],
+        most: Picos,
+        notify: &mut dyn FnMut(String),
+        stop: &Stop,
+    ) {
         let stop = &self.bounded(stop);
-        self.runtimes.warm_up(orders, most.duration(), told, stop);
+        self.runtimes.warm_up(orders, most.duration(), notify, stop);
         self.others = Others::watch(self.usable(), self.adapters_cpu());
     }
 
@@ -486,7 +498,7 @@ impl Machine for HostMachine {
             Some(external) => self.perform_external(&external, order, stop),
             None => self.trial_runner(1).perform(order, stop),
         };
-        let (others_busy, quota) = (self.look_at_others(), self.look_at_quota());
+        let (others_busy, quota) = (self.sample_others(), self.sample_quota());
         with_surroundings(outcome, others_busy, quota)
     }
 
@@ -500,8 +512,12 @@ impl Machine for HostMachine {
             return orders.iter().map(|order| self.perform_trial(order, stop)).collect();
         }
         let outcomes = self.trial_runner(orders.len()).perform_all(orders, &self.bounded(stop));
-        let (others_busy, quota) = (self.look_at_others(), self.look_at_quota());
+        let (others_busy, quota) = (self.sample_others(), self.sample_quota());
         outcomes.into_iter().map(|outcome| with_surroundings(outcome, others_busy, quota)).collect()
+    }
+
+    fn lacks_counters(&self) -> Option<io::Error> {
+        hardware_refusal()
     }
 
     fn perform_work(&mut self, order: &WorkOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {
@@ -514,7 +530,7 @@ impl Machine for HostMachine {
         let done = runner.run(order, stop);
         self.missed = missed.into_inner();
         // A failure of work under a throttling quota is also attributed to the quota.
-        let quota = self.look_at_quota();
+        let quota = self.sample_quota();
         Ok(PassOutcome { quota, started, elapsed: self.now().saturating_sub(started), ..done? })
     }
 

@@ -1,6 +1,6 @@
 //! [`Region`]: 2 MiB of memory requested on a NUMA node, with its actual node and page size.
 
-use crate::stage::Line;
+use crate::kernel_context::Line;
 use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::Relaxed;
@@ -44,7 +44,7 @@ pub enum Residence {
 
 impl Region {
     /// Maps memory and requests `node` and a huge page. No page is allocated yet: the first write from a CPU of the
-    /// node, by [`touch`](Region::touch), allocates them.
+    /// node, by [`touch`](Region::touch), allocates the pages.
     ///
     /// # Errors
     /// The system has no memory.
@@ -178,7 +178,7 @@ impl Drop for Region {
 }
 
 fn page_bytes_in(smaps: &str, address: u64) -> Option<u64> {
-    let mut lines = smaps.lines().skip_while(|line| !holds(line, address)).skip(1);
+    let mut lines = smaps.lines().skip_while(|line| !contains_address(line, address)).skip(1);
     let (mut size, mut base, mut huge) = (None, None, None);
     for line in lines.by_ref().take_while(|line| !is_header(line)) {
         let Some((name, value)) = line.split_once(':') else { continue };
@@ -202,7 +202,7 @@ fn is_header(line: &str) -> bool {
     range(line).is_some()
 }
 
-fn holds(line: &str, address: u64) -> bool {
+fn contains_address(line: &str, address: u64) -> bool {
     range(line).is_some_and(|range| range.contains(&address))
 }
 
@@ -263,7 +263,7 @@ fn fence() {
 
 #[cfg(target_arch = "aarch64")]
 fn fence() {
-    // DSB, not DMB: maintenance by address completes only there.
+    // DSB, not DMB: only DSB waits until cache maintenance by address has completed.
     // SAFETY: a barrier has no operands.
     unsafe { std::arch::asm!("dsb ish", options(nostack, preserves_flags)) }
 }
@@ -278,7 +278,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_region_is_aligned_zero_and_says_what_it_is() {
+    fn a_region_is_aligned_and_zeroed_and_reports_its_pages() {
         let region = Region::map(0).unwrap();
         region.touch();
         assert_eq!(region.lines().as_ptr() as usize % REGION_BYTES, 0);

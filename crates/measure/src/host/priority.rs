@@ -101,7 +101,7 @@ fn set_fifo(priority: i32) -> io::Result<()> {
     // SAFETY: an all-zero `sched_param` is valid.
     let mut param: libc::sched_param = unsafe { std::mem::zeroed() };
     param.sched_priority = priority;
-    // Threads and commands started from here do not inherit it.
+    // Threads and commands started by this thread do not inherit the priority.
     // SAFETY: the structure is readable.
     let status = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &param) };
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn wishes_out_of_range_are_named() {
+    fn priorities_out_of_range_are_refused() {
         let four = CpuSet::from_list("0-3").unwrap();
         for settings in
             [settings("0", Some(20), None), settings("0", Some(-21), None), settings("0", None, Some(0))]
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_force_is_what_was_granted() {
+    fn the_reported_priority_is_the_actual_one() {
         std::thread::spawn(|| {
             assert_eq!(apply(Priority::Nice(19)).unwrap(), "nice 19");
         })

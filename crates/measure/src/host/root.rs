@@ -77,7 +77,7 @@ impl SystemRoot {
 
     /// File name of the executable of the calling thread.
     pub fn executable_of_thread(&self) -> Option<String> {
-        let path = std::fs::read_link(self.at("/proc/thread-self/exe")).ok()?;
+        let path = std::fs::read_link(self.full_path("/proc/thread-self/exe")).ok()?;
         Some(path.file_name()?.to_string_lossy().into_owned())
     }
 
@@ -88,7 +88,7 @@ impl SystemRoot {
     /// [`ReadError::Io`] if the file exists but is unreadable; [`ReadError::TooLong`].
     pub fn text(&self, path: &str) -> Result<Option<String>, ReadError> {
         let failed = |source| ReadError::Io { path: path.to_owned(), source };
-        let file = match File::open(self.at(path)) {
+        let file = match File::open(self.full_path(path)) {
             Ok(file) => file,
             Err(error) if is_missing(&error) => return Ok(None),
             Err(error) => return Err(failed(error)),
@@ -128,7 +128,7 @@ impl SystemRoot {
 
     /// Sorted names in a directory; empty if it is missing or unreadable.
     pub fn names(&self, directory: &str) -> Vec<String> {
-        let Ok(entries) = std::fs::read_dir(self.at(directory)) else { return Vec::new() };
+        let Ok(entries) = std::fs::read_dir(self.full_path(directory)) else { return Vec::new() };
         let mut names: Vec<String> =
             entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
         names.sort_unstable();
@@ -144,7 +144,7 @@ impl SystemRoot {
         numbers
     }
 
-    fn at(&self, path: &str) -> PathBuf {
+    fn full_path(&self, path: &str) -> PathBuf {
         self.0.join(path.trim_start_matches('/'))
     }
 }
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_named() {
+    fn errors_name_the_unreadable_file() {
         let tree = Tree::new().file("/sys/online", "0-x\n").file("/sys/dir/file", "");
         let list = MachineError::from(tree.root().list("/sys/online").unwrap_err());
         assert_eq!(list.to_string(), "read /sys/online");
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_end_is_refused() {
+    fn an_endless_file_is_refused() {
         let endless = " ".repeat(MAX_FILE_BYTES as usize + 1);
         let tree = Tree::new().file("/proc/cpuinfo", &endless);
         assert!(matches!(tree.root().text("/proc/cpuinfo"), Err(ReadError::TooLong { .. })));

@@ -49,7 +49,7 @@ pub fn environment() -> Environment {
     read_environment(&SystemRoot::live())
 }
 
-/// All checks of `doctor`. Observes the CPUs for 200 ms, and if they are busy for another `longer`, at most 800 ms.
+/// All checks of `doctor`. Observes the CPUs for 200 ms and, if they are busy, for another `longer` (at most 800 ms).
 pub fn examine(
     pinning: Result<(), &str>,
     clock: Option<Result<&ClockFacts, &str>>,
@@ -57,13 +57,15 @@ pub fn examine(
     longer: Duration,
 ) -> Vec<DoctorFinding> {
     let before = cpu_times();
-    let watch = |span| {
+    let observe = |span| {
         std::thread::sleep(span);
         Some(cpu_times()?.since(before.as_ref()?))
     };
     // Load within 200 ms may be transient: only then observe longer.
-    let recent = match watch(Duration::from_millis(200)) {
-        Some(recent) if doctor::is_moment(&recent) => watch(longer.min(Duration::from_millis(800))),
+    let recent = match observe(Duration::from_millis(200)) {
+        Some(recent) if doctor::needs_longer_observation(&recent) => {
+            observe(longer.min(Duration::from_millis(800)))
+        }
         recent => recent,
     };
     let libc = libc_version();

@@ -47,7 +47,7 @@ impl From<TopologyError> for MachineError {
 /// - **Core**: `core_cpus_list`, before Linux 5.3 `thread_siblings_list`.
 /// - **Cluster**: `cluster_cpus_list`, if larger than a core, smaller than the package and not equal to a last-level
 ///   cache; or the second-largest unified cache where no cluster is reported for its CPUs.
-/// - **L2**: that cache if it is an L2 and clusters are different groups ([`with_shared_l2`]).
+/// - **L2**: the second-largest unified cache if it is an L2 and clusters are different groups ([`with_shared_l2`]).
 /// - **L3** means the *last-level* cache: the largest unified cache of each CPU. On many small Arm machines, and for
 ///   the low-power cores of some hybrids, that is an L2. A last-level cache below L3 that belongs to a single core is
 ///   omitted.
@@ -127,14 +127,14 @@ fn same_as(groups: &[Domain], domains: &[Domain], all: &CpuSet) -> Same {
     }
 }
 
-/// The group that contains the first CPU of `of`.
-fn holder<'a>(groups: &'a [Domain], of: &Domain) -> Option<&'a CpuSet> {
-    let first = of.cpus.first()?;
+/// The group that contains the first CPU of `part`.
+fn holder<'a>(groups: &'a [Domain], part: &Domain) -> Option<&'a CpuSet> {
+    let first = part.cpus.first()?;
     groups.iter().map(|group| &group.cpus).find(|cpus| cpus.contains(first))
 }
 
 /// Reads a CPU list; `None` if unreadable, since containers hide parts of sysfs. Fails for an invalid list.
-fn list_in_reach(root: &SystemRoot, path: &str) -> Result<Option<CpuSet>, ReadError> {
+fn read_list_if_visible(root: &SystemRoot, path: &str) -> Result<Option<CpuSet>, ReadError> {
     match root.list(path) {
         Err(ReadError::Io { .. }) => Ok(None),
         other => other,
@@ -151,7 +151,9 @@ impl Reader<'_> {
     fn groups(&self, level: Level, lists: &[&str], id: &str) -> Result<Vec<Domain>, ReadError> {
         collect(level, self.cpus, |cpu| {
             for list in lists {
-                if let Some(members) = list_in_reach(self.root, &format!("{CPU}/cpu{cpu}/topology/{list}"))? {
+                if let Some(members) =
+                    read_list_if_visible(self.root, &format!("{CPU}/cpu{cpu}/topology/{list}"))?
+                {
                     return Ok(Some((members, self.id(cpu, id))));
                 }
             }
@@ -163,12 +165,12 @@ impl Reader<'_> {
     fn groups_with_id(&self, level: Level, list: &str, id: &str) -> Result<Vec<Domain>, ReadError> {
         collect(level, self.cpus, |cpu| {
             let Some(id) = self.id(cpu, id) else { return Ok(None) };
-            let members = list_in_reach(self.root, &format!("{CPU}/cpu{cpu}/topology/{list}"))?;
+            let members = read_list_if_visible(self.root, &format!("{CPU}/cpu{cpu}/topology/{list}"))?;
             Ok(members.map(|members| (members, Some(id))))
         })
     }
 
-    /// A valid id; unknown ones are −1, or 65535 where a kernel stores 16 bits.
+    /// A valid id; unknown ids are −1, or 65535 where a kernel stores 16 bits.
     fn id(&self, cpu: CpuId, name: &str) -> Option<u32> {
         self.root.number(&format!("{CPU}/cpu{cpu}/topology/{name}")).filter(|&id: &u32| id != 0xffff)
     }
@@ -250,7 +252,7 @@ const NODES: &str = "/sys/devices/system/node";
 /// A NUMA node with the system's number. It may have no CPUs (memory expanders) or no memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NumaNode {
-    /// Number.
+    /// Its number in the system.
     pub id: u32,
     /// Its CPUs.
     pub cpus: CpuSet,
@@ -265,8 +267,9 @@ pub struct NumaNode {
 pub fn read_nodes(root: &SystemRoot) -> Result<Vec<NumaNode>, ReadError> {
     let mut nodes = Vec::new();
     for id in root.numbered(NODES, "node") {
-        if let Some(cpus) = list_in_reach(root, &format!("{NODES}/node{id}/cpulist"))? {
-            let memory_bytes = root.peek(&format!("{NODES}/node{id}/meminfo")).as_deref().and_then(total);
+        if let Some(cpus) = read_list_if_visible(root, &format!("{NODES}/node{id}/cpulist"))? {
+            let memory_bytes =
+                root.peek(&format!("{NODES}/node{id}/meminfo")).as_deref().and_then(total_bytes);
             nodes.push(NumaNode { id, cpus, memory_bytes });
         }
     }
@@ -312,7 +315,7 @@ pub(super) fn without_cpus(root: &SystemRoot, nodes: &[NumaNode]) -> Vec<MemoryN
 }
 
 /// Parses `Node 0 MemTotal:       24684096 kB` into bytes.
-fn total(meminfo: &str) -> Option<u64> {
+fn total_bytes(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find(|line| line.contains("MemTotal:"))?;
     let kib: u64 = line.split_once("MemTotal:")?.1.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kib.checked_mul(1024)

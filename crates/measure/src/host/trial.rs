@@ -8,8 +8,8 @@ use super::evidence::Switches;
 use super::memory::{self, Freshness};
 use crate::counter;
 use crate::kernel::Cost;
+use crate::kernel_context::{Guard, Halt, KernelContext, Recorder};
 use crate::machine::{Sampling, SpanOrder, Walk};
-use crate::stage::{Guard, Halt, Recorder, Stage};
 use crate::trial_context::CachePadded;
 use coretalk_model::{CpuId, Disturbance, Home, Picos, Recording, Samples, Span, TickRate, TrialFailure};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,10 +17,10 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// Number of buckets: shorter events are counted by ticks; about 6 µs at 2.6 GHz.
+/// Number of buckets, one per tick: events shorter than this (about 6 µs at 2.6 GHz) are counted by duration.
 const BUCKETS: usize = 1 << 14;
 const MAX_BEYOND: u64 = 1 << 20;
-const TURNS: u32 = 1 << 12;
+const POLLS_PER_YIELD: u32 = 1 << 12;
 
 /// A prepared trial: no memory is allocated after it starts.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub struct Trial {
 pub struct Prepared {
     pub order: SpanOrder,
     pub home: Home,
-    /// Role that prepares the lines: its CPU is on that node.
+    /// Role that prepares the lines: its CPU is on the home node.
     pub home_role: usize,
     pub places: Places,
     /// Delay before the span, so that periodic interrupts do not always hit the same part.
@@ -119,12 +119,12 @@ impl Trial {
         self.guard(0).give_up(reason);
     }
 
-    /// Runs one role on its CPU. Returns if the role's own code does.
+    /// Runs one role on its CPU; returns once the role's own code returns.
     pub fn take_part(&self, role: usize) {
         let mut log = lock(&self.logs[role].0);
         log.started = sources::monotonic();
         let cpu = self.placement[role];
-        let ending = if at_home(cpu) { self.run_role(role, &mut log) } else { Ending::CpuLost };
+        let ending = if ensure_pinned(cpu) { self.run_role(role, &mut log) } else { Ending::CpuLost };
         log.ending = Some(ending);
         if ending != Ending::Finished {
             self.give_up(Halt::Partner);
@@ -147,7 +147,7 @@ impl Trial {
         }
         match ended {
             // The kernel widens the affinity of a thread whose CPU is removed (hot-unplug, a new cpuset).
-            _ if !still_bound(cpu) => Ending::CpuLost,
+            _ if !is_pinned(cpu) => Ending::CpuLost,
             Err(_) => Ending::Panicked,
             Ok(Err(halt)) => Ending::Halted(halt),
             Ok(Ok(())) => Ending::Finished,
@@ -158,22 +158,22 @@ impl Trial {
         let mut gate = 0;
         for (span, log) in self.spans.iter().zip(logs) {
             gate += 1;
-            self.meet(gate, guard)?;
+            self.wait_at_gate(gate, guard)?;
             if role == span.home_role {
                 wait_ticks(self.rate.ticks(span.phase_ns) as u64);
                 memory::prepare(span.places.lines(), span.freshness());
             }
             gate += 1;
-            self.meet(gate, guard)?;
-            let mut stage = Stage {
+            self.wait_at_gate(gate, guard)?;
+            let mut context = KernelContext {
                 lines: span.places.lines(),
                 warm_up: span.order.warm_up,
                 recorder: log_recorder(&span.order, &mut log.numbers, &mut log.beyond),
                 guard,
                 verified: 0,
             };
-            let ended = span.order.kernel.roles[role](&mut stage);
-            log.verified = stage.verified;
+            let ended = span.order.kernel.roles[role](&mut context);
+            log.verified = context.verified;
             ended?;
             if log.verified < least_verified(&span.order) {
                 // A role that returns too early would leave its partner waiting forever.
@@ -184,14 +184,14 @@ impl Trial {
         Ok(())
     }
 
-    fn meet(&self, gate: u32, guard: &Guard<'_>) -> Result<(), Halt> {
-        let everybody = gate * self.placement.len() as u32;
+    fn wait_at_gate(&self, gate: u32, guard: &Guard<'_>) -> Result<(), Halt> {
+        let all_arrived = gate * self.placement.len() as u32;
         // Release makes the writes of this role before the gate visible to every role that passes it; the Acquire load
         // below, and that of the last role to arrive, makes the writes of all others visible here.
         self.arrivals.0.fetch_add(1, AcqRel);
         loop {
-            for _ in 0..TURNS {
-                if self.arrivals.0.load(Acquire) >= everybody {
+            for _ in 0..POLLS_PER_YIELD {
+                if self.arrivals.0.load(Acquire) >= all_arrived {
                     return Ok(());
                 }
                 std::hint::spin_loop();
@@ -207,12 +207,12 @@ impl Trial {
     }
 
     pub fn absent(&self) -> impl Iterator<Item = CpuId> {
-        let left = |log: &CachePadded<Mutex<Log>>| match log.0.try_lock() {
+        let has_left = |log: &CachePadded<Mutex<Log>>| match log.0.try_lock() {
             Ok(log) => log.ending.is_some(),
             Err(TryLockError::Poisoned(log)) => log.get_ref().ending.is_some(),
             Err(TryLockError::WouldBlock) => false,
         };
-        self.placement.iter().zip(&self.logs).filter(move |(_, log)| !left(log)).map(|(&cpu, _)| cpu)
+        self.placement.iter().zip(&self.logs).filter(move |(_, log)| !has_left(log)).map(|(&cpu, _)| cpu)
     }
 
     /// The recording, once every role has left or was given up.
@@ -228,7 +228,7 @@ impl Trial {
                 Err(TryLockError::Poisoned(log)) if log.get_ref().ending.is_some() => {
                     logs.push(log.into_inner())
                 }
-                // It never began, or did not leave when told to.
+                // The role never began, or did not leave when told to.
                 _ => return Err(TrialFailure::PartnerLost { cpu }),
             }
         }
@@ -265,7 +265,7 @@ impl Trial {
         let started = logs.iter().map(|log| log.started).min().unwrap_or_default();
         let ended = logs.iter().map(|log| log.ended).max().unwrap_or_default();
         let switches: Option<Vec<Switches>> = logs.iter().map(|log| log.switches).collect();
-        let sum = |of: fn(&Switches) -> u32| switches.as_ref().map(|all| all.iter().map(of).sum());
+        let sum = |count: fn(&Switches) -> u32| switches.as_ref().map(|all| all.iter().map(count).sum());
         let disturbance = Disturbance {
             involuntary_switches: sum(|switches| switches.involuntary),
             voluntary_switches: sum(|switches| switches.voluntary),
@@ -325,14 +325,14 @@ impl SpanLog {
         }
         match order.sampling {
             Sampling::Batches { .. } => {
-                SpanLog { numbers: touched(order.samples() as usize), ..SpanLog::default() }
+                SpanLog { numbers: resident_zeros(order.samples() as usize), ..SpanLog::default() }
             }
             Sampling::Events { round_trips } => {
-                // No more events of that length fit before the deadline.
+                // No more events longer than the buckets fit before the deadline.
                 let longest = (limit_ticks / BUCKETS as f64) as u64 + 1;
-                let mut beyond = touched(round_trips.min(longest).min(MAX_BEYOND) as usize);
+                let mut beyond = resident_zeros(round_trips.min(longest).min(MAX_BEYOND) as usize);
                 beyond.clear();
-                SpanLog { numbers: touched(BUCKETS), beyond, ..SpanLog::default() }
+                SpanLog { numbers: resident_zeros(BUCKETS), beyond, ..SpanLog::default() }
             }
         }
     }
@@ -358,7 +358,7 @@ impl SpanLog {
 }
 
 /// Zeros in resident pages: fresh memory would cause page faults in the timed span.
-fn touched<T: Copy + From<u8>>(length: usize) -> Vec<T> {
+fn resident_zeros<T: Copy + From<u8>>(length: usize) -> Vec<T> {
     let mut numbers = vec![T::from(1); length];
     std::hint::black_box(&mut numbers).fill(T::from(0));
     numbers
@@ -392,13 +392,13 @@ fn least_verified(order: &SpanOrder) -> u64 {
     }
 }
 
-/// Whether the thread is pinned to and running on its CPU; pins it again once if it was moved.
-fn at_home(cpu: CpuId) -> bool {
-    let there = still_bound(cpu) && affinity::current_cpu().ok() == Some(cpu);
+/// Pins the thread again if it was moved; returns whether it is pinned to its CPU and runs there.
+fn ensure_pinned(cpu: CpuId) -> bool {
+    let there = is_pinned(cpu) && affinity::current_cpu().ok() == Some(cpu);
     there || affinity::pin_current_thread(cpu).is_ok()
 }
 
-fn still_bound(cpu: CpuId) -> bool {
+fn is_pinned(cpu: CpuId) -> bool {
     affinity::current_mask().is_ok_and(|mask| mask.len() == 1 && mask.contains(cpu))
 }
 

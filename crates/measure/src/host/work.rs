@@ -9,7 +9,7 @@ use super::{affinity, core_clock, evidence};
 use crate::stop::Stop;
 use crate::work::{CommandLine, Work, WorkOrder};
 use coretalk_model::place::{Binding, OTHERS, WAITED, Workload};
-use coretalk_model::series::{Observed, PassOutcome};
+use coretalk_model::series::{MAX_VALUE, Observed, PassOutcome};
 use coretalk_model::{
     CommandEnd, CommandReason, CpuId, CpuSet, Flag, Picos, TickRate, Topology, TrialFailure,
 };
@@ -21,6 +21,8 @@ use std::os::unix::process::ExitStatusExt;
 
 /// Characters kept from the beginning and from the end of each stream of a failed run.
 const KEPT_LETTERS: usize = 4096;
+/// Environment variable without a meaning, whose length varies.
+const PADDING: &str = "CORETALK_PADDING";
 /// Run time of a workload that runs for a fixed time: long compared with process start, short compared with the budget.
 const SPAN_MS: u64 = 250;
 
@@ -42,8 +44,8 @@ struct CoordinatorCpus {
     shared: bool,
 }
 
-/// Chooses the same CPUs for every placement of a comparison, which keeps the placements comparable: off the cores of
-/// all placements if possible, else off their CPUs, else on the first CPU of each.
+/// Chooses CPUs outside the cores of all placements of a comparison, else outside their CPUs: the same for every
+/// placement, which keeps placements comparable. If there are none, chooses the first CPU of the placement.
 fn coordinator_cpus(order: &WorkOrder<'_>, usable: &CpuSet, topology: &Topology) -> CoordinatorCpus {
     let siblings = order.around.iter().flat_map(|cpu| topology.siblings(cpu).iter().collect::<Vec<_>>());
     let cores: CpuSet = siblings.chain(order.around.iter()).collect();
@@ -74,14 +76,20 @@ impl Runner<'_> {
         let limit = line.timeout.map_or(order.limit, |timeout| timeout.min(order.limit));
         let (finished, mut outcome) = self.launch(order, line, limit, stop)?;
         if !finished.status.success() {
-            return Err(failed(how(&finished).into(), &finished));
+            return Err(command_failure(ending(&finished).into(), &finished));
         }
         for (name, pattern) in &line.metrics {
-            match number(pattern, [&finished.stdout, &finished.stderr]) {
+            match find_number(pattern, [&finished.stdout, &finished.stderr]) {
+                Ok(value) if value.abs() > MAX_VALUE => {
+                    let reason = format!(
+                        "metric {name} is {value:e}, and a run keeps values up to {MAX_VALUE:e}; print it in a larger unit"
+                    );
+                    return Err(command_failure(reason.into(), &finished));
+                }
                 Ok(value) => outcome.observed.value(name, value),
                 Err(dropped_bytes) => {
                     let reason = CommandReason::NoNumber { metric: name.clone(), dropped_bytes };
-                    return Err(failed(reason, &finished));
+                    return Err(command_failure(reason, &finished));
                 }
             }
         }
@@ -104,10 +112,10 @@ impl Runner<'_> {
             let cpus: Vec<String> = order.placement.cpus.iter().map(ToString::to_string).collect();
             arguments.push(cpus.join(",").into());
         }
-        let line = CommandLine { program: program.into(), arguments, metrics: Vec::new(), timeout: None };
+        let line = CommandLine { program: program.into(), arguments, ..CommandLine::default() };
         let (finished, mut outcome) = self.launch(order, &line, order.limit, stop)?;
         if !finished.status.success() {
-            return Err(failed(how(&finished).into(), &finished));
+            return Err(command_failure(ending(&finished).into(), &finished));
         }
         let observed = &mut outcome.observed;
         // Threads of a workload are always pinned more tightly than the placement.
@@ -121,7 +129,7 @@ impl Runner<'_> {
         }
         let headline = &workload.kind.metrics()[0].name;
         if !observed.numbers.values.contains_key(&**headline) {
-            return Err(failed("it printed no number".to_owned().into(), &finished));
+            return Err(command_failure("it printed no number".to_owned().into(), &finished));
         }
         Ok(outcome)
     }
@@ -136,16 +144,18 @@ impl Runner<'_> {
     ) -> Result<(Finished, PassOutcome), TrialFailure> {
         let cpus = &order.placement.set();
         let coordinator = coordinator_cpus(order, self.usable, self.topology);
-        // If the coordinating thread cannot move, it stays and shares.
+        // If the coordinating thread cannot move, it shares a CPU with the work.
         let moved = CoordinatorMask::move_to(&coordinator.cpus);
         let coordinator_shared = coordinator.shared || moved.is_none();
         // The launcher is a subcommand of this program, with little memory.
         let launcher = std::env::current_exe().ok();
+        let padding = (PADDING.to_owned(), "x".repeat(order.padding));
+        let environment: Vec<_> = line.environment.iter().cloned().chain([padding]).collect();
         let before = evidence::cpu_times();
         let launch = Launch {
             program: &line.program,
             arguments: &line.arguments,
-            environment: &[],
+            environment: &environment,
             cpus,
             watchdog: self.watchdog,
             launcher: launcher.as_deref(),
@@ -170,7 +180,7 @@ impl Runner<'_> {
         let spent = before.and_then(|before| Some(evidence::cpu_times()?.since(&before)));
         let steal_ms = spent.as_ref().and_then(|spent| spent.stolen_ms(cpus)).map(|ms| ms as f32);
         let mut observed = observe(&finished, self.core_ghz(&order.placement.cpus));
-        // CPU time used by others. Unpinned work may have run on other CPUs, so this is unknown for it.
+        // CPU time used by other programs; unknown for unpinned work, which may have run on other CPUs.
         if order.placement.binding == Binding::Bound
             && let Some(busy_ms) = spent.and_then(|spent| spent.busy_ms(cpus))
         {
@@ -199,8 +209,8 @@ fn observe(finished: &Finished, core_ghz: Option<f64>) -> Observed {
         observed.value("peak_memory_mb", bytes as f64 / 1e6);
     }
     observed.value("switches", finished.usage.switches as f64);
-    if let Some(migrations) = finished.migrations {
-        observed.value("migrations", migrations as f64);
+    for (name, count) in finished.counts.named() {
+        observed.value(name, count as f64);
     }
     if let Some(ghz) = core_ghz {
         observed.value("core_ghz", ghz);
@@ -219,12 +229,12 @@ fn observe(finished: &Finished, core_ghz: Option<f64>) -> Observed {
 }
 
 /// The number that a pattern finds in standard output, else in standard error. The last match counts, since programs
-/// summarise at the end; with missing bytes, an earlier match may not be the last. The error is the number of bytes
-/// dropped before the searched lines, 0 if nothing is missing.
-fn number(pattern: &Regex, streams: [&Printed; 2]) -> Result<f64, u64> {
+/// summarise at the end; a match before missing bytes may not be the last. The error is the number of bytes dropped
+/// before the searched lines, 0 if nothing is missing.
+fn find_number(pattern: &Regex, streams: [&Printed; 2]) -> Result<f64, u64> {
     for printed in streams {
         let found = pattern.captures_iter(printed.last_lines()).last();
-        match (found.as_ref().and_then(read), printed.whole()) {
+        match (found.as_ref().and_then(captured_number), printed.whole()) {
             (Some(number), _) => return Ok(number),
             (None, Err(missing)) => return Err(missing),
             (None, Ok(_)) => {}
@@ -234,13 +244,13 @@ fn number(pattern: &Regex, streams: [&Printed; 2]) -> Result<f64, u64> {
 }
 
 /// The number of a match: its first participating group, since alternatives have a group each, or the whole match.
-fn read(found: &Captures<'_>) -> Option<f64> {
-    let of = found.iter().skip(1).flatten().next().or_else(|| found.get(0))?;
-    let number = std::str::from_utf8(of.as_bytes()).ok()?.trim().parse().ok()?;
+fn captured_number(found: &Captures<'_>) -> Option<f64> {
+    let group = found.iter().skip(1).flatten().next().or_else(|| found.get(0))?;
+    let number = std::str::from_utf8(group.as_bytes()).ok()?.trim().parse().ok()?;
     Some(number).filter(|number: &f64| number.is_finite())
 }
 
-fn how(finished: &Finished) -> String {
+fn ending(finished: &Finished) -> String {
     match (finished.status.code(), finished.status.signal()) {
         (Some(code), _) => format!("it exited with status {code}"),
         (None, Some(signal)) => format!("it was killed by signal {signal}"),
@@ -269,7 +279,7 @@ fn explain(cpus: &CpuSet, failure: RunFailure) -> TrialFailure {
     }
 }
 
-fn failed(reason: CommandReason, finished: &Finished) -> TrialFailure {
+fn command_failure(reason: CommandReason, finished: &Finished) -> TrialFailure {
     let [stdout, stderr] = [&finished.stdout, &finished.stderr].map(|printed| printed.cut(KEPT_LETTERS));
     let status = finished.status.code().filter(|code| *code != 0).map(CommandEnd::Status);
     let end = status.or(finished.status.signal().map(CommandEnd::Signal));
@@ -301,13 +311,14 @@ mod tests {
                     threads: 1,
                     limit: Picos::from_ms(1),
                     key: 0,
+                    padding: 0,
                 };
                 let coordinator = coordinator_cpus(&order, &usable.parse().unwrap(), &topology);
                 (coordinator.cpus.to_string(), coordinator.shared)
             })
         };
         let at = |cpus: &str, shared| (cpus.to_owned(), shared);
-        // A core is free; then only second threads are; then nothing is.
+        // A core is free, then only second threads, then nothing.
         assert_eq!(places("0-5", [&[0], &[0, 1]]), [at("2,5", false), at("2,5", false)]);
         assert_eq!(places("0-5", [&[0, 2], &[0, 1]]), [at("3-5", false), at("3-5", false)]);
         assert_eq!(places("0-1", [&[0], &[0, 1]]), [at("0", true), at("0", true)]);
@@ -315,7 +326,7 @@ mod tests {
     }
 
     fn find(pattern: &str, text: &str) -> Result<f64, u64> {
-        number(&Regex::new(pattern).unwrap(), [&Printed::from(text), &Printed::default()])
+        find_number(&Regex::new(pattern).unwrap(), [&Printed::from(text), &Printed::default()])
     }
 
     #[test]
@@ -325,21 +336,21 @@ mod tests {
         assert_eq!(find(r"rate: (\w+)", "rate: fast"), Err(0));
         assert_eq!(find(r"x(\d+)", ""), Err(0));
         let streams = [&Printed::from("no number"), &Printed::from("rate: 3")];
-        assert_eq!(number(&Regex::new("rate: (.)").unwrap(), streams), Ok(3.0));
+        assert_eq!(find_number(&Regex::new("rate: (.)").unwrap(), streams), Ok(3.0));
     }
 
     #[test]
-    fn of_alternatives_the_group_that_took_part_is_read() {
+    fn the_participating_group_of_alternatives_is_read() {
         assert_eq!(find(r"a=(\d+)|b=(\d+)", "a=1 b=2"), Ok(2.0));
         assert_eq!(find(r"a=(\d+)|b=(\d+)", "b=2 a=1"), Ok(1.0));
         assert_eq!(find(r"(\d+)( ms)?", "12 ms"), Ok(12.0));
     }
 
     #[test]
-    fn a_number_is_not_read_from_words_about_missing_output_nor_across_them() {
+    fn numbers_are_read_neither_from_the_note_about_missing_output_nor_across_it() {
         let find = |pattern: &str, tail: &str| {
             let printed = Printed::with_a_gap("rate: 1 and 1", 77, tail);
-            number(&Regex::new(pattern).unwrap(), [&printed, &Printed::from("77 rate: 5")])
+            find_number(&Regex::new(pattern).unwrap(), [&printed, &Printed::from("77 rate: 5")])
         };
         assert_eq!(find(r"(\d+) bytes left out", "234 b\nthe end"), Err(77));
         assert_eq!(find(r"(\d+)", "234 b\nthe end"), Err(77), "cut by the gap");

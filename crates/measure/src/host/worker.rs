@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Maximum wait for an idle worker to end, and for a busy one to become idle.
-const LEAVES_WITHIN: Duration = Duration::from_millis(500);
+const MAX_WAIT: Duration = Duration::from_millis(500);
 
 /// Task of a worker.
 pub type Task = Box<dyn FnOnce() + Send>;
@@ -45,10 +45,10 @@ pub enum Unavailable {
 #[derive(Debug)]
 pub struct Starting {
     worker: Worker,
-    first_word: mpsc::Receiver<Result<(String, i32), Unavailable>>,
+    report: mpsc::Receiver<Result<(String, i32), Unavailable>>,
 }
 
-/// Tasks of a worker. Aligned so that measured lines do not share its pair of cache lines.
+/// Tasks of a worker. Aligned so that measured lines do not share the mailbox's pair of cache lines.
 #[derive(Debug, Default)]
 #[repr(align(256))]
 struct Mailbox {
@@ -81,26 +81,26 @@ impl Worker {
     /// [`Unavailable::Spawn`].
     pub fn start(cpu: CpuId, priority: Priority) -> Result<Starting, Unavailable> {
         let mailbox = Arc::new(Mailbox::default());
-        let (ready, first_word) = mpsc::sync_channel(1);
-        let of_thread = Arc::clone(&mailbox);
+        let (ready, report) = mpsc::sync_channel(1);
+        let thread_mailbox = Arc::clone(&mailbox);
         let thread = std::thread::Builder::new()
             .name(format!("cpu {cpu}"))
             .spawn(move || {
-                of_thread.hold.begin();
+                thread_mailbox.hold.begin();
                 let granted = affinity::pin_current_thread(cpu)
                     .map_err(Unavailable::Pin)
                     .and_then(|()| priority::apply(priority).map_err(Unavailable::Priority));
                 let failed = granted.is_err();
                 let granted = granted.map(|granted| (granted, affinity::current_thread()));
-                // The creator waits for this message; if it is gone, there is nothing to do.
+                // The creator waits for this message; if the creator is gone, there is nothing to do.
                 if ready.send(granted).is_ok() && !failed {
-                    of_thread.serve();
+                    thread_mailbox.serve();
                 }
-                of_thread.hold.end();
+                thread_mailbox.hold.end();
             })
             .map_err(Unavailable::Spawn)?;
         let worker = Worker { cpu, number: 0, mailbox, thread: Some(thread) };
-        Ok(Starting { worker, first_word })
+        Ok(Starting { worker, report })
     }
 
     /// CPU of the worker.
@@ -119,7 +119,7 @@ impl Worker {
         self.is_bound() || (affinity::set_mask_of(self.number, &only).is_ok() && self.is_bound())
     }
 
-    /// Whether the affinity is its CPU alone: the kernel widens it when the CPU is removed.
+    /// Whether the affinity is its CPU alone: the kernel widens the affinity when the CPU is removed.
     pub fn is_bound(&self) -> bool {
         let only = CpuSet::from_iter([self.cpu]);
         affinity::mask_of(self.number).is_ok_and(|mask| mask == only)
@@ -171,9 +171,9 @@ impl Starting {
     /// Returns the worker, once pinned, and its actual priority.
     ///
     /// # Errors
-    /// [`Unavailable`] if it is not ready by `end`. A thread that does not run is released from its CPU, and ends.
+    /// [`Unavailable`] if the worker is not ready by `end`; a thread that does not run leaves its CPU and ends.
     pub fn ready(mut self, end: Instant) -> Result<(Worker, String), Unavailable> {
-        let answer = self.first_word.recv_timeout(end.saturating_duration_since(Instant::now()));
+        let answer = self.report.recv_timeout(end.saturating_duration_since(Instant::now()));
         let refused = match answer {
             Ok(Ok((granted, number))) => {
                 self.worker.number = number;
@@ -199,9 +199,9 @@ impl Drop for Worker {
         if self.thread.is_none() {
             return;
         }
-        if self.wait_idle(LEAVES_WITHIN) {
+        if self.wait_idle(MAX_WAIT) {
             self.mailbox.put(Order::Leave);
-            if self.wait_idle(LEAVES_WITHIN) {
+            if self.wait_idle(MAX_WAIT) {
                 return self.join();
             }
         }
@@ -257,9 +257,9 @@ mod tests {
     #[test]
     fn a_thread_that_does_not_run_is_given_up() {
         // The message is never sent, as when another thread occupies the CPU.
-        let (silent, first_word) = mpsc::sync_channel(1);
+        let (silent, report) = mpsc::sync_channel(1);
         let (worker, _) = started(here()).unwrap();
-        let starting = Starting { worker, first_word };
+        let starting = Starting { worker, report };
         assert!(matches!(starting.ready(Instant::now()), Err(Unavailable::Silent)));
         drop(silent);
     }
@@ -268,11 +268,11 @@ mod tests {
     fn a_worker_works_on_its_cpu_and_survives_a_panic() {
         let (worker, granted) = started(here()).unwrap();
         assert!(!granted.is_empty());
-        let (tell, told) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         worker.give(Box::new(|| panic!("on purpose"))).ok().unwrap();
         assert!(worker.wait_idle(Duration::from_secs(10)));
-        worker.give(Box::new(move || tell.send(affinity::current_cpu().unwrap()).unwrap())).ok().unwrap();
-        assert_eq!(told.recv().unwrap(), here());
+        worker.give(Box::new(move || sender.send(affinity::current_cpu().unwrap()).unwrap())).ok().unwrap();
+        assert_eq!(receiver.recv().unwrap(), here());
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// Time limit of a small task (touching memory, one exchange of stamps) before its worker counts as lost.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Time limit for all threads to start: a busy CPU needs 0.1 s; one with a thread of real-time priority may never.
+/// Time limit for all threads to start: 0.1 s on a busy CPU, perhaps never where a real-time thread occupies the CPU.
 const START: Duration = Duration::from_secs(5);
 
 /// One worker on each CPU that accepts one.
@@ -27,8 +27,8 @@ impl Workers {
     /// Starts a worker on every CPU that accepts one, and lets the cores ramp up their clocks.
     ///
     /// # Errors
-    /// [`MachineError::Priority`] or [`MachineError::Spawn`] of the first worker that failed so, or
-    /// [`MachineError::Pin`] or [`MachineError::Silent`] if no CPU accepts a worker. No worker remains then.
+    /// [`MachineError::Priority`] or [`MachineError::Spawn`] if any worker fails for that reason; [`MachineError::Pin`]
+    /// or [`MachineError::Silent`] if no CPU accepts a worker. On error, all workers are stopped.
     pub fn start(
         settings: &WorkerSettings,
         usable: &CpuSet,
@@ -108,10 +108,10 @@ impl Workers {
     ) -> Option<T> {
         let worker = self.worker(cpu)?;
         worker.wait_idle(PATIENCE);
-        let (tell, told) = mpsc::sync_channel(1);
+        let (sender, receiver) = mpsc::sync_channel(1);
         // The receiver may have given up; then the answer is not needed.
-        worker.give(Box::new(move || drop(tell.send(task())))).ok()?;
-        let answer = told.recv_timeout(PATIENCE).ok();
+        worker.give(Box::new(move || drop(sender.send(task())))).ok()?;
+        let answer = receiver.recv_timeout(PATIENCE).ok();
         // The answer arrives before the worker is idle; a trial given in between would be refused. That moment can be
         // long on a host that takes the CPU away just then.
         worker.wait_idle(PATIENCE);
@@ -158,7 +158,7 @@ mod tests {
     use coretalk_model::TickRate;
 
     #[test]
-    fn whoever_has_answered_can_be_given_the_next_task_at_once() {
+    fn a_worker_that_has_answered_is_idle() {
         let here = affinity::current_mask().unwrap();
         let cpu = here.first().unwrap();
         let settings = WorkerSettings { cpus: vec![cpu], ..WorkerSettings::default() };

@@ -1,7 +1,7 @@
 //! Mutex and condition variable of the crate parking_lot.
 
 use super::{Primitive, Rounds};
-use crate::stage::{Guard, Halt};
+use crate::kernel_context::{Guard, Halt};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::io;
 
@@ -12,7 +12,7 @@ pub struct LotMutex {
     rounds: Rounds,
 }
 
-/// The round under a mutex with a condition variable; notified after unlocking.
+/// A round under a mutex, with a condition variable that is notified after unlocking.
 #[derive(Debug, Default)]
 pub struct LotCondvar {
     round: Mutex<u64>,
@@ -75,7 +75,7 @@ impl Primitive for LotCondvar {
     }
 
     fn unblock(&self) {
-        // With the lock, so that a waiter between its check and its sleep is not missed.
+        // Notifies with the lock held, so that a waiter between its check and its sleep is not missed.
         let _now = self.round.lock();
         self.changed.notify_all();
     }

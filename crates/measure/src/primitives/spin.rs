@@ -1,7 +1,7 @@
 //! Locks that never sleep: the waiter polls until the lock is free.
 
 use super::Primitive;
-use crate::stage::{Guard, Halt, wait_until};
+use crate::kernel_context::{Guard, Halt, wait_until};
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::wait::Pause;
@@ -78,7 +78,7 @@ impl<const TEST: bool> Primitive for TasLock<TEST> {
 
     fn arm(&self) -> SpinGuard<'_> {
         loop {
-            // The waiter of the previous round still holds it briefly.
+            // The waiter of the previous round may still hold the lock briefly.
             if let Some(taken) = self.try_lock() {
                 return taken;
             }
@@ -129,7 +129,7 @@ impl Primitive for TicketLock {
     fn arm(&self) -> SpinGuard<'_> {
         let ticket = self.draw();
         while !self.is_turn(ticket) {
-            // The waiter of the previous round still holds it briefly.
+            // The waiter of the previous round may still hold the lock briefly.
             std::hint::spin_loop();
         }
         SpinGuard(&self.serving, ticket + 1)
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lock_that_is_taken_stays_taken_for_whoever_tries() {
+    fn failed_attempts_do_not_release_a_taken_lock() {
         fn check<const TEST: bool>() {
             let lock = TasLock::<TEST>::default();
             let held = lock.try_lock().unwrap();

@@ -1,7 +1,7 @@
 //! Primitives of the standard library: mutex, condition variables, parking, and a barrier.
 
 use super::{Primitive, Rounds};
-use crate::stage::{Guard, Halt};
+use crate::kernel_context::{Guard, Halt};
 use std::io;
 use std::sync::{Barrier, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::Thread;
@@ -97,7 +97,7 @@ impl<const ALL: bool, const LOCKED: bool> Primitive for StdCondvar<ALL, LOCKED> 
     }
 
     fn unblock(&self) {
-        // With the lock, so that a waiter between its check and its sleep is not missed.
+        // Notifies with the lock held, so that a waiter between its check and its sleep is not missed.
         let _now = self.lock();
         self.changed.notify_all();
     }

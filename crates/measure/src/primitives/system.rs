@@ -1,7 +1,7 @@
 //! Primitives of the system: eventfd, pipe (one byte per round), and mutexes and semaphores of the C library.
 
 use super::{Primitive, Rounds};
-use crate::stage::{Guard, Halt};
+use crate::kernel_context::{Guard, Halt};
 use std::cell::UnsafeCell;
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -18,12 +18,12 @@ impl Primitive for EventFd {
     type Held<'a> = ();
 
     fn new() -> io::Result<EventFd> {
-        // SAFETY: two numbers go in, a descriptor or −1 comes out; no memory involved.
+        // SAFETY: takes two numbers, returns a descriptor or −1; no memory involved.
         let descriptor = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
         if descriptor < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the descriptor has just been made, and nobody else knows it.
+        // SAFETY: the descriptor is new and has no other owner.
         let owned = unsafe { OwnedFd::from_raw_fd(descriptor) };
         Ok(EventFd { file: owned.into(), rounds: Rounds::default() })
     }
@@ -101,7 +101,7 @@ pub const ADAPTIVE: i32 = libc::PTHREAD_MUTEX_ADAPTIVE_NP;
 #[cfg(not(target_env = "gnu"))]
 pub const ADAPTIVE: i32 = libc::PTHREAD_MUTEX_NORMAL;
 
-/// A mutex of a kind, with priority inheritance (`INHERIT`) or without, at a fixed address known to the system.
+/// A mutex of kind `KIND`, with priority inheritance (`INHERIT`) or without, at a fixed address known to the system.
 #[derive(Debug)]
 pub struct PthreadMutex<const KIND: i32, const INHERIT: bool> {
     mutex: Box<UnsafeCell<libc::pthread_mutex_t>>,
@@ -128,7 +128,7 @@ impl Drop for Locked<'_> {
 /// The plain mutex stored next to the protected data, as in C programs. It must not move after the first lock.
 pub struct PlainMutex(UnsafeCell<libc::pthread_mutex_t>);
 
-// SAFETY: a POSIX mutex that nobody has locked yet may move to another thread.
+// SAFETY: a POSIX mutex that was never locked may move to another thread.
 unsafe impl Send for PlainMutex {}
 // SAFETY: a POSIX mutex may be used by any thread through a shared address; every access goes through the functions of
 // the C library.
@@ -142,7 +142,7 @@ impl PlainMutex {
 
     /// Locks the mutex.
     pub fn lock(&self) -> Locked<'_> {
-        // SAFETY: the mutex is alive and initialised. Locking can fail for kinds that are not used here only.
+        // SAFETY: the mutex is alive and initialised. Locking fails only for kinds that are not used here.
         unsafe { libc::pthread_mutex_lock(self.0.get()) };
         Locked(&self.0)
     }
@@ -162,7 +162,7 @@ impl std::fmt::Debug for PlainMutex {
 
 impl<const KIND: i32, const INHERIT: bool> PthreadMutex<KIND, INHERIT> {
     fn lock(&self) -> Locked<'_> {
-        // SAFETY: the mutex is alive and initialised. Locking can fail for kinds that are not used here only.
+        // SAFETY: the mutex is alive and initialised. Locking fails only for kinds that are not used here.
         unsafe { libc::pthread_mutex_lock(self.mutex.get()) };
         Locked(&self.mutex)
     }
@@ -170,7 +170,7 @@ impl<const KIND: i32, const INHERIT: bool> PthreadMutex<KIND, INHERIT> {
 
 impl<const KIND: i32, const INHERIT: bool> Drop for PthreadMutex<KIND, INHERIT> {
     fn drop(&mut self) {
-        // SAFETY: nobody else has it any more, so it is not locked.
+        // SAFETY: no other reference exists, so it is not locked.
         unsafe { libc::pthread_mutex_destroy(self.mutex.get()) };
     }
 }
@@ -179,27 +179,27 @@ impl<const KIND: i32, const INHERIT: bool> Primitive for PthreadMutex<KIND, INHE
     type Held<'a> = Locked<'a>;
 
     fn new() -> io::Result<Self> {
-        let checked =
+        let check =
             |status: i32| if status == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(status)) };
         // SAFETY: an all-zero mutex is memory that `pthread_mutex_init` may write.
         let mutex = Box::new(UnsafeCell::new(unsafe { std::mem::zeroed::<libc::pthread_mutex_t>() }));
         // SAFETY: an all-zero attribute is memory that `pthread_mutexattr_init` may write.
         let mut attributes: libc::pthread_mutexattr_t = unsafe { std::mem::zeroed() };
         // SAFETY: the attribute is writable.
-        checked(unsafe { libc::pthread_mutexattr_init(&mut attributes) })?;
+        check(unsafe { libc::pthread_mutexattr_init(&mut attributes) })?;
         // SAFETY: the attribute is initialised.
-        checked(unsafe { libc::pthread_mutexattr_settype(&mut attributes, KIND) })?;
+        check(unsafe { libc::pthread_mutexattr_settype(&mut attributes, KIND) })?;
         if INHERIT {
             // SAFETY: the attribute is initialised.
-            checked(unsafe {
+            check(unsafe {
                 libc::pthread_mutexattr_setprotocol(&mut attributes, libc::PTHREAD_PRIO_INHERIT)
             })?;
         }
         // SAFETY: the mutex is writable and at its final address, the attribute is initialised.
-        let made = unsafe { libc::pthread_mutex_init(mutex.get(), &attributes) };
+        let status = unsafe { libc::pthread_mutex_init(mutex.get(), &attributes) };
         // SAFETY: the attribute is initialised and not used any more.
         unsafe { libc::pthread_mutexattr_destroy(&mut attributes) };
-        checked(made)?;
+        check(status)?;
         Ok(PthreadMutex { mutex, rounds: Rounds::default() })
     }
 
@@ -240,7 +240,7 @@ unsafe impl Sync for SemT {}
 
 impl Drop for SemT {
     fn drop(&mut self) {
-        // SAFETY: nobody else has it any more.
+        // SAFETY: no other reference exists.
         unsafe { libc::sem_destroy(self.semaphore.get()) };
     }
 }

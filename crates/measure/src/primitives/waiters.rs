@@ -1,11 +1,11 @@
-//! [`Waiters`]: count of waiting threads, as in libstdc++'s `wait` and `notify` of C++ atomics, which avoids a kernel
-//! call without waiters (`bits/atomic_wait.h` of GCC 12).
+//! [`Waiters`]: count of waiting threads, as in libstdc++'s `wait` and `notify` of C++ atomics, which avoids kernel
+//! calls while no thread waits (`bits/atomic_wait.h` of GCC 12).
 //!
 //! A waiting thread first counts itself, in one of 16 counts chosen by the word's address. It then polls 16 times, with
 //! a spin hint after each of the first twelve polls and a yield after the others, and finally sleeps on a futex and
 //! polls again when woken. A notifying thread calls the kernel only if the count is not zero. The futex is the word
 //! itself if that has four bytes; for every other type, including `std::atomic_flag`, it is a version next to the
-//! count, which each notification increments, waking all threads that sleep on it.
+//! count. Each notification increments that version and wakes all threads that sleep on it.
 //!
 //! Here each primitive has its own count, since nothing else in the process waits this way. In a program that waits on
 //! many addresses 16 counts serve them all, and a notification may call the kernel for a thread that waits elsewhere.
@@ -15,7 +15,7 @@ use crate::sync::{AtomicU32, fence, yield_now};
 use crate::trial_context::CachePadded;
 use crate::wait::{Pause, WaitAction};
 
-/// Polls before a sleep. One is enough for loom, which explores each as a separate branch.
+/// Polls before a sleep. One is enough for loom, which explores every poll as a separate branch.
 const POLLS: u32 = if cfg!(loom) { 1 } else { 16 };
 /// Polls followed by a spin hint; the others are followed by a yield.
 const HINTED: u32 = 12;
@@ -31,11 +31,10 @@ pub struct Waiting<'a>(&'a Waiters);
 impl Waiters {
     /// Counts a waiter, before its first poll.
     pub fn enter(&self) -> Waiting<'_> {
-        // SeqCst, as every poll of a waiter, the write of the word and the load of the count in `any` are: if the two
-        // meet, either the notifier sees this count, or the waiter sees what the notifier wrote before it read the
-        // count.
+        // SeqCst, like every poll of a waiter, the write of the word and the load of the count in `any`: either the
+        // notifier sees this count, or the waiter sees the word that the notifier wrote before loading the count.
         self.0.fetch_add(1, SeqCst);
-        // loom (0.7) takes SeqCst for AcqRel, but knows fences.
+        // loom (0.7) treats SeqCst as AcqRel, but models fences.
         if cfg!(loom) {
             fence(SeqCst);
         }
@@ -47,14 +46,14 @@ impl Waiters {
         if cfg!(loom) {
             fence(SeqCst);
         }
-        // SeqCst: the other side of `enter`.
+        // SeqCst: see `enter`.
         self.0.load(SeqCst) != 0
     }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        // Release: the waiter's last poll comes before. Nothing is read from the count but the number.
+        // Release keeps the waiter's last poll before this. The count publishes no other data.
         self.0.0.fetch_sub(1, Release);
     }
 }
@@ -62,8 +61,8 @@ impl Drop for Waiting<'_> {
 /// Polls as often as libstdc++ does before it sleeps; returns whether `poll` succeeded.
 pub fn poll_briefly(mut poll: impl FnMut() -> bool) -> bool {
     (0..POLLS).any(|index| {
-        let content = poll();
-        if !content {
+        let succeeded = poll();
+        if !succeeded {
             // GCC 12 has a hint for x86 only and yields elsewhere.
             if index < HINTED && cfg!(target_arch = "x86_64") {
                 Pause::wait();
@@ -71,7 +70,7 @@ pub fn poll_briefly(mut poll: impl FnMut() -> bool) -> bool {
                 yield_now();
             }
         }
-        content
+        succeeded
     })
 }
 
@@ -80,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_waits_is_counted_until_it_leaves() {
+    fn a_waiter_is_counted_until_it_leaves() {
         let waiters = Waiters::default();
         assert!(!waiters.any());
         let [first, second] = [waiters.enter(), waiters.enter()];
@@ -91,17 +90,17 @@ mod tests {
     }
 
     #[test]
-    fn sixteen_looks_and_none_after_one_that_is_content() {
-        let mut looked = 0;
+    fn polling_ends_after_sixteen_polls_or_the_first_success() {
+        let mut polls = 0;
         assert!(!poll_briefly(|| {
-            looked += 1;
+            polls += 1;
             false
         }));
-        assert_eq!(looked, 16);
+        assert_eq!(polls, 16);
         assert!(poll_briefly(|| {
-            looked += 1;
-            looked == 19
+            polls += 1;
+            polls == 19
         }));
-        assert_eq!(looked, 19);
+        assert_eq!(polls, 19);
     }
 }

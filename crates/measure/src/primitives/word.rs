@@ -4,8 +4,8 @@
 use super::Primitive;
 use super::waiters::{Waiters, poll_briefly};
 use crate::host::futex;
+use crate::kernel_context::{Guard, Halt};
 use crate::queues::semaphore::Semaphore;
-use crate::stage::{Guard, Halt};
 use std::io;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Release, SeqCst};
@@ -23,7 +23,7 @@ impl<const SET: bool, const ALWAYS: bool> AtomicWait<SET, ALWAYS> {
     const GO: u32 = if SET { 1 } else { 0 };
     const STAY: u32 = 1 - Self::GO;
 
-    fn goes(&self) -> bool {
+    fn is_released(&self) -> bool {
         // SeqCst, the default of C++, pairs with the store in `wake`: the waker's earlier writes are visible to the
         // waiter; and after `enter` the waiter sees the store if the waker has not seen the count. The kernel reads
         // the word once more before it puts the waiter to sleep, after a barrier of its own.
@@ -46,9 +46,9 @@ impl<const SET: bool, const ALWAYS: bool> Primitive for AtomicWait<SET, ALWAYS> 
 
     fn wait(&self, _: u64, guard: &Guard<'_>) -> Result<(), Halt> {
         let _counted = (!ALWAYS).then(|| self.waiters.enter());
-        while !(if ALWAYS { self.goes() } else { poll_briefly(|| self.goes()) }) {
+        while !(if ALWAYS { self.is_released() } else { poll_briefly(|| self.is_released()) }) {
             futex::wait(&self.word, Self::STAY, None);
-            if !self.goes() {
+            if !self.is_released() {
                 guard.check()?;
             }
         }
@@ -56,9 +56,9 @@ impl<const SET: bool, const ALWAYS: bool> Primitive for AtomicWait<SET, ALWAYS> 
     }
 
     fn wake(&self, (): (), _: u64) {
-        // If every notification calls the kernel, Release is enough: it pairs with the load in `goes`, and the call
-        // comes after it. Otherwise SeqCst: the count must not be read before the word is visible to a thread that
-        // counts itself.
+        // If every notification calls the kernel, a Release store is enough: it pairs with the load in `is_released`,
+        // and the call follows the store. Otherwise SeqCst: the count must not be read before the word is visible to a
+        // thread that counts itself.
         self.word.store(Self::GO, if ALWAYS { Release } else { SeqCst });
         if ALWAYS || self.waiters.any() {
             futex::wake_one(&self.word);
@@ -104,7 +104,7 @@ mod tests {
     use std::time::Duration;
 
     /// Number of kernel calls for ten notifications with `waiting` counted waiters.
-    fn calls<const SET: bool, const ALWAYS: bool>(waiting: usize) -> u64 {
+    fn kernel_calls<const SET: bool, const ALWAYS: bool>(waiting: usize) -> u64 {
         let primitive = AtomicWait::<SET, ALWAYS>::new().unwrap();
         let _counted: Vec<_> = (0..waiting).map(|_| primitive.waiters.enter()).collect();
         let before = futex::wakes();
@@ -116,49 +116,49 @@ mod tests {
     }
 
     #[test]
-    fn a_notice_to_nobody_calls_no_kernel_unless_it_always_does() {
-        assert_eq!((calls::<true, false>(0), calls::<false, false>(0)), (0, 0));
-        assert_eq!((calls::<true, false>(1), calls::<false, false>(2)), (10, 10));
-        assert_eq!((calls::<true, true>(0), calls::<true, true>(1)), (10, 10));
+    fn notifications_call_the_kernel_only_for_waiters_or_always() {
+        assert_eq!((kernel_calls::<true, false>(0), kernel_calls::<false, false>(0)), (0, 0));
+        assert_eq!((kernel_calls::<true, false>(1), kernel_calls::<false, false>(2)), (10, 10));
+        assert_eq!((kernel_calls::<true, true>(0), kernel_calls::<true, true>(1)), (10, 10));
     }
 
     /// Two threads notify each other in turn, sometimes after a pause in which the other has gone to sleep, sometimes
-    /// at once. Only a notification ends a sleep, so a lost one blocks the threads until the test unblocks them.
-    fn nobody_is_forgotten<const ALWAYS: bool>() {
+    /// at once. Only a notification ends a sleep, so a lost one blocks both threads until the test unblocks them.
+    fn notify_in_turns<const ALWAYS: bool>() {
         const ROUNDS: u64 = 5_000;
         let words = [(); 2].map(|()| AtomicWait::<true, ALWAYS>::new().unwrap());
         let halt = AtomicU64::new(0);
         let guard = Guard { halt: &halt, deadline_ticks: u64::MAX, now_ticks: || 0 };
         let (words, guard) = (&words, &guard);
         let ended = std::thread::scope(|scope| {
-            let (done, over) = mpsc::channel();
+            let (done, outcomes) = mpsc::channel();
             for role in 0..2 {
                 let done = done.clone();
                 scope.spawn(move || {
-                    let [own, other] = [&words[role], &words[1 - role]];
-                    let rounds = (1..=ROUNDS).try_for_each(|round| {
+                    let [own_word, other_word] = [&words[role], &words[1 - role]];
+                    let outcome = (1..=ROUNDS).try_for_each(|round| {
                         if role == 0 {
                             if round % 16 == 0 {
                                 std::thread::sleep(Duration::from_micros(200));
                             }
-                            other.wake((), round);
+                            other_word.wake((), round);
                         }
-                        own.wait(round, guard)?;
-                        own.arm();
+                        own_word.wait(round, guard)?;
+                        own_word.arm();
                         if role == 1 {
-                            other.wake((), round);
+                            other_word.wake((), round);
                         }
                         Ok::<(), Halt>(())
                     });
-                    done.send(rounds).unwrap();
+                    done.send(outcome).unwrap();
                 });
             }
             drop(done);
-            let ended = [(); 2].map(|()| over.recv_timeout(Duration::from_secs(60)));
+            let ended = [(); 2].map(|()| outcomes.recv_timeout(Duration::from_secs(60)));
             if ended.iter().any(Result::is_err) {
                 guard.give_up(Halt::Deadline);
                 // Repeated, because a thread that is about to sleep misses a wake-up.
-                while over.recv_timeout(Duration::from_millis(10))
+                while outcomes.recv_timeout(Duration::from_millis(10))
                     != Err(mpsc::RecvTimeoutError::Disconnected)
                 {
                     words.iter().for_each(AtomicWait::unblock);
@@ -170,8 +170,8 @@ mod tests {
     }
 
     #[test]
-    fn whoever_sleeps_is_woken() {
-        nobody_is_forgotten::<false>();
-        nobody_is_forgotten::<true>();
+    fn no_notification_is_lost() {
+        notify_in_turns::<false>();
+        notify_in_turns::<true>();
     }
 }

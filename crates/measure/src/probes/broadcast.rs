@@ -21,9 +21,9 @@ pub struct Broadcast;
 pub const TRANSFERS: f64 = 2.0;
 /// Maximum readers in the default counts.
 const MAX_READERS: usize = 1024;
-/// Maximum share of readers that saw a write before it was made; above it the other times are doubtful.
+/// Maximum share of writes that a reader seems to see before they are made; above it, all times are doubtful.
 const NEGATIVE_SHARE: f64 = 0.01;
-/// Events simulated one by one; the rest of the pass is extrapolated.
+/// Maximum writes simulated one by one; the rest of the pass only takes time.
 const SIMULATED: u64 = 400;
 /// Pause between two writes, so that all readers poll again.
 const PAUSE_NS: f64 = 2_000.0;
@@ -34,14 +34,14 @@ impl SeriesProbe for Broadcast {
     }
 
     fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
-        let most = request.cpus.len().saturating_sub(1);
+        let max_readers = request.cpus.len().saturating_sub(1);
         let counts = match request.options.text("readers") {
-            Some(listed) => reader_counts(listed, most)?,
+            Some(listed) => reader_counts(listed, max_readers)?,
             // Powers of two, and all CPUs.
             None => (0..)
                 .map(|power| 1usize << power)
-                .take_while(|&count| count < most.min(MAX_READERS))
-                .chain((most > 0).then_some(most.min(MAX_READERS)))
+                .take_while(|&count| count < max_readers.min(MAX_READERS))
+                .chain((max_readers > 0).then_some(max_readers.min(MAX_READERS)))
                 .collect(),
         };
         let trial = |count: usize| TrialSpec {
@@ -59,55 +59,55 @@ impl SeriesProbe for Broadcast {
 
     fn simulate(
         &self,
-        stage: &mut dyn SimContext<'_>,
+        sim: &mut dyn SimContext<'_>,
         order: &TrialOrder<'_>,
     ) -> Result<Observed, TrialFailure> {
-        let bare = price(stage);
-        let mut sights = Sights::default();
-        while stage.elapsed() < order.span && sights.last.len() < SIMULATED || sights.last.is_empty() {
+        let noiseless = price(sim);
+        let mut times = VisibilityTimes::default();
+        while sim.elapsed() < order.span && times.last.len() < SIMULATED || times.last.is_empty() {
             // A disturbed write is late for the first and for the last reader.
-            let disturbed = stage.event(1.0);
-            let [first, last] = bare.map(|ns| ns * disturbed);
-            let held_ns = stage.pass(last + PAUSE_NS);
-            let clock_ns = stage.clock_ns();
-            let first = stage.ticks(first + clock_ns);
-            let last = stage.ticks(last + held_ns + clock_ns).max(first);
+            let disturbed = sim.event(1.0);
+            let [first, last] = noiseless.map(|ns| ns * disturbed);
+            let held_ns = sim.pass(last + PAUSE_NS);
+            let clock_ns = sim.clock_ns();
+            let first = sim.ticks(first + clock_ns);
+            let last = sim.ticks(last + held_ns + clock_ns).max(first);
             // A single reader is the first and the last.
-            let first = if stage.placement().len() == 2 { last } else { first };
-            sights.count(Some(first), Some(last));
+            let first = if sim.placement().len() == 2 { last } else { first };
+            times.count(Some(first), Some(last));
         }
-        let rest = order.span.ns() - stage.elapsed().ns();
+        let rest = order.span.ns() - sim.elapsed().ns();
         if rest > 0.0 {
-            stage.pass(rest);
+            sim.pass(rest);
         }
-        for role in 0..stage.placement().len() {
-            stage.spend(role, order.span.ns(), 0);
+        for role in 0..sim.placement().len() {
+            sim.spend(role, order.span.ns(), 0);
         }
-        let clock_ns = stage.clock_ns();
-        Ok(sights.observed(stage.rate(), clock_ns))
+        let clock_ns = sim.clock_ns();
+        Ok(times.observed(sim.rate(), clock_ns))
     }
 }
 
 /// Time until the first and the last reader see a write, without noise.
-pub fn price(stage: &dyn SimContext<'_>) -> [f64; 2] {
-    let (writer, readers) = (stage.placement()[0], &stage.placement()[1..]);
-    let sight = readers.iter().map(|&reader| TRANSFERS * stage.transfer_ns(writer, reader));
+pub fn price(sim: &dyn SimContext<'_>) -> [f64; 2] {
+    let (writer, readers) = (sim.placement()[0], &sim.placement()[1..]);
+    let times = readers.iter().map(|&reader| TRANSFERS * sim.transfer_ns(writer, reader));
     let (first, last) =
-        sight.fold((f64::INFINITY, 0.0f64), |(first, last), ns| (first.min(ns), last.max(ns)));
+        times.fold((f64::INFINITY, 0.0f64), |(first, last), ns| (first.min(ns), last.max(ns)));
     [first, last]
 }
 
-fn reader_counts(listed: &str, most: usize) -> Result<Vec<usize>, RequestError> {
+fn reader_counts(listed: &str, max_readers: usize) -> Result<Vec<usize>, RequestError> {
     let mut counts: Vec<usize> = Vec::new();
     for text in listed.split(',').map(str::trim) {
-        let count = text.parse().ok().filter(|count| (1..=most).contains(count));
+        let count = text.parse().ok().filter(|count| (1..=max_readers).contains(count));
         let count = count.ok_or_else(|| {
-            let has = match most {
+            let available = match max_readers {
                 0 => "there is no CPU".to_owned(),
                 1 => "there is 1 CPU".to_owned(),
-                most => format!("there are {most} CPUs"),
+                max_readers => format!("there are {max_readers} CPUs"),
             };
-            let allowed = format!("{has} for readers besides the writer's");
+            let allowed = format!("{available} for readers besides the writer's");
             RequestError::out_of_range(format!("`{text}` readers"), allowed)
         })?;
         if counts.contains(&count) {
@@ -119,15 +119,15 @@ fn reader_counts(listed: &str, most: usize) -> Result<Vec<usize>, RequestError> 
 }
 
 #[derive(Debug, Default)]
-struct Sights {
+struct VisibilityTimes {
     first: TickHistogram,
     last: TickHistogram,
     /// Writes that a reader seems to have seen before they were made, because the CPUs' counters differ.
     negative: u64,
 }
 
-impl Sights {
-    /// Counts one write: ticks until the first and the last reader saw it; `None` if before it was made.
+impl VisibilityTimes {
+    /// Counts one write: ticks until the first and the last reader saw it; `None` if that seems negative.
     fn count(&mut self, first: Option<u64>, last: Option<u64>) {
         match (first, last) {
             (Some(first), Some(last)) => {
@@ -157,8 +157,8 @@ impl Sights {
 mod perform {
     use super::*;
     use crate::counter;
+    use crate::kernel_context::Halt;
     use crate::series::MIN_ROUNDS;
-    use crate::stage::Halt;
     use crate::sync::AtomicU64;
     use crate::sync::Ordering::{Acquire, Release};
     use crate::trial_context::{CachePadded, RoleContext};
@@ -167,7 +167,7 @@ mod perform {
     /// Value after the last write.
     const END: u64 = u64::MAX;
 
-    /// A reader's answer to the writer, on lines of its own.
+    /// A reader's answer to the writer, on a separate line.
     #[derive(Debug, Default)]
     struct ReaderStamp {
         ticks: AtomicU64,
@@ -177,57 +177,57 @@ mod perform {
     pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
         let rate = context.rate();
         let word: CachePadded<AtomicU64> = CachePadded::default();
-        let seen: Vec<CachePadded<ReaderStamp>> =
+        let stamps: Vec<CachePadded<ReaderStamp>> =
             context.cpus().iter().skip(1).map(|_| CachePadded::default()).collect();
         let span_ticks = rate.ticks(order.span.ns()) as u64;
         let (pause_ticks, key) = (rate.ticks(PAUSE_NS), Key::of(&[order.key]));
         let run_role = |role: &RoleContext<'_>| match role.number {
-            0 => write(role, &word, &seen, span_ticks, |round| {
+            0 => write(role, &word, &stamps, span_ticks, |round| {
                 // Half to one and a half times the pause, to avoid synchronisation with periodic events.
                 (pause_ticks * (0.5 + key.uniform(round))) as u64
             })
             .map(Some),
-            reader => read(role, &word, &seen[reader - 1]).map(|()| None),
+            reader => read(role, &word, &stamps[reader - 1]).map(|()| None),
         };
-        let said = context.run(order.limit(), run_role, || ())?;
-        let sights = said.into_iter().flatten().next().unwrap_or_default();
-        Ok(sights.observed(rate, context.clock_ns()))
+        let outcomes = context.run(order.limit(), run_role, || ())?;
+        let times = outcomes.into_iter().flatten().next().unwrap_or_default();
+        Ok(times.observed(rate, context.clock_ns()))
     }
 
     fn write(
         role: &RoleContext<'_>,
         word: &AtomicU64,
-        seen: &[CachePadded<ReaderStamp>],
+        stamps: &[CachePadded<ReaderStamp>],
         span_ticks: u64,
         pause_ticks: impl Fn(u64) -> u64,
-    ) -> Result<Sights, Halt> {
-        let mut sights = Sights::default();
+    ) -> Result<VisibilityTimes, Halt> {
+        let mut times = VisibilityTimes::default();
         role.wait_for_all()?;
         let end = counter::now_ticks() + span_ticks;
         for round in 1.. {
             role.spin_for(pause_ticks(round))?;
             let began = counter::start();
-            // Release: a reader that sees the round also sees that its own answer to the last one was read.
+            // Release: a reader that sees the round also sees that its answer to the previous round was read.
             word.store(round, Release);
             let (mut first, mut last) = (u64::MAX, 0);
-            for reader in seen {
-                // Acquire pairs with the Release of the reader: its stamp is that of this round.
+            for reader in stamps {
+                // Acquire pairs with the Release of the reader: its stamp belongs to this round.
                 role.wait_until(|| reader.round.load(Acquire) == round)?;
                 let ticks = reader.ticks.load(Acquire);
                 (first, last) = (first.min(ticks), last.max(ticks));
             }
             if round > 1 {
-                sights.count(first.checked_sub(began), last.checked_sub(began));
+                times.count(first.checked_sub(began), last.checked_sub(began));
             }
             if counter::now_ticks() >= end && round >= MIN_ROUNDS {
                 break;
             }
         }
         word.store(END, Release);
-        Ok(sights)
+        Ok(times)
     }
 
-    fn read(role: &RoleContext<'_>, word: &AtomicU64, seen: &ReaderStamp) -> Result<(), Halt> {
+    fn read(role: &RoleContext<'_>, word: &AtomicU64, stamp: &ReaderStamp) -> Result<(), Halt> {
         role.wait_for_all()?;
         let mut known = 0;
         loop {
@@ -241,9 +241,9 @@ mod perform {
             if found == END {
                 return Ok(());
             }
-            seen.ticks.store(ticks, Release);
+            stamp.ticks.store(ticks, Release);
             // Release: a writer that sees the round also sees the stamp.
-            seen.round.store(found, Release);
+            stamp.round.store(found, Release);
             known = found;
         }
     }

@@ -7,8 +7,8 @@ mod perform;
 mod price;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod runtime;
+mod stand_ins;
 mod trials;
-mod twins;
 
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::adapters::pass::Pass as RuntimePass;
@@ -16,9 +16,9 @@ use crate::adapters::protocol::{Events, MAX_OPERATIONS, Operation, RuntimeWork};
 use crate::counters::catalogue::{METHODS, Method, MethodKind, REPLACED_WIDE};
 use crate::pricing::SimContext;
 use crate::series::{RequestError, SeriesProbe, SeriesRequest, TrialOrder};
+use crate::stand_in::SimStandIn;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
-use crate::twin::SimStandIn;
 use coretalk_model::probes::{LegendEntry, ProbeDeclaration, contend::DECLARATION};
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::{Environment, TrialFailure};
@@ -64,16 +64,17 @@ impl SeriesProbe for Contend {
 
     fn simulate(
         &self,
-        stage: &mut dyn SimContext<'_>,
+        sim: &mut dyn SimContext<'_>,
         order: &TrialOrder<'_>,
     ) -> Result<Observed, TrialFailure> {
-        price::simulate(stage, order)
+        price::simulate(sim, order)
     }
 
     fn variants(&self) -> Vec<(String, String)> {
-        let of_runtimes = ("RUNTIME:NAME".to_owned(), "a method of a runtime in another language".to_owned());
-        let ours = METHODS.iter().map(|method| (method.id.to_owned(), method.how.to_owned()));
-        ours.chain([of_runtimes]).collect()
+        let runtime_methods =
+            ("RUNTIME:NAME".to_owned(), "a method of a runtime in another language".to_owned());
+        let native = METHODS.iter().map(|method| (method.id.to_owned(), method.how.to_owned()));
+        native.chain([runtime_methods]).collect()
     }
 
     fn runtime_work(&self, spec: &TrialSpec, _options: &Parameters) -> Result<RuntimeWork, RequestError> {
@@ -86,8 +87,8 @@ impl SeriesProbe for Contend {
         runtime::result(pass)
     }
 
-    fn twins(&self) -> &'static [SimStandIn] {
-        twins::TWINS
+    fn stand_ins(&self) -> &'static [SimStandIn] {
+        stand_ins::STAND_INS
     }
 
     fn distributions(&self, spec: &TrialSpec) -> usize {
@@ -96,7 +97,7 @@ impl SeriesProbe for Contend {
 
     fn legend(&self, trials: &[&TrialSpec], environment: &Environment) -> Vec<LegendEntry> {
         let methods = trials.iter().filter_map(|trial| Some(Config::of(trial).ok()?.method));
-        // Of the measured machine, not of the one that displays the run: see `atomic::Wide`.
+        // Decided for the measured machine, not for the one that displays the report: see `atomic::Wide`.
         let has_lock = |arch: &String| environment.simulated.is_none() && arch != "x86_64";
         let has_lock = environment.arch.as_ref().is_some_and(has_lock);
         let entry = |method: &Method| {

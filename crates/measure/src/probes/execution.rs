@@ -1,5 +1,5 @@
-//! Tests whether two CPUs share execution units, as the threads of one core do, by the slowdown of each by the other's
-//! work. Users cannot request this probe: a latency run tests the pairs that its map shows to be nearest.
+//! Tests whether two CPUs share execution units, as the threads of one core do: work on each CPU then slows the other
+//! down. Users cannot request this probe: a latency run tests the pairs that its map shows to be nearest.
 
 use crate::pricing::SimContext;
 use crate::series::{RequestError, SeriesProbe, SeriesRequest, TrialOrder};
@@ -37,7 +37,7 @@ const fn kept(id: &'static str, title: &'static str) -> Quantity {
     Quantity::value(id, title, coretalk_model::quantity::Unit::Ratio).better(Better::Higher)
 }
 
-/// Name of the share of its rate that a role keeps on a unit.
+/// The name of a quantity: the share of its rate on `unit` that `role` keeps while the other role works.
 fn name(unit: Unit, role: usize) -> String {
     format!("{}_kept_{role}", unit.name())
 }
@@ -56,7 +56,7 @@ pub fn pass_of(observed: &Observed) -> Option<ExecutionPass> {
     let mut kept = [[0.0; 2]; Unit::ALL.len()];
     for unit in Unit::ALL {
         for (role, kept) in kept[unit as usize].iter_mut().enumerate() {
-            // Thousandths: finer than the agreement of any two passes, and short to print.
+            // Rounds to thousandths: finer than any two passes agree, and short to print.
             *kept = (observed.numbers.values.get(&name(unit, role))? * 1e3).round() / 1e3;
         }
     }
@@ -77,24 +77,24 @@ impl SeriesProbe for Execution {
         perform::perform(context, order)
     }
 
-    /// Threads of one core keep the scenario's worst share for busy siblings, since both work all the time.
+    /// Threads of one core have the scenario's worst slowdown by a busy sibling, since both work all the time.
     fn simulate(
         &self,
-        stage: &mut dyn SimContext<'_>,
+        sim: &mut dyn SimContext<'_>,
         order: &TrialOrder<'_>,
     ) -> Result<Observed, TrialFailure> {
-        let [_, worst] = stage.sibling_factor();
-        let slowdown = if stage.shares_core() { worst } else { 1.0 };
+        let [_, worst] = sim.sibling_factor();
+        let slowdown = if sim.shares_core() { worst } else { 1.0 };
         let mut observed = Observed::default();
         for unit in Unit::ALL {
             for role in 0..2 {
-                let [alone, both] = [stage.batch(1.0), stage.batch(slowdown)];
+                let [alone, both] = [sim.batch(1.0), sim.batch(slowdown)];
                 observed.value(&name(unit, role), alone / both);
             }
         }
-        stage.pass(order.span.ns());
+        sim.pass(order.span.ns());
         for role in 0..2 {
-            stage.spend(role, order.span.ns() * 2.0 / 3.0, 0);
+            sim.spend(role, order.span.ns() * 2.0 / 3.0, 0);
         }
         Ok(observed)
     }
@@ -105,14 +105,14 @@ impl SeriesProbe for Execution {
 mod perform {
     use super::*;
     use crate::counter;
-    use crate::stage::Halt;
+    use crate::kernel_context::Halt;
     use crate::trial_context::RoleContext;
     use coretalk_model::stats::{self, Key};
     use std::hint::black_box;
 
     /// Spans of work per unit: their median tolerates one or two timer ticks.
     const SPANS: usize = 5;
-    /// Work before the first span, as a share: clocks rise, and the last started role arrives.
+    /// Work before the first span, as a share of a span: clock rates rise, and the role that started last arrives.
     const WARM_UP: f64 = 0.25;
     const WORKING: [[bool; 2]; 3] = [[true, true], [true, false], [false, true]];
     /// Blocks per tick of each unit, for one role.
@@ -133,8 +133,8 @@ mod perform {
                     role.wait_for_all().map(|()| Rates::default())
                 }
             };
-            let said = context.run(order.limit(), run_role, || ())?;
-            rates[phase] = [said[0], said[1]];
+            let role_rates = context.run(order.limit(), run_role, || ())?;
+            rates[phase] = [role_rates[0], role_rates[1]];
         }
         let [both, alone] = [rates[0], [rates[1][0], rates[2][1]]];
         let mut observed = Observed::default();
@@ -153,19 +153,19 @@ mod perform {
         let mut until = counter::now_ticks();
         for unit in Unit::ALL {
             until += (span_ticks as f64 * WARM_UP / Unit::ALL.len() as f64) as u64;
-            busy(role, unit, until)?;
+            run_unit(role, unit, until)?;
         }
         let mut all: [Vec<f64>; Unit::ALL.len()] = Default::default();
         for _ in 0..SPANS {
             for unit in Unit::ALL {
                 until += span_ticks;
-                all[unit as usize].push(busy(role, unit, until)?);
+                all[unit as usize].push(run_unit(role, unit, until)?);
             }
         }
         Ok(all.map(|rates| stats::median(&rates).unwrap_or(0.0)))
     }
 
-    fn busy(role: &RoleContext<'_>, unit: Unit, until: u64) -> Result<f64, Halt> {
+    fn run_unit(role: &RoleContext<'_>, unit: Unit, until: u64) -> Result<f64, Halt> {
         let began = counter::now_ticks();
         let mut blocks = 0u64;
         loop {
@@ -184,21 +184,22 @@ mod perform {
     }
 
     /// Independent chains of multiplications: 3 to 5 cycles each plus one for the addition, so eight keep two
-    /// multipliers busy, the maximum of current cores for full 64-bit products. Measured on Zen 5: 4, 8 and 16 chains
+    /// multipliers busy; current cores have at most two for full 64-bit products. Measured on Zen 5: 4, 8 and 16 chains
     /// all give 2.2 products per ns, so the unit is saturated. The upper half of the product is used because lower
     /// halves would be vectorised, which multiplies on another unit.
-    const PRODUCTS: usize = 8;
+    const MULTIPLICATION_CHAINS: usize = 8;
     /// Independent chains of divisions: 13 to 20 cycles each, one begins every 4 or 5. Measured on Zen 5: 8 and 16
     /// chains both give 1.6 quotients per ns, 4 give 1.2.
-    const QUOTIENTS: usize = 8;
-    /// About 0.2 µs each on a core of 4 GHz: ten times the cost of a clock read, less than a hundredth of a span.
+    const DIVISION_CHAINS: usize = 8;
+    /// Rounds per block, which takes about 0.2 µs on a core of 4 GHz: ten times the cost of a clock read, less than a
+    /// hundredth of a span.
     const ROUNDS_OF_PRODUCTS: u64 = 64;
     const ROUNDS_OF_QUOTIENTS: u64 = 32;
     /// 2⁶⁴ divided by the golden ratio: odd, with set bits throughout.
     const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
 
     fn multiply() {
-        let mut chains: [u64; PRODUCTS] = black_box([1, 3, 5, 7, 9, 11, 13, 15]);
+        let mut chains: [u64; MULTIPLICATION_CHAINS] = black_box([1, 3, 5, 7, 9, 11, 13, 15]);
         for round in 0..ROUNDS_OF_PRODUCTS {
             for chain in &mut chains {
                 let product = u128::from(*chain) * u128::from(FACTOR);
@@ -209,7 +210,7 @@ mod perform {
     }
 
     fn divide() {
-        let [one, mut chains]: [[f64; QUOTIENTS]; 2] =
+        let [one, mut chains]: [[f64; DIVISION_CHAINS]; 2] =
             black_box([[1.0; 8], [1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8]]);
         for _ in 0..ROUNDS_OF_QUOTIENTS {
             for (chain, one) in chains.iter_mut().zip(&one) {

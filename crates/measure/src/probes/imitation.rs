@@ -27,7 +27,7 @@ pub struct Imitation {
     pub visits: u32,
     /// Round trips in a batch.
     pub round_trips: u32,
-    /// Description of its output.
+    /// Description of the tool's output.
     pub output: &'static str,
 }
 

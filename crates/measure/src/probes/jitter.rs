@@ -44,10 +44,10 @@ impl SeriesProbe for Jitter {
 
     fn simulate(
         &self,
-        stage: &mut dyn SimContext<'_>,
+        sim: &mut dyn SimContext<'_>,
         order: &TrialOrder<'_>,
     ) -> Result<Observed, TrialFailure> {
-        Ok(simulate(stage, order))
+        Ok(simulate(sim, order))
     }
 
     fn ends_with_samples(&self) -> bool {
@@ -68,30 +68,30 @@ fn note_span(observed: &mut Observed, watched_ns: f64, asked_ns: f64) {
 const POLL_NS: f64 = 10.0;
 
 /// Prices one pass.
-pub fn simulate(stage: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Observed {
+pub fn simulate(sim: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Observed {
     let mut observed = Observed::default();
     let span_ns = order.span.ns();
-    for (role, &cpu) in stage.placement().iter().enumerate() {
+    for (role, &cpu) in sim.placement().iter().enumerate() {
         let mut account = Account::new();
         let mut evidence =
             Evidence { ticks: Some(0), interrupts: Some(0), stolen_ms: Some(0.0), throttled_ms: Some(0.0) };
         let mut lost_ns = 0.0;
-        for (ns, held) in stage.holds(cpu, span_ns) {
+        for (ns, cause) in sim.holds(cpu, span_ns) {
             lost_ns += ns;
-            account.gap(stage.ticks(ns), matches!(held, HeldAs::Switch | HeldAs::Quota));
-            match held {
+            account.gap(sim.ticks(ns), matches!(cause, HeldAs::Switch | HeldAs::Quota));
+            match cause {
                 HeldAs::Tick => evidence.ticks = evidence.ticks.map(|count| count + 1),
                 HeldAs::Steal => evidence.stolen_ms = evidence.stolen_ms.map(|ms| ms + ns / 1e6),
                 HeldAs::Quota => evidence.throttled_ms = evidence.throttled_ms.map(|ms| ms + ns / 1e6),
                 HeldAs::Switch | HeldAs::Nothing => {}
             }
         }
-        account.watched = stage.rate().ticks(span_ns) as u64;
+        account.watched = sim.rate().ticks(span_ns) as u64;
         account.polls = ((span_ns - lost_ns) / POLL_NS) as u64;
-        account.observe(&mut observed, role, stage.rate(), &evidence);
-        stage.spend(role, span_ns, 0);
+        account.observe(&mut observed, role, sim.rate(), &evidence);
+        sim.spend(role, span_ns, 0);
     }
-    stage.pass(span_ns);
+    sim.pass(span_ns);
     note_span(&mut observed, span_ns, span_ns);
     observed
 }
@@ -102,7 +102,7 @@ mod perform {
     use super::*;
     use crate::counter;
     use crate::interrupts::Reading;
-    use crate::stage::Halt;
+    use crate::kernel_context::Halt;
     use crate::trial_context::RoleContext;
 
     pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
@@ -126,17 +126,17 @@ mod perform {
         let mut account = Account::new();
         let switches = |role: &RoleContext<'_>| role.switches().map_or(0, |[given, taken]| given + taken);
         role.wait_for_all()?;
-        let mut known = switches(role);
+        let mut last_switches = switches(role);
         let began = counter::now_ticks();
         let mut last = began;
         while last - began < span_ticks {
             let now = counter::now_ticks();
-            let apart = now.saturating_sub(last);
+            let elapsed = now.saturating_sub(last);
             account.polls += 1;
-            if apart > gap_ticks {
+            if elapsed > gap_ticks {
                 let count = switches(role);
-                account.gap(apart, count != known);
-                known = count;
+                account.gap(elapsed, count != last_switches);
+                last_switches = count;
                 role.guard.check_at(now)?;
                 // The time spent on recording a gap is not part of any gap.
                 last = counter::now_ticks();

@@ -6,17 +6,17 @@
 //! responder                       ╰─ t2, t3 ─ in line ────╯         back = t4 − t3
 //! ```
 //!
-//! Messages alternate between both directions, whose sum is free of the offset and a true round trip. The initiator
-//! records both: the responder sends `t2` along.
+//! Messages alternate between both directions. The sum of both times is a true round trip, without the offset. The
+//! initiator records both times: the responder sends `t2` with its message.
 //!
 //! - Under `Batches` a batch is `round_trips` trips, and its ticks are Σ (out + back) / 2: one-way messages, with the
 //!   offset cancelled and the responder's turnaround excluded. Each message contains one clock read.
-//! - Under `Events` each trip counts two events, one for each direction, as an [`OneWay`] packed into a number.
+//! - Under `Events` each trip counts two events, one for each direction, as a [`OneWay`] packed into a number.
 
 use super::ping_pong::{LEAD_IN, saturated, share};
 use crate::counter;
 use crate::kernel::{Cost, Kernel};
-use crate::stage::{Guard, Halt, Line, Recorder, Stage, count_event, wait_until};
+use crate::kernel_context::{Guard, Halt, KernelContext, Line, Recorder, count_event, wait_until};
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::wait::Busy;
 use coretalk_model::KernelId;
@@ -41,7 +41,7 @@ fn send(line: &Line, sequence: u64, seen: u64) -> u64 {
     line.words[2].store(seen, Relaxed);
     line.words[1].store(now, Relaxed);
     // Release pairs with the Acquire in `receive`: a receiver that sees the number sees the stamps. The partner writes
-    // nothing before it has seen the number, so the line is ours until then.
+    // nothing before it has seen the number, so only this side writes the line until then.
     line.words[0].store(sequence, Release);
     now
 }
@@ -65,17 +65,17 @@ fn trip(line: &Line, number: u64, guard: &Guard<'_>) -> Result<[i64; 2], Halt> {
     Ok([out_seen.wrapping_sub(sent) as i64, back_seen.wrapping_sub(back_sent) as i64])
 }
 
-fn initiator(stage: &mut Stage<'_>) -> Result<(), Halt> {
-    let (places, guard) = (stage.lines.len(), stage.guard);
-    let mut lead_in = u64::from(stage.warm_up) + LEAD_IN;
-    for (index, line) in stage.lines.iter().enumerate() {
+fn initiator(context: &mut KernelContext<'_>) -> Result<(), Halt> {
+    let (places, guard) = (context.lines.len(), context.guard);
+    let mut lead_in = u64::from(context.warm_up) + LEAD_IN;
+    for (index, line) in context.lines.iter().enumerate() {
         let mut number = 0;
         while number < lead_in {
             trip(line, number, guard)?;
             number += 1;
         }
         lead_in = LEAD_IN;
-        match &mut stage.recorder {
+        match &mut context.recorder {
             Recorder::Batches { visits, round_trips, ticks } => {
                 for visit in 0..*visits {
                     let mut sum = 0_i64;
@@ -101,23 +101,23 @@ fn initiator(stage: &mut Stage<'_>) -> Result<(), Halt> {
             }
         }
         // Every trip ends with the partner's message, so the line can be left without another wait.
-        stage.verified += number;
+        context.verified += number;
     }
     Ok(())
 }
 
-fn responder(stage: &mut Stage<'_>) -> Result<(), Halt> {
-    let (places, guard) = (stage.lines.len(), stage.guard);
-    let mut lead_in = u64::from(stage.warm_up) + LEAD_IN;
-    for (index, line) in stage.lines.iter().enumerate() {
-        let timed = match &stage.recorder {
+fn responder(context: &mut KernelContext<'_>) -> Result<(), Halt> {
+    let (places, guard) = (context.lines.len(), context.guard);
+    let mut lead_in = u64::from(context.warm_up) + LEAD_IN;
+    for (index, line) in context.lines.iter().enumerate() {
+        let timed = match &context.recorder {
             Recorder::Batches { visits, round_trips, .. } => u64::from(*visits) * u64::from(*round_trips),
             Recorder::Events { round_trips, .. } => share(*round_trips, places, index),
         };
         for number in 0..lead_in + timed {
             let seen = receive(line, 2 * number + 1, guard)?;
             send(line, 2 * number + 2, seen);
-            stage.verified += 1;
+            context.verified += 1;
         }
         lead_in = LEAD_IN;
     }

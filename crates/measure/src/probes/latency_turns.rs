@@ -1,7 +1,7 @@
 //! The kernels in which two CPUs take turns, each a [`Handoff`]: `cas`, `store`, `msg` and `ring`.
 //!
-//! `cas`: both sides compare-exchange one line until the value matches. The headline, and the number in published
-//! tables. A failed compare-exchange still takes the line exclusively, so each hop is one transaction on every
+//! `cas`: both sides compare-exchange one line until the value matches. It is the headline result and the number in
+//! published tables. A failed compare-exchange still takes the line exclusively, so each hop is one transaction on any
 //! coherence protocol, and the result is the latency of a *contended* hand-off.
 //!
 //! `store`: one line, polled with loads and handed off with a store. Where a load of a dirty line moves its ownership,
@@ -14,14 +14,14 @@
 //! write the next message.
 //!
 //! `ring`: two rings of messages, one for each direction, as in a program that passes single messages. The steps are
-//! those of the `spsc` queue, on measured lines: the sender writes the message and then its index; the receiver sees
-//! the index, reads the message and gives its slot back; the sender reads the receiver's index only when the slots
-//! known to be free are used up. A hop waits for two lines in sequence, index and message; the lines that the partner
-//! takes back meanwhile are mostly hidden behind them.
+//! those of the `spsc` queue, in the lines of a place: the sender writes the message and then its index; the receiver
+//! sees the index, reads the message and gives its slot back; the sender reads the receiver's index only when the slots
+//! known to be free are used up. A hop waits for two lines in sequence, index and message; meanwhile the partner takes
+//! other lines back, which mostly overlaps with these two transfers.
 
 use super::ping_pong::{Handoff, Words, initiator, responder};
 use crate::kernel::{Kernel, Spin};
-use crate::stage::{Guard, Halt, Line, wait_until};
+use crate::kernel_context::{Guard, Halt, Line, wait_until};
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use crate::wait::{Busy, Pause, WaitAction};
@@ -62,9 +62,9 @@ impl<W: WaitAction> Handoff for Cas<W> {
 
     #[inline(always)]
     fn pass(word: &mut &AtomicU64, expected: u64, next: u64, guard: &Guard<'_>) -> Result<(), Halt> {
-        // Success acquires what the partner released with its own success, and releases what this side has written
-        // since for the partner's next one, as a program needs that passes data along with the turn. Failure reads only
-        // a value that is discarded, so Relaxed.
+        // Success acquires the data that the partner released with its own success, and releases this side's writes
+        // since then for the partner's next one, as a program needs that passes data along with the turn. Failure reads
+        // only a value that is discarded, so Relaxed.
         wait_until::<W>(guard, || word.compare_exchange(expected, next, AcqRel, Relaxed).is_ok())
     }
 
@@ -183,8 +183,8 @@ pub static RING_PAUSE: Kernel = Kernel::ping_pong(
 
 /// Lines of one direction: the messages, the sender's index and the receiver's index.
 const RING_LINES: usize = 3;
-/// Messages per line.
-const PLACES: u64 = 8;
+/// Slots of a ring: the messages that fit into a line.
+const SLOTS: u64 = 8;
 
 /// Passes turns through two rings: the first three lines carry the initiator's turns, the others the answers.
 #[derive(Debug)]
@@ -193,7 +193,7 @@ pub struct Ring<W>(PhantomData<W>);
 /// The three lines of one direction.
 #[derive(Debug, Clone, Copy)]
 struct Way<'a> {
-    messages: &'a [AtomicU64; PLACES as usize],
+    messages: &'a [AtomicU64; SLOTS as usize],
     /// Number of sent messages.
     sent: &'a AtomicU64,
     /// Number of received messages.
@@ -238,16 +238,16 @@ impl<W: WaitAction> Handoff for Ring<W> {
     #[inline(always)]
     fn pass(ends: &mut Ends<'_>, expected: u64, next: u64, guard: &Guard<'_>) -> Result<(), Halt> {
         Self::see(ends, expected, guard)?;
-        if ends.sent - ends.known == PLACES {
-            // Acquire pairs with the Release in the partner's `see`: it is done with the slots that it gave back. One
-            // message at a time is in flight, so all but the last have come back.
+        if ends.sent - ends.known == SLOTS {
+            // Acquire pairs with the Release in the partner's `see`: the partner is done with the slots that it gave
+            // back. One message at a time is in flight, so all slots but the last have come back.
             wait_until::<W>(guard, || {
                 ends.known = ends.outbox.taken.load(Acquire);
-                ends.sent - ends.known < PLACES
+                ends.sent - ends.known < SLOTS
             })?;
         }
-        // Relaxed: the index below publishes it.
-        ends.outbox.messages[(ends.sent % PLACES) as usize].store(next, Relaxed);
+        // Relaxed: the index below publishes the message.
+        ends.outbox.messages[(ends.sent % SLOTS) as usize].store(next, Relaxed);
         ends.sent += 1;
         // Release pairs with the Acquire in the partner's `see`: a partner that sees the index sees the message.
         ends.outbox.sent.store(ends.sent, Release);
@@ -262,8 +262,8 @@ impl<W: WaitAction> Handoff for Ring<W> {
         }
         // Acquire pairs with the Release in the partner's `pass`.
         wait_until::<W>(guard, || ends.inbox.sent.load(Acquire) > ends.taken)?;
-        // Relaxed: ordered by the index. An unexpected message stops the pair at its deadline.
-        let message = &ends.inbox.messages[(ends.taken % PLACES) as usize];
+        // Relaxed: ordered by the index. After an unexpected message the pair waits until its deadline.
+        let message = &ends.inbox.messages[(ends.taken % SLOTS) as usize];
         wait_until::<W>(guard, || message.load(Relaxed) == expected)?;
         ends.taken += 1;
         // Release pairs with the Acquire in the partner's `pass`: a partner that sees the count may fill the slot.

@@ -24,7 +24,7 @@ use coretalk_model::series::{Observed, TrialSpec};
 use coretalk_model::{Environment, Picos, TickRate, TrialFailure};
 pub use trials::{Load, NeighbourCpus};
 
-/// With idle gaps and loads the latency probe performs trials.
+/// Measurements with an idle gap or a load are trials of the latency probe.
 impl SeriesProbe for Latency {
     fn declaration(&self) -> &'static ProbeDeclaration {
         &DECLARATION
@@ -43,7 +43,7 @@ impl SeriesProbe for Latency {
         trials::suite_trials(request)
     }
 
-    /// Minimum number of idle gaps in a pass, however long they are.
+    /// A pass lasts at least three idle gaps, whatever their length.
     fn least_span(&self, spec: &TrialSpec) -> Picos {
         spec.parameters.number(names::GAP_NS).map_or(Picos::ZERO, |gap_ns| Picos::from_ns(3.0 * gap_ns))
     }
@@ -73,22 +73,22 @@ impl SeriesProbe for Latency {
 
     fn simulate(
         &self,
-        stage: &mut dyn SimContext<'_>,
+        sim: &mut dyn SimContext<'_>,
         order: &TrialOrder<'_>,
     ) -> Result<Observed, TrialFailure> {
         if keeps_awake(order.spec) {
-            stage.keep_awake();
+            sim.keep_awake();
         }
         Ok(match (Load::of(order.spec), sleeps(order.spec)) {
-            (Some(load), _) => simulate_load(load, stage, order),
-            (None, true) => wake::simulate(names::SLEEPS, stage, order)?,
-            (None, false) => simulate_gap(stage, order),
+            (Some(load), _) => simulate_load(load, sim, order),
+            (None, true) => wake::simulate(names::SLEEPS, sim, order)?,
+            (None, false) => simulate_gap(sim, order),
         })
     }
 
     fn legend(&self, trials: &[&TrialSpec], _environment: &Environment) -> Vec<LegendEntry> {
-        type IsMeant = fn(&TrialSpec) -> bool;
-        let of_names: [(&str, &'static str, IsMeant); 4] = [
+        type Applies = fn(&TrialSpec) -> bool;
+        let entries: [(&str, &'static str, Applies); 4] = [
             (
                 "looks",
                 "both sides stay awake and poll; compare-exchange with 1 pause; half the median round trip of a pass, minus \
@@ -112,8 +112,9 @@ impl SeriesProbe for Latency {
                 |trial| Load::of(trial).is_some(),
             ),
         ];
-        let meant = of_names.into_iter().filter(|(.., is_meant)| trials.iter().any(|trial| is_meant(trial)));
-        meant.map(|(name, words, _)| (name.to_owned(), words, None)).collect()
+        let applicable =
+            entries.into_iter().filter(|(.., applies)| trials.iter().any(|trial| applies(trial)));
+        applicable.map(|(name, words, _)| (name.to_owned(), words, None)).collect()
     }
 }
 
@@ -125,25 +126,25 @@ fn sleeps(spec: &TrialSpec) -> bool {
     spec.parameters.text(names::RECEIVER) == Some(names::SLEEPS)
 }
 
-/// Messages simulated one by one; the rest of the pass is extrapolated.
+/// Maximum messages simulated one by one; the rest of the pass only takes time.
 const SIMULATED: u64 = 400;
 
-/// One pass with idle gaps: a transfer each way; with polling roles an idle gap has no cost on a simulated machine.
-fn simulate_gap(stage: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Observed {
+/// One pass with idle gaps: a transfer each way. Since the roles poll, a gap costs nothing on a simulated machine.
+fn simulate_gap(sim: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Observed {
     let gap_ns = order.spec.parameters.number(names::GAP_NS).unwrap_or(0.0);
-    let [from, to] = [stage.placement()[0], stage.placement()[1]];
-    let bare_ns = stage.transfer_ns(from, to) + stage.transfer_ns(to, from);
+    let [from, to] = [sim.placement()[0], sim.placement()[1]];
+    let bare_ns = sim.transfer_ns(from, to) + sim.transfer_ns(to, from);
     let mut trips = TickHistogram::new();
-    while (stage.elapsed() < order.span && trips.len() < SIMULATED) || trips.len() < 2 {
-        stage.pass(gap_ns);
-        let trip_ns = stage.event(bare_ns);
-        let held_ns = stage.pass(trip_ns);
-        let clock_ns = stage.clock_ns();
-        trips.count(stage.ticks(trip_ns + held_ns + clock_ns));
+    while (sim.elapsed() < order.span && trips.len() < SIMULATED) || trips.len() < 2 {
+        sim.pass(gap_ns);
+        let trip_ns = sim.event(bare_ns);
+        let held_ns = sim.pass(trip_ns);
+        let clock_ns = sim.clock_ns();
+        trips.count(sim.ticks(trip_ns + held_ns + clock_ns));
     }
-    finish(stage, order);
-    let clock_ns = stage.clock_ns();
-    observe(&trips, stage.rate(), clock_ns)
+    finish(sim, order);
+    let clock_ns = sim.clock_ns();
+    observe(&trips, sim.rate(), clock_ns)
 }
 
 /// The results of a pass with idle gaps.
@@ -160,28 +161,28 @@ pub fn observe(trips: &TickHistogram, rate: TickRate, clock_ns: f64) -> Observed
     observed
 }
 
-/// Half a round trip with idle and with busy neighbours, without noise. A busy sibling slows its core down; neighbours
-/// on other cores cost as much as the scenario's concurrent pairs.
-pub fn price_load(load: Load, stage: &dyn SimContext<'_>) -> [f64; 2] {
-    let [a, b] = [stage.placement()[0], stage.placement()[1]];
-    let neighbours = &stage.placement()[2..];
-    let idle = stage.transfer_ns(a, b);
-    let near = |pair| neighbours.iter().any(|&other| stage.topology().are_siblings(pair, other));
-    let [low, high] = stage.sibling_factor();
+/// Half a round trip with idle and with busy neighbours, without noise. A busy sibling slows its core down; ping-pong
+/// neighbours also slow the pair down as the scenario's concurrent pairs do.
+pub fn price_load(load: Load, sim: &dyn SimContext<'_>) -> [f64; 2] {
+    let [a, b] = [sim.placement()[0], sim.placement()[1]];
+    let neighbours = &sim.placement()[2..];
+    let idle = sim.transfer_ns(a, b);
+    let has_sibling = |cpu| neighbours.iter().any(|&other| sim.topology().are_siblings(cpu, other));
+    let [low, high] = sim.sibling_factor();
     if load == Load::Nothing {
         return [idle; 2];
     }
-    let mut factor = if near(a) || near(b) { (low + high) / 2.0 } else { 1.0 };
+    let mut factor = if has_sibling(a) || has_sibling(b) { (low + high) / 2.0 } else { 1.0 };
     if load == Load::PingPong {
-        factor *= 1.0 + stage.parallel_bias() * (neighbours.len() / 2) as f64;
+        factor *= 1.0 + sim.parallel_bias() * (neighbours.len() / 2) as f64;
     }
     [idle, idle * factor]
 }
 
-fn simulate_load(load: Load, stage: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Observed {
-    let [idle, loaded] = price_load(load, stage);
-    let half_ns = [stage.batch(idle), stage.batch(loaded)];
-    finish(stage, order);
+fn simulate_load(load: Load, sim: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Observed {
+    let [idle, loaded] = price_load(load, sim);
+    let half_ns = [sim.batch(idle), sim.batch(loaded)];
+    finish(sim, order);
     let mut observed = observe_load(half_ns);
     observed.count("samples", (order.span.ns() / (idle + loaded)) as u64);
     observed
@@ -196,13 +197,13 @@ pub fn observe_load([idle, loaded]: [f64; 2]) -> Observed {
     observed
 }
 
-fn finish(stage: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) {
-    let rest = order.span.ns() - stage.elapsed().ns();
+fn finish(sim: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) {
+    let rest = order.span.ns() - sim.elapsed().ns();
     if rest > 0.0 {
-        stage.pass(rest);
+        sim.pass(rest);
     }
-    for role in 0..stage.placement().len() {
-        let spent = stage.elapsed().ns();
-        stage.spend(role, spent, 0);
+    for role in 0..sim.placement().len() {
+        let spent = sim.elapsed().ns();
+        sim.spend(role, spent, 0);
     }
 }

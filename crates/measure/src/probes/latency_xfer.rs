@@ -2,12 +2,12 @@
 //! clock runs: a second mechanism that confirms or explains the results of the ping-pongs.
 //!
 //! - A place is two lines: the first holds data, the second keeps the prefetcher of line pairs from fetching the next
-//!   place early; that of the first place is the mailbox. The cycle is the walk itself, so it should be in random order
-//!   and long (128 to 256 places): with few places the two clock reads of each leg become visible.
+//!   place early; the second line of the first place is the mailbox. The walk visits `lines` in order and begins again,
+//!   so they should be shuffled and many (128 to 256 places): with few, the two clock reads of each leg become visible.
 //! - A batch is `round_trips` dependent reads along the cyclic walk, beginning at the place for which it is recorded;
 //!   its ticks are for *reads*, one transfer each. `visits` batches are recorded for each place.
-//! - Each batch is one hand-off, or one per lap of the walk: no line is read twice without having been dirtied in
-//!   between. Both sides count these legs as verified. The dirtying is not timed.
+//! - Each batch is one hand-off (leg); one longer than the walk has a leg per lap, so that no line is read twice without
+//!   having been dirtied in between. Both sides count these legs as verified. The dirtying is not timed.
 //! - `warm_up` counts reads. Under `Events` every single read is timed, clock included, leg after leg along the walk.
 //!
 //! The address of each read depends on the value of the previous one, as in a chain of pointers, but the dependency is
@@ -16,7 +16,7 @@
 use super::ping_pong::saturated;
 use crate::counter;
 use crate::kernel::{Cost, Kernel};
-use crate::stage::{Guard, Halt, Line, Recorder, Stage, count_event, wait_until};
+use crate::kernel_context::{Guard, Halt, KernelContext, Line, Recorder, count_event, wait_until};
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::wait::Pause;
@@ -37,16 +37,16 @@ pub static XFER: Kernel = Kernel {
 const LINES: usize = 2;
 
 /// Requests dirty lines and chases through them.
-fn reader(stage: &mut Stage<'_>) -> Result<(), Halt> {
-    let (lines, guard) = (stage.lines, stage.guard);
+fn reader(context: &mut KernelContext<'_>) -> Result<(), Halt> {
+    let (lines, guard) = (context.lines, context.guard);
     let places = lines.len() / LINES;
     let Some(mailbox) = lines.get(1).map(|line| &line.words[0]) else { return Ok(()) };
     let mut round = 0;
-    for leg in legs(u64::from(stage.warm_up), 0, places) {
+    for leg in legs(u64::from(context.warm_up), 0, places) {
         round = ask(mailbox, round, guard)?;
-        stage.verified += u64::from(chase(lines, leg, round).1);
+        context.verified += u64::from(chase(lines, leg, round).1);
     }
-    match &mut stage.recorder {
+    match &mut context.recorder {
         Recorder::Batches { visits, round_trips, ticks } => {
             let mut ticks = ticks.iter_mut();
             for place in 0..places {
@@ -56,7 +56,7 @@ fn reader(stage: &mut Stage<'_>) -> Result<(), Halt> {
                         round = ask(mailbox, round, guard)?;
                         let (took, right) = chase(lines, leg, round);
                         sum += took;
-                        stage.verified += u64::from(right);
+                        context.verified += u64::from(right);
                     }
                     if let Some(slot) = ticks.next() {
                         *slot = saturated(sum);
@@ -67,29 +67,29 @@ fn reader(stage: &mut Stage<'_>) -> Result<(), Halt> {
         Recorder::Events { round_trips, buckets, beyond } => {
             for leg in legs(*round_trips, 0, places) {
                 round = ask(mailbox, round, guard)?;
-                stage.verified += u64::from(single_reads(lines, leg, round, buckets, beyond));
+                context.verified += u64::from(single_reads(lines, leg, round, buckets, beyond));
             }
         }
     }
     Ok(())
 }
 
-fn dirtier(stage: &mut Stage<'_>) -> Result<(), Halt> {
-    let (lines, guard) = (stage.lines, stage.guard);
+fn dirtier(context: &mut KernelContext<'_>) -> Result<(), Halt> {
+    let (lines, guard) = (context.lines, context.guard);
     let places = lines.len() / LINES;
     let Some(mailbox) = lines.get(1).map(|line| &line.words[0]) else { return Ok(()) };
     let mut round = 0;
-    for leg in legs(u64::from(stage.warm_up), 0, places) {
+    for leg in legs(u64::from(context.warm_up), 0, places) {
         round = answer(mailbox, lines, leg, round, guard)?;
-        stage.verified += 1;
+        context.verified += 1;
     }
-    match &stage.recorder {
+    match &context.recorder {
         Recorder::Batches { visits, round_trips, .. } => {
             for place in 0..places {
                 for _ in 0..*visits {
                     for leg in legs(u64::from(*round_trips), place, places) {
                         round = answer(mailbox, lines, leg, round, guard)?;
-                        stage.verified += 1;
+                        context.verified += 1;
                     }
                 }
             }
@@ -97,7 +97,7 @@ fn dirtier(stage: &mut Stage<'_>) -> Result<(), Halt> {
         Recorder::Events { round_trips, .. } => {
             for leg in legs(*round_trips, 0, places) {
                 round = answer(mailbox, lines, leg, round, guard)?;
-                stage.verified += 1;
+                context.verified += 1;
             }
         }
     }
@@ -113,9 +113,8 @@ struct Leg {
 
 /// `reads` reads from `first` on, split at each full lap of the walk.
 fn legs(reads: u64, first: usize, places: usize) -> impl Iterator<Item = Leg> {
-    let once_round = places as u64;
-    (0..reads.div_ceil(once_round.max(1)))
-        .map(move |leg| Leg { first, reads: once_round.min(reads - leg * once_round) as usize })
+    let lap = places as u64;
+    (0..reads.div_ceil(lap.max(1))).map(move |leg| Leg { first, reads: lap.min(reads - leg * lap) as usize })
 }
 
 /// The dirtier's value: different on every line of a round, and different in every round.
@@ -144,9 +143,9 @@ fn answer(
     wait_until::<Pause>(guard, || mailbox.load(Acquire) == 2 * round + 1)?;
     let mut place = leg.first;
     for step in 0..leg.reads {
-        // Relaxed: published by the Release below, and the reader does not read before.
+        // Relaxed: published by the Release below, before which the reader reads nothing.
         lines[LINES * place].words[0].store(value(round + 1, step), Relaxed);
-        place = following(place, lines);
+        place = next_place(place, lines);
     }
     // Release pairs with the Acquire in `ask`. On x86 stores also leave the store buffer in order, so that the lines
     // are dirty in this core's cache by the time the answer can be seen.
@@ -158,15 +157,15 @@ fn answer(
 #[inline(always)]
 fn chase(lines: &[&Line], leg: Leg, round: u64) -> (u64, bool) {
     // Zero, but unknown to the compiler, which therefore keeps the dependency.
-    let nothing = black_box(0_usize);
+    let zero = black_box(0_usize);
     let (mut place, mut carried, mut wrong) = (leg.first, 0, 0);
     let begun = counter::start();
     for step in 0..leg.reads {
         // Relaxed: acquired once for the whole leg, by `ask`.
-        let read = shifted(lines[LINES * place], carried, nothing).words[0].load(Relaxed);
+        let read = shifted(lines[LINES * place], carried, zero).words[0].load(Relaxed);
         wrong |= read ^ value(round, step);
         carried = read as usize;
-        place = following(place, lines);
+        place = next_place(place, lines);
     }
     let ended = counter::stop();
     (ended.wrapping_sub(begun), wrong == 0)
@@ -182,21 +181,21 @@ fn single_reads(lines: &[&Line], leg: Leg, round: u64, buckets: &mut [u32], beyo
         let ended = counter::stop();
         count_event(buckets, beyond, ended.wrapping_sub(begun));
         wrong |= read ^ value(round, step);
-        place = following(place, lines);
+        place = next_place(place, lines);
     }
     wrong == 0
 }
 
 #[inline(always)]
-fn following(place: usize, lines: &[&Line]) -> usize {
+fn next_place(place: usize, lines: &[&Line]) -> usize {
     if LINES * (place + 2) <= lines.len() { place + 1 } else { 0 }
 }
 
 /// `line`, at an address that depends on `carried`.
 #[inline(always)]
-fn shifted(line: &Line, carried: usize, nothing: usize) -> &Line {
-    // SAFETY: `nothing` is 0, hence so is the offset, and the pointer is the one of `line`, which outlives the result.
-    unsafe { &*std::ptr::from_ref(line).wrapping_byte_add(carried & nothing) }
+fn shifted(line: &Line, carried: usize, zero: usize) -> &Line {
+    // SAFETY: `zero` is 0, hence so is the offset, and the pointer is the one of `line`, which outlives the result.
+    unsafe { &*std::ptr::from_ref(line).wrapping_byte_add(carried & zero) }
 }
 
 #[cfg(test)]
@@ -216,8 +215,8 @@ mod tests {
     fn the_walk_is_a_cycle_over_all_places() {
         let lines: Vec<Line> = (0..6).map(|_| Line::new()).collect();
         let lines: Vec<&Line> = lines.iter().collect();
-        assert_eq!([0, 1, 2].map(|place| following(place, &lines)), [1, 2, 0]);
-        assert_eq!(following(0, &lines[..2]), 0);
+        assert_eq!([0, 1, 2].map(|place| next_place(place, &lines)), [1, 2, 0]);
+        assert_eq!(next_place(0, &lines[..2]), 0);
     }
 
     #[test]

@@ -6,28 +6,28 @@
 //! responder       1→2 ───      3→4 ───  …  2n−1→2n
 //! ```
 //!
-//! The word counts hand-offs, so that each turn proves that the partner's turn has happened; an unexpected value stops
-//! the pair, which then ends at its deadline without a result.
+//! The word counts hand-offs, so that each turn proves that the partner's turn has happened; after an unexpected value
+//! both sides wait until the deadline, and the pair has no result.
 //!
 //! One clock read closes a batch and opens the next. It is taken right after the initiator's own turn, while the
-//! responder's is in flight: batches hold only whole round trips, and the read is hidden by the transfer where that
-//! takes longer.
+//! responder's is in flight: batches hold only whole round trips, and the transfer hides the read where the
+//! transfer takes longer.
 
 use crate::counter;
-use crate::stage::{Guard, Halt, Line, Recorder, Stage, count_event};
+use crate::kernel_context::{Guard, Halt, KernelContext, Line, Recorder, count_event};
 use crate::sync::AtomicU64;
 
-/// Untimed round trips on each place before its first batch.
+/// Untimed round trips on each place (a set of lines) before its first batch.
 ///
 /// The first brings the line and its address translation to both sides (a page walk costs as much as a hop), the second
 /// sets the phase between the two sides. Both would show in batches of 16 round trips.
 pub const LEAD_IN: u64 = if cfg!(loom) { 0 } else { 2 };
 
 /// Trips after which the initiator checks the guard inside a batch, so that a long batch does not delay a stop. They
-/// take at least tens of microseconds, the check about 20 ns. Shorter batches are checked in between.
+/// take at least tens of microseconds, the check about 20 ns. The guard is also checked after every batch.
 pub(crate) const UNBROKEN: u64 = 1 << 12;
 
-/// The way to pass a turn to the partner. Types without values, so that each is compiled into loops of its own.
+/// The way to pass a turn to the partner, as a type, so that each way is compiled into loops of its own.
 pub trait Handoff {
     /// Lines per place.
     const LINES: usize;
@@ -67,13 +67,13 @@ pub struct Words<'a> {
 ///
 /// # Errors
 /// The reason why it left early.
-pub fn initiator<H: Handoff>(stage: &mut Stage<'_>) -> Result<(), Halt> {
-    let (places, guard) = (stage.lines.len() / H::LINES, stage.guard);
-    let mut lead_in = u64::from(stage.warm_up) + LEAD_IN;
-    match &mut stage.recorder {
+pub fn initiator<H: Handoff>(context: &mut KernelContext<'_>) -> Result<(), Halt> {
+    let (places, guard) = (context.lines.len() / H::LINES, context.guard);
+    let mut lead_in = u64::from(context.warm_up) + LEAD_IN;
+    match &mut context.recorder {
         Recorder::Batches { visits, round_trips, ticks } => {
             let mut ticks = ticks.iter_mut();
-            for place in stage.lines.chunks_exact(H::LINES) {
+            for place in context.lines.chunks_exact(H::LINES) {
                 let mut ends = H::initiator_ends(place);
                 let mut trip = initiate::<H>(&mut ends, 0, lead_in, guard)?;
                 lead_in = LEAD_IN;
@@ -87,14 +87,14 @@ pub fn initiator<H: Handoff>(stage: &mut Stage<'_>) -> Result<(), Halt> {
                     begun = ended;
                     guard.check_at(ended)?;
                 }
-                // The partner's last turn must be seen before the line is left. Otherwise the partner might still be
-                // waiting for it while we wait on the next place, sooner or later forever.
+                // The partner's last turn must be seen before the line is left. Otherwise the partner might still wait
+                // on this line while this side waits on the next place, which is a deadlock.
                 H::see(&mut ends, 2 * trip, guard)?;
-                stage.verified += trip;
+                context.verified += trip;
             }
         }
         Recorder::Events { round_trips, buckets, beyond } => {
-            for (index, place) in stage.lines.chunks_exact(H::LINES).enumerate() {
+            for (index, place) in context.lines.chunks_exact(H::LINES).enumerate() {
                 let mut ends = H::initiator_ends(place);
                 let mut trip = initiate::<H>(&mut ends, 0, lead_in, guard)?;
                 lead_in = LEAD_IN;
@@ -107,7 +107,7 @@ pub fn initiator<H: Handoff>(stage: &mut Stage<'_>) -> Result<(), Halt> {
                     guard.check_at(ended)?;
                 }
                 H::see(&mut ends, 2 * trip, guard)?;
-                stage.verified += trip;
+                context.verified += trip;
             }
         }
     }
@@ -118,19 +118,19 @@ pub fn initiator<H: Handoff>(stage: &mut Stage<'_>) -> Result<(), Halt> {
 ///
 /// # Errors
 /// The reason why it left early.
-pub fn responder<H: Handoff>(stage: &mut Stage<'_>) -> Result<(), Halt> {
-    let (places, guard) = (stage.lines.len() / H::LINES, stage.guard);
-    let mut lead_in = u64::from(stage.warm_up) + LEAD_IN;
-    for (index, place) in stage.lines.chunks_exact(H::LINES).enumerate() {
+pub fn responder<H: Handoff>(context: &mut KernelContext<'_>) -> Result<(), Halt> {
+    let (places, guard) = (context.lines.len() / H::LINES, context.guard);
+    let mut lead_in = u64::from(context.warm_up) + LEAD_IN;
+    for (index, place) in context.lines.chunks_exact(H::LINES).enumerate() {
         let mut ends = H::responder_ends(place);
-        let timed = match &stage.recorder {
+        let timed = match &context.recorder {
             Recorder::Batches { visits, round_trips, .. } => u64::from(*visits) * u64::from(*round_trips),
             Recorder::Events { round_trips, .. } => share(*round_trips, places, index),
         };
         let trips = lead_in + timed;
         lead_in = LEAD_IN;
         respond::<H>(&mut ends, trips, guard)?;
-        stage.verified += trips;
+        context.verified += trips;
     }
     Ok(())
 }
@@ -155,8 +155,8 @@ fn initiate<H: Handoff>(
 ) -> Result<u64, Halt> {
     let (mut trip, end) = (first, first + trips);
     loop {
-        let pause = end.min(trip.saturating_add(UNBROKEN));
-        while trip < pause {
+        let next_check = end.min(trip.saturating_add(UNBROKEN));
+        while trip < next_check {
             H::pass(ends, 2 * trip, 2 * trip + 1, guard)?;
             trip += 1;
         }

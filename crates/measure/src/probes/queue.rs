@@ -5,9 +5,9 @@ mod crowd;
 mod perform;
 mod price;
 mod runtime;
+mod stand_ins;
 mod sweep;
 mod trials;
-mod twins;
 
 use crate::adapters::pass::Pass;
 use crate::adapters::protocol::RuntimeWork;
@@ -15,9 +15,9 @@ use crate::pricing::SimContext;
 use crate::queues::catalogue::KINDS;
 use crate::queues::limits::Delays;
 use crate::series::{Concurrent, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
+use crate::stand_in::SimStandIn;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
-use crate::twin::SimStandIn;
 use coretalk_model::probes::{ProbeDeclaration, queue::DECLARATION};
 use coretalk_model::queue::names;
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
@@ -62,14 +62,10 @@ impl SeriesProbe for Queue {
 
     fn simulate(
         &self,
-        stage: &mut dyn SimContext<'_>,
+        sim: &mut dyn SimContext<'_>,
         order: &TrialOrder<'_>,
     ) -> Result<Observed, TrialFailure> {
-        let config = Config::of(order.spec)?;
-        match config.sides {
-            [1, 1] => price::simulate(stage, order),
-            _ => Ok(crowd::simulate(stage, &config, order)),
-        }
+        price::simulate(sim, order)
     }
 
     fn concurrent(&self, spec: &TrialSpec) -> Concurrent {
@@ -77,8 +73,9 @@ impl SeriesProbe for Queue {
     }
 
     fn variants(&self) -> Vec<(String, String)> {
-        let ours = KINDS.iter().map(|kind| (kind.id.to_owned(), kind.what.to_owned()));
-        ours.chain([("RUNTIME:NAME".to_owned(), "a queue of a runtime in another language".to_owned())])
+        let native = KINDS.iter().map(|kind| (kind.id.to_owned(), kind.what.to_owned()));
+        native
+            .chain([("RUNTIME:NAME".to_owned(), "a queue of a runtime in another language".to_owned())])
             .collect()
     }
 
@@ -90,8 +87,8 @@ impl SeriesProbe for Queue {
         runtime::result(spec, pass)
     }
 
-    fn twins(&self) -> &'static [SimStandIn] {
-        twins::TWINS
+    fn stand_ins(&self) -> &'static [SimStandIn] {
+        stand_ins::STAND_INS
     }
 
     /// Only messages with a due time have delays.
@@ -105,20 +102,22 @@ impl SeriesProbe for Queue {
     }
 }
 
-/// Minimum share of due messages for a sustained rate; below, delays grow without limit and depend on the pass's
-/// length.
-const KEPT: f64 = 0.99;
+/// Minimum reached share of the requested rate that counts as sustained; below it, delays grow without limit and depend
+/// on the pass's length.
+const MIN_KEPT_SHARE: f64 = 0.99;
 /// Minimum messages of a pass at a fixed rate, to decide within a few percent whether the rate was sustained.
 const MIN_SENT: f64 = 100.0;
-/// Messages by which a sustained rate may be off: one at each end of the part of the pass over which it is computed.
-const ENDS: f64 = 2.5;
+/// Messages of a whole pass by which its rate may be off: one at each end of the middle 80 % over which it is computed,
+/// so 2 / 0.8.
+const RATE_ERROR_MESSAGES: f64 = 2.5;
 
-/// Records the delays of a pass with a sustained rate; of a saturated one only the reached rate. `per_s` is the
-/// requested and the reached rate; `in_batches` is set if batches were requested, even of one message.
+/// Records the reached rate of a pass and, if the requested rate was sustained, its delays. `per_s` is the requested
+/// and the reached rate; `in_batches` is set if batches were requested, even of one message.
 pub fn observe(observed: &mut Observed, rate: TickRate, per_s: [f64; 2], delays: &Delays, in_batches: bool) {
     let [requested, reached] = per_s;
     observed.value(names::RATE, reached);
-    let is_kept = reached >= KEPT * requested * (1.0 - ENDS / delays.corrected.len().max(1) as f64);
+    let is_kept = reached
+        >= MIN_KEPT_SHARE * requested * (1.0 - RATE_ERROR_MESSAGES / delays.corrected.len().max(1) as f64);
     observed.count(names::KEPT, u64::from(is_kept));
     observed.count(names::MISSED, u64::from(!is_kept));
     if !is_kept {
@@ -136,7 +135,7 @@ pub fn observe(observed: &mut Observed, rate: TickRate, per_s: [f64; 2], delays:
     }
 }
 
-/// Records the shares of a side's ends (0 produces, 1 consumes) in the messages; `first` is the role of its first end.
+/// Records each thread's share of a side's messages (0: producers, 1: consumers); `first` is the first thread's role.
 pub fn observe_shares(observed: &mut Observed, side: usize, first: usize, shares: &[f64]) {
     for (role, share) in (first..).zip(shares) {
         observed.by_role.entry(role).or_default().value(names::SHARE, *share);

@@ -24,13 +24,15 @@ pub use coretalk_model::sharing::names;
 /// The cost of one write in machine events.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SharingCost {
-    /// Line transfers while the other thread writes too: a fetch of the line, and as long a wait for the other.
+    /// Line transfers per write while the other thread writes too: one to fetch the line, and as long again to wait for
+    /// the other thread.
     pub transfers: f64,
     /// Core cycles of an atomic addition to a cached line.
     pub alone_cycles: f64,
 }
 
-/// The cost of a write at a distance: words in one line of 64 bytes share it. Simulated CPUs fetch no pairs of lines.
+/// The cost of a write at a distance: both words share a line if they are less than 64 bytes apart. Simulated CPUs
+/// fetch no pairs of lines.
 pub fn cost(distance_bytes: u32) -> SharingCost {
     SharingCost { transfers: if distance_bytes < 64 { 2.0 } else { 0.0 }, alone_cycles: 20.0 }
 }
@@ -71,25 +73,25 @@ impl SeriesProbe for Sharing {
 
     fn simulate(
         &self,
-        stage: &mut dyn SimContext<'_>,
+        sim: &mut dyn SimContext<'_>,
         order: &TrialOrder<'_>,
     ) -> Result<Observed, TrialFailure> {
         let cost = cost(distance(order.spec));
-        let (shared, alone) = price(stage, &cost);
-        let (shared, alone) = (stage.batch(shared), stage.batch(alone));
-        let held_ns = stage.pass(order.span.ns());
+        let (shared, alone) = price(sim, &cost);
+        let (shared, alone) = (sim.batch(shared), sim.batch(alone));
+        let held_ns = sim.pass(order.span.ns());
         for role in 0..2 {
-            stage.spend(role, order.span.ns() - held_ns.min(order.span.ns()), 0);
+            sim.spend(role, order.span.ns() - held_ns.min(order.span.ns()), 0);
         }
         Ok(observe([shared; 2], alone, (order.span.ns() / shared) as u64))
     }
 }
 
 /// Duration of a write while both write, and alone, without noise.
-pub fn price(stage: &dyn SimContext<'_>, cost: &SharingCost) -> (f64, f64) {
-    let [from, to] = [stage.placement()[0], stage.placement()[1]];
-    let alone = cost.alone_cycles * stage.cycle_ns(from);
-    (alone + cost.transfers * stage.transfer_ns(from, to), alone)
+pub fn price(sim: &dyn SimContext<'_>, cost: &SharingCost) -> (f64, f64) {
+    let [from, to] = [sim.placement()[0], sim.placement()[1]];
+    let alone = cost.alone_cycles * sim.cycle_ns(from);
+    (alone + cost.transfers * sim.transfer_ns(from, to), alone)
 }
 
 fn distance(spec: &TrialSpec) -> u32 {
@@ -111,7 +113,7 @@ fn observe(both_ns: [f64; 2], alone_ns: f64, writes: u64) -> Observed {
 mod perform {
     use super::*;
     use crate::counter;
-    use crate::stage::Halt;
+    use crate::kernel_context::Halt;
     use crate::sync::AtomicU64;
     use crate::sync::Ordering::Relaxed;
     use crate::trial_context::RoleContext;
@@ -138,8 +140,8 @@ mod perform {
         let words = [&page.0[0], &page.0[(distance(order.spec) / WORD) as usize % WORDS]];
         let span_ticks = |share: f64| rate.ticks(order.span.ns() * share) as u64;
         let limit = order.limit();
-        let both = span_ticks(1.0 - ALONE_SHARE);
-        let shared = context.run(limit, |role| write(role, words[role.number % 2], both), || ())?;
+        let both_ticks = span_ticks(1.0 - ALONE_SHARE);
+        let shared = context.run(limit, |role| write(role, words[role.number % 2], both_ticks), || ())?;
         let alone_ticks = span_ticks(ALONE_SHARE);
         let run_role = |role: &RoleContext<'_>| match role.number {
             0 => write(role, words[0], alone_ticks),
@@ -148,9 +150,9 @@ mod perform {
         };
         let alone = context.run(limit, run_role, || ())?;
         let ns = |written: &Written| rate.ns(written.ticks as f64) / written.writes as f64;
-        let of_both = [&shared[0], &shared[1]].map(ns);
+        let pair_ns = [&shared[0], &shared[1]].map(ns);
         let sums = [shared[0].writes + alone[0].writes, shared[1].writes];
-        let mut observed = observe(of_both, ns(&alone[0]), sums.iter().sum());
+        let mut observed = observe(pair_ns, ns(&alone[0]), sums.iter().sum());
         // Relaxed: the threads have been joined.
         if [words[0].load(Relaxed), words[1].load(Relaxed)] != sums {
             observed.flags.set(Flag::Invalid);
@@ -164,8 +166,8 @@ mod perform {
         let mut writes = 0;
         loop {
             for _ in 0..BATCH {
-                // Relaxed: only the count itself is passed. A store would wait for its line in a buffer while the
-                // thread continues.
+                // Relaxed: only the count itself is passed. A plain store would let the thread continue while the
+                // store waits for its line in a buffer.
                 word.fetch_add(1, Relaxed);
             }
             writes += BATCH;

@@ -9,9 +9,9 @@ use crate::creation::{Tallies, kind};
 use crate::pricing::SimContext;
 use crate::series::{MIN_ROUNDS, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 use crate::sim::spawn::perform;
+use crate::stand_in::SimStandIn;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
-use crate::twin::SimStandIn;
 use coretalk_model::external::External;
 use coretalk_model::probes::spawn::DECLARATION;
 pub use coretalk_model::probes::spawn::names;
@@ -28,7 +28,7 @@ pub struct Spawn;
 pub const SAMPLES: f64 = 10_000.0;
 
 /// Simulated stand-ins for threads of runtimes, which call `pthread_create`.
-const TWINS: &[SimStandIn] = &[SimStandIn::new("cpp:jthread", "thread", 1.0)];
+const STAND_INS: &[SimStandIn] = &[SimStandIn::new("cpp:jthread", "thread", 1.0)];
 
 impl SeriesProbe for Spawn {
     fn declaration(&self) -> &'static ProbeDeclaration {
@@ -60,16 +60,17 @@ impl SeriesProbe for Spawn {
 
     fn simulate(
         &self,
-        stage: &mut dyn SimContext<'_>,
+        sim: &mut dyn SimContext<'_>,
         order: &TrialOrder<'_>,
     ) -> Result<Observed, TrialFailure> {
-        simulate(stage, order)
+        simulate(sim, order)
     }
 
     fn variants(&self) -> Vec<(String, String)> {
-        let of_runtimes = ("RUNTIME:NAME".to_owned(), "a thread of a runtime in another language".to_owned());
-        let ours = KINDS.iter().map(|kind| (kind.name().to_owned(), kind.how().to_owned()));
-        ours.chain([of_runtimes]).collect()
+        let runtime_threads =
+            ("RUNTIME:NAME".to_owned(), "a thread of a runtime in another language".to_owned());
+        let native = KINDS.iter().map(|kind| (kind.name().to_owned(), kind.how().to_owned()));
+        native.chain([runtime_threads]).collect()
     }
 
     fn runtime_work(&self, spec: &TrialSpec, _options: &Parameters) -> Result<RuntimeWork, RequestError> {
@@ -87,8 +88,8 @@ impl SeriesProbe for Spawn {
         observed
     }
 
-    fn twins(&self) -> &'static [SimStandIn] {
-        TWINS
+    fn stand_ins(&self) -> &'static [SimStandIn] {
+        STAND_INS
     }
 
     fn legend(&self, trials: &[&TrialSpec], _environment: &Environment) -> Vec<LegendEntry> {
@@ -97,7 +98,7 @@ impl SeriesProbe for Spawn {
     }
 }
 
-/// Back to back, and with a pause that lets a CPU enter an idle state.
+/// Pauses between creations: none, and one that lets a CPU enter an idle state.
 pub const PAUSES_NS: [f64; 2] = [0.0, 1e6];
 
 /// Kinds × pauses × placements: the creator's own CPU, each representative pair, and unbound.
@@ -136,19 +137,19 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
 }
 
 /// Prices one pass.
-pub fn simulate(stage: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+pub fn simulate(sim: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     let config = Config::of(order.spec)?;
     let cost = config.kind.cost();
     let idle_ns = config.pause_ns;
     let mut tallies = Tallies::new();
-    while stage.elapsed() < order.span || tallies.samples() < MIN_ROUNDS {
-        let event = perform(stage, &cost, idle_ns);
-        let clock_ns = stage.clock_ns();
+    while sim.elapsed() < order.span || tallies.samples() < MIN_ROUNDS {
+        let event = perform(sim, &cost, idle_ns);
+        let clock_ns = sim.clock_ns();
         let [returned, began, ended] =
-            [event.cost_ns, event.latency_ns, event.join_ns].map(|ns| stage.ticks(ns + clock_ns));
+            [event.cost_ns, event.latency_ns, event.join_ns].map(|ns| sim.ticks(ns + clock_ns));
         tallies.count([0, returned, began, ended.max(began)]);
     }
-    let mut observed = tallies.observed(stage.rate());
+    let mut observed = tallies.observed(sim.rate());
     if config.kind.is_process() {
         observed.value(names::PARENT_MIB, PARENT_MIB);
     }
@@ -161,7 +162,7 @@ mod tests {
     use crate::creation::Config;
     use coretalk_model::Topology;
 
-    fn of(kinds: &str, cpus: &str) -> Result<Vec<TrialSpec>, RequestError> {
+    fn trials_of(kinds: &str, cpus: &str) -> Result<Vec<TrialSpec>, RequestError> {
         let set = CpuSet::from_list(cpus).expect("a list");
         let topology = Topology::flat(set.clone());
         let cpus: Vec<CpuId> = set.iter().collect();
@@ -173,19 +174,24 @@ mod tests {
     #[test]
     fn placed_kinds_get_pairs_and_the_others_run_anywhere() {
         let places = |kind| -> Vec<usize> {
-            of(kind, "0-1").unwrap().iter().map(|trial| trial.placement.len()).collect()
+            trials_of(kind, "0-1").unwrap().iter().map(|trial| trial.placement.len()).collect()
         };
         assert_eq!(places("pool"), [2, 2, 2, 2]);
         assert_eq!(places("fork"), [2, 1, 2, 1]);
         assert_eq!(places("cpp:jthread"), [2, 1, 2, 1], "it runs where its creator may");
-        assert_eq!(of("fork", "3").unwrap().len(), 2, "one CPU has no anywhere");
-        let anywhere = &of("thread", "0-1").unwrap()[1];
+        assert_eq!(trials_of("fork", "3").unwrap().len(), 2, "one CPU has no anywhere");
+        let anywhere = &trials_of("thread", "0-1").unwrap()[1];
         assert_eq!(Config::of(anywhere).unwrap().mask, Some(CpuSet::from_list("0-1").unwrap()));
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_in_a_sentence() {
-        assert!(of("forks", "0-1").unwrap_err().to_string().ends_with("a similar name exists: `fork`"));
-        assert_eq!(of("pool,pool", "0-1").unwrap_err().to_string(), "--kind lists pool twice; list it once");
+    fn invalid_kinds_are_refused_in_a_sentence() {
+        assert!(
+            trials_of("forks", "0-1").unwrap_err().to_string().ends_with("a similar name exists: `fork`")
+        );
+        assert_eq!(
+            trials_of("pool,pool", "0-1").unwrap_err().to_string(),
+            "--kind lists pool twice; list it once"
+        );
     }
 }

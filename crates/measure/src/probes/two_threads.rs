@@ -2,7 +2,7 @@
 
 use crate::counter;
 use crate::kernel::Kernel;
-use crate::stage::{Guard, Halt, Line, Recorder, Stage};
+use crate::kernel_context::{Guard, Halt, KernelContext, Line, Recorder};
 use crate::sync::AtomicU64;
 
 struct Trace {
@@ -19,10 +19,10 @@ enum Plan {
     Events { round_trips: u64, buckets: usize },
 }
 
-/// A tick that no kernel records, so that unwritten batches show.
+/// A tick count that no kernel records, so that unwritten batches show.
 const UNWRITTEN: u32 = u32::MAX - 1;
 
-fn act(
+fn run_kernel_role(
     kernel: &Kernel,
     role: usize,
     lines: &[Line],
@@ -46,9 +46,9 @@ fn act(
             Recorder::Events { round_trips, buckets: &mut buckets, beyond: &mut beyond }
         }
     };
-    let mut stage = Stage { lines: &lines, warm_up, recorder, guard, verified: 0 };
-    let ended = kernel.roles[role](&mut stage);
-    let verified = stage.verified;
+    let mut context = KernelContext { lines: &lines, warm_up, recorder, guard, verified: 0 };
+    let ended = kernel.roles[role](&mut context);
+    let verified = context.verified;
     Trace { ended, verified, ticks, buckets, beyond }
 }
 
@@ -60,7 +60,7 @@ mod threads {
     use std::time::Duration;
 
     /// Enough for threads that share one CPU; only a hang waits this long.
-    fn far_away() -> u64 {
+    fn far_deadline_ticks() -> u64 {
         // 2³⁵ ticks are 11 s at 3 GHz, and longer with a slower counter.
         counter::now_ticks() + (1 << 35)
     }
@@ -74,15 +74,16 @@ mod threads {
     ) -> [Trace; 2] {
         let lines: Vec<Line> = (0..places * kernel.lines_per_place as usize).map(|_| Line::new()).collect();
         std::thread::scope(|scope| {
-            let other = scope.spawn(|| act(kernel, 1, &lines, places, warm_up, plan, guard));
-            let own = act(kernel, 0, &lines, places, warm_up, plan, guard);
-            [own, other.join().unwrap()]
+            let responder = scope.spawn(|| run_kernel_role(kernel, 1, &lines, places, warm_up, plan, guard));
+            let initiator = run_kernel_role(kernel, 0, &lines, places, warm_up, plan, guard);
+            [initiator, responder.join().unwrap()]
         })
     }
 
     fn run_unhindered(kernel: &'static Kernel, places: usize, warm_up: u32, plan: Plan) -> [Trace; 2] {
         let halt = AtomicU64::new(0);
-        let guard = Guard { halt: &halt, deadline_ticks: far_away(), now_ticks: counter::now_ticks };
+        let guard =
+            Guard { halt: &halt, deadline_ticks: far_deadline_ticks(), now_ticks: counter::now_ticks };
         let traces = run_two_threads(kernel, places, warm_up, plan, &guard);
         for trace in &traces {
             assert_eq!(trace.ended, Ok(()), "{}", kernel.id);
@@ -96,11 +97,11 @@ mod threads {
     fn every_kernel_ends_agrees_and_writes_every_batch() {
         for kernel in kernels() {
             for (places, warm_up, visits, round_trips) in [(1, 0, 1, 1), (3, 2, 2, 3), (2, 0, 1, 5)] {
-                let [own, other] =
+                let [initiator, responder] =
                     run_unhindered(kernel, places, warm_up, Plan::Batches { visits, round_trips });
-                assert_eq!(own.ticks.len(), places * visits as usize);
-                assert!(!own.ticks.contains(&UNWRITTEN), "{}: {:?}", kernel.id, own.ticks);
-                assert!(other.ticks.is_empty());
+                assert_eq!(initiator.ticks.len(), places * visits as usize);
+                assert!(!initiator.ticks.contains(&UNWRITTEN), "{}: {:?}", kernel.id, initiator.ticks);
+                assert!(responder.ticks.is_empty());
             }
         }
     }
@@ -110,17 +111,18 @@ mod threads {
         for kernel in kernels() {
             let (places, round_trips) = (2, 5);
             // With one bucket all events go to `beyond`.
-            let [own, other] = run_unhindered(kernel, places, 0, Plan::Events { round_trips, buckets: 1 });
+            let [initiator, responder] =
+                run_unhindered(kernel, places, 0, Plan::Events { round_trips, buckets: 1 });
             let expected = match kernel.id.as_str() {
                 "one-way" => 2 * round_trips,
                 id if id.starts_with("as:") => places as u64 * round_trips,
                 _ => round_trips,
             };
-            assert_eq!(u64::from(own.buckets[0]), expected, "{}", kernel.id);
-            assert_eq!(own.beyond.len() as u64, expected, "{}", kernel.id);
-            assert!(other.buckets.is_empty() && other.beyond.is_empty());
+            assert_eq!(u64::from(initiator.buckets[0]), expected, "{}", kernel.id);
+            assert_eq!(initiator.beyond.len() as u64, expected, "{}", kernel.id);
+            assert!(responder.buckets.is_empty() && responder.beyond.is_empty());
             if kernel.id.as_str() == "one-way" {
-                let ways = own.beyond.iter().map(|&code| OneWay::unpack(code).way);
+                let ways = initiator.beyond.iter().map(|&code| OneWay::unpack(code).way);
                 assert!(
                     ways.eq([Direction::Out, Direction::Back].into_iter().cycle().take(expected as usize))
                 );
@@ -137,7 +139,7 @@ mod threads {
                 let guard = Guard { halt: &halt, deadline_ticks, now_ticks: counter::now_ticks };
                 let lines: Vec<Line> = (0..kernel.lines_per_place).map(|_| Line::new()).collect();
                 let plan = Plan::Batches { visits: 1, round_trips: 9 };
-                let trace = act(kernel, role, &lines, 1, 0, plan, &guard);
+                let trace = run_kernel_role(kernel, role, &lines, 1, 0, plan, &guard);
                 assert_eq!(trace.ended, Err(Halt::Deadline), "{} role {role}", kernel.id);
                 assert_eq!(guard.check(), Err(Halt::Deadline), "the partner is not told");
             }
@@ -146,7 +148,7 @@ mod threads {
 
     #[test]
     fn a_raised_stop_a_lost_partner_and_a_passed_deadline_end_both_sides() {
-        // Never finishes by itself: one batch of hours, or as many short ones.
+        // Never finishes by itself: one batch that takes hours, or as many short batches.
         let endless = [(1, u32::MAX), (u32::MAX, 1)];
         for kernel in kernels() {
             for (visits, round_trips) in endless {
@@ -157,7 +159,16 @@ mod threads {
                     let guard = Guard { halt: &halt, deadline_ticks, now_ticks: counter::now_ticks };
                     let lines: Vec<Line> = (0..kernel.lines_per_place).map(|_| Line::new()).collect();
                     let run_role = |role| {
-                        act(kernel, role, &lines, 1, 0, Plan::Batches { visits, round_trips }, &guard).ended
+                        run_kernel_role(
+                            kernel,
+                            role,
+                            &lines,
+                            1,
+                            0,
+                            Plan::Batches { visits, round_trips },
+                            &guard,
+                        )
+                        .ended
                     };
                     std::thread::scope(|scope| {
                         let run_role = &run_role;
@@ -190,15 +201,23 @@ mod loomed {
 
     /// Explores all executions of `visits` × `round_trips` that the memory model allows for two threads.
     fn explore(kernel: &'static Kernel, visits: u32, round_trips: u32) {
-        // Loom never shows a thread that has yielded the values that it wrote itself before, hence not the initial ones
-        // to the thread that made the lines: each role also runs on the other thread.
+        // After a yield, loom never shows a thread its own earlier writes, so the creator of the lines never sees their
+        // initial values: each role also runs on the other thread.
         for spawned in [0, 1] {
             loom::model(move || {
                 let lines: Vec<Line> = (0..kernel.lines_per_place).map(|_| Line::new()).collect();
                 let shared = Arc::new((lines, AtomicU64::new(0)));
                 let run_role = move |role: usize, (lines, halt): &(Vec<Line>, AtomicU64)| {
                     let guard = Guard { halt, deadline_ticks: u64::MAX, now_ticks: counter::now_ticks };
-                    let trace = act(kernel, role, lines, 1, 0, Plan::Batches { visits, round_trips }, &guard);
+                    let trace = run_kernel_role(
+                        kernel,
+                        role,
+                        lines,
+                        1,
+                        0,
+                        Plan::Batches { visits, round_trips },
+                        &guard,
+                    );
                     assert_eq!(trace.ended, Ok(()));
                     assert!(trace.buckets.is_empty() && trace.beyond.is_empty());
                     // A stale stamp would differ by far more than the few steps of the counting clock.

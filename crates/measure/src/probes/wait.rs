@@ -5,22 +5,22 @@ mod exchange;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod perform;
 mod runtime;
+mod stand_ins;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod tasks;
 pub mod trials;
-mod twins;
 
 use crate::adapters::pass::Pass;
 use crate::adapters::protocol::RuntimeWork;
 use crate::pricing::{Arch, SimContext};
 use crate::series::{RequestError, SeriesProbe, SeriesRequest, TrialOrder, per_pass};
 use crate::sim::wait::{self, WaitCost};
+use crate::stand_in::SimStandIn;
 use crate::strategies::catalogue::StrategyKind;
 use crate::strategies::instructions::Instruction;
 use crate::tick_histogram::TickHistogram;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
-use crate::twin::SimStandIn;
 use coretalk_model::probes::{LegendEntry, ProbeDeclaration, wait::DECLARATION};
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::wait::names;
@@ -54,10 +54,10 @@ impl SeriesProbe for Wait {
     fn lacks_simulated(&self, spec: &TrialSpec, arch: Arch) -> Option<String> {
         let lack = |strategy: StrategyKind| {
             let instruction = strategy.instruction()?;
-            let there = (instruction == Instruction::Wfe) == (arch == Arch::Arm);
+            let has_instruction = (instruction == Instruction::Wfe) == (arch == Arch::Arm);
             let [name, feature] = instruction.names();
             let lack = format!("`{strategy}` cannot be measured: the simulated CPU lacks {feature} ({name})");
-            (!there).then_some(lack)
+            (!has_instruction).then_some(lack)
         };
         Trial::of(spec).ok()?.strategies().find_map(lack)
     }
@@ -77,16 +77,16 @@ impl SeriesProbe for Wait {
 
     fn simulate(
         &self,
-        stage: &mut dyn SimContext<'_>,
+        sim: &mut dyn SimContext<'_>,
         order: &TrialOrder<'_>,
     ) -> Result<Observed, TrialFailure> {
-        simulate(stage, order)
+        simulate(sim, order)
     }
 
     fn variants(&self) -> Vec<(String, String)> {
-        let of_runtimes =
+        let runtime_strategies =
             ("RUNTIME:NAME".to_owned(), "a way of waiting of a runtime in another language".to_owned());
-        crate::strategies::catalogue::every().into_iter().chain([of_runtimes]).collect()
+        crate::strategies::catalogue::every().into_iter().chain([runtime_strategies]).collect()
     }
 
     fn runtime_work(&self, spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, RequestError> {
@@ -97,8 +97,8 @@ impl SeriesProbe for Wait {
         runtime::result(spec, pass)
     }
 
-    fn twins(&self) -> &'static [SimStandIn] {
-        twins::TWINS
+    fn stand_ins(&self) -> &'static [SimStandIn] {
+        stand_ins::STAND_INS
     }
 
     fn legend(&self, trials: &[&TrialSpec], _environment: &Environment) -> Vec<LegendEntry> {
@@ -124,7 +124,7 @@ fn flags(trial: &Trial, shared: bool, guest: bool) -> Flags {
     flags
 }
 
-/// Simulated round trips per pass: a host does millions in the same time, which would add no information here.
+/// Simulated round trips per pass: a real machine does millions in the same time, which would add no information here.
 const TRIPS: u64 = 4_000;
 const MAX_TRIPS: u64 = 50_000;
 /// Batches of calls, or pieces of work, per pass.
@@ -133,55 +133,55 @@ const BATCHES: f64 = 256.0;
 pub const RECORDING_NS: f64 = 5.0;
 
 /// Prices one pass.
-pub fn simulate(stage: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+pub fn simulate(sim: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     let trial = Trial::of(order.spec)?;
-    let shared = matches!(stage.placement(), [a, b] if a == b);
-    let cost = |of: Option<StrategyKind>| {
-        of.map(StrategyKind::cost).ok_or_else(|| TrialFailure::of("a trial without a strategy"))
+    let shared = matches!(sim.placement(), [a, b] if a == b);
+    let cost = |strategy: Option<StrategyKind>| {
+        strategy.map(StrategyKind::cost).ok_or_else(|| TrialFailure::of("a trial without a strategy"))
     };
     let mut observed = match trial.mode {
-        Mode::Clock => clock(stage),
-        Mode::Cost => call(stage, &cost(trial.sides[0])?),
-        Mode::Sibling => beside(stage, &cost(trial.sides[0])?),
+        Mode::Clock => clock(sim),
+        Mode::Cost => call(sim, &cost(trial.sides[0])?),
+        Mode::Sibling => sibling(sim, &cost(trial.sides[0])?),
         Mode::Timed | Mode::NoClock | Mode::Alternate => {
             let costs = [cost(trial.sides[0])?, cost(trial.sides[1])?];
-            trips(stage, order, trial.mode, &costs)
+            trips(sim, order, trial.mode, &costs)
         }
     };
-    observed.flags = observed.flags.union(flags(&trial, shared, stage.is_guest()));
+    observed.flags = observed.flags.union(flags(&trial, shared, sim.is_guest()));
     Ok(observed)
 }
 
 fn trips(
-    stage: &mut dyn SimContext<'_>,
+    sim: &mut dyn SimContext<'_>,
     order: &TrialOrder<'_>,
     mode: Mode,
     costs: &[WaitCost; 2],
 ) -> Observed {
     let busy = StrategyKind::BUSY.cost();
-    let bare = wait::price(stage, [&costs[0], &costs[1]]);
+    let strategy_trip = wait::price(sim, [&costs[0], &costs[1]]);
     // For `alternate`: the trip without the strategy on both sides.
-    let plain = wait::price(stage, [&busy, &busy]);
-    let views: &[&str] = match mode {
+    let busy_trip = wait::price(sim, [&busy, &busy]);
+    let histogram_names: &[&str] = match mode {
         Mode::Alternate => &[names::HINT, names::PLAIN],
         Mode::NoClock => &[],
         _ => &[names::TRIP],
     };
-    let mut tallies: Vec<TickHistogram> = views.iter().map(|_| TickHistogram::new()).collect();
+    let mut tallies: Vec<TickHistogram> = histogram_names.iter().map(|_| TickHistogram::new()).collect();
     let most = per_pass(order.options, "samples", 1).unwrap_or(TRIPS).clamp(1, MAX_TRIPS);
     let (mut trips, mut all_ns, mut cpu_ns, mut slept, mut spins) = (0u64, 0.0, 0.0, 0.0, 0.0);
-    while trips < most && stage.elapsed() < order.span {
-        let trip = if mode == Mode::Alternate && trips % 2 == 1 { &plain } else { &bare };
-        let ns = wait::perform(stage, trip);
+    while trips < most && sim.elapsed() < order.span {
+        let trip = if mode == Mode::Alternate && trips % 2 == 1 { &busy_trip } else { &strategy_trip };
+        let ns = wait::perform(sim, trip);
         let mut loop_ns = ns;
         if !tallies.is_empty() {
-            let clock_ns = stage.clock_ns();
-            let ticks = stage.ticks(ns + clock_ns);
+            let clock_ns = sim.clock_ns();
+            let ticks = sim.ticks(ns + clock_ns);
             let view = trips as usize % tallies.len();
             tallies[view].count(ticks);
             // The second pair of reads, and the recording.
             loop_ns += 2.0 * clock_ns + RECORDING_NS;
-            stage.pass(loop_ns - ns);
+            sim.pass(loop_ns - ns);
         }
         all_ns += loop_ns;
         cpu_ns += trip.cpu_ns[0] + trip.cpu_ns[1];
@@ -202,9 +202,9 @@ fn trips(
         observed.count(names::DURATION_US, (all_ns / 1e3) as u64);
         return observed;
     }
-    let (rate, clock_ns) = (stage.rate(), stage.clock_ns());
+    let (rate, clock_ns) = (sim.rate(), sim.clock_ns());
     let mut every = TickHistogram::new();
-    for (view, tally) in views.iter().zip(&tallies) {
+    for (view, tally) in histogram_names.iter().zip(&tallies) {
         observed.histogram(view, tally.histogram(rate));
         every.add(tally);
     }
@@ -217,45 +217,45 @@ fn trips(
     observed
 }
 
-fn clock(stage: &mut dyn SimContext<'_>) -> Observed {
+fn clock(sim: &mut dyn SimContext<'_>) -> Observed {
     let mut tally = TickHistogram::new();
     for _ in 0..TRIPS {
-        let clock_ns = stage.clock_ns();
-        stage.pass(clock_ns);
-        tally.count(stage.ticks(clock_ns));
+        let clock_ns = sim.clock_ns();
+        sim.pass(clock_ns);
+        tally.count(sim.ticks(clock_ns));
     }
     let mut observed = Observed::default();
     observed.count(names::SAMPLES, tally.len());
-    observed.histogram(names::CLOCK, tally.histogram(stage.rate()));
-    if let Some(mean_ns) = tally.mean_ns(stage.rate()) {
+    observed.histogram(names::CLOCK, tally.histogram(sim.rate()));
+    if let Some(mean_ns) = tally.mean_ns(sim.rate()) {
         observed.value(names::MEAN_NS, mean_ns);
     }
     observed
 }
 
-fn mean(stage: &mut dyn SimContext<'_>, ns: f64) -> f64 {
-    (0..BATCHES as u32).map(|_| stage.event(ns)).sum::<f64>() / BATCHES
+fn mean(sim: &mut dyn SimContext<'_>, ns: f64) -> f64 {
+    (0..BATCHES as u32).map(|_| sim.event(ns)).sum::<f64>() / BATCHES
 }
 
-fn call(stage: &mut dyn SimContext<'_>, cost: &WaitCost) -> Observed {
-    let call_ns = wait::act_ns(stage, cost);
-    let call_ns = mean(stage, call_ns);
-    stage.pass(call_ns * TRIPS as f64);
+fn call(sim: &mut dyn SimContext<'_>, cost: &WaitCost) -> Observed {
+    let call_ns = wait::act_ns(sim, cost);
+    let call_ns = mean(sim, call_ns);
+    sim.pass(call_ns * TRIPS as f64);
     let mut observed = Observed::default();
     observed.value(names::CALL_NS, call_ns);
-    observed.value(names::CALL_CYCLES, call_ns / stage.cycle_ns(stage.placement()[0]));
+    observed.value(names::CALL_CYCLES, call_ns / sim.cycle_ns(sim.placement()[0]));
     observed.count(names::SAMPLES, TRIPS);
     observed
 }
 
-fn beside(stage: &mut dyn SimContext<'_>, cost: &WaitCost) -> Observed {
-    let slowdown = wait::slowdown(stage, cost);
+fn sibling(sim: &mut dyn SimContext<'_>, cost: &WaitCost) -> Observed {
+    let slowdown = wait::slowdown(sim, cost);
     let work_ns = 30_000.0;
-    let alone_ns = mean(stage, work_ns);
-    let beside_ns = mean(stage, work_ns * slowdown);
-    stage.pass((alone_ns + beside_ns) * BATCHES);
+    let alone_ns = mean(sim, work_ns);
+    let slowed_ns = mean(sim, work_ns * slowdown);
+    sim.pass((alone_ns + slowed_ns) * BATCHES);
     let mut observed = Observed::default();
-    observed.value(names::SLOWDOWN, beside_ns / alone_ns);
+    observed.value(names::SLOWDOWN, slowed_ns / alone_ns);
     observed.count(names::SAMPLES, BATCHES as u64);
     observed
 }

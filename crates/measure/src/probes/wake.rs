@@ -6,7 +6,7 @@ mod crowd;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod exchange;
 mod runtime;
-mod twins;
+mod stand_ins;
 
 use crate::adapters::pass::Pass;
 use crate::adapters::protocol::RuntimeWork;
@@ -17,10 +17,10 @@ use crate::pricing::SimContext;
 use crate::primitives::Primitive;
 use crate::series::{MIN_ROUNDS, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 use crate::sim::wake;
+use crate::stand_in::SimStandIn;
 use crate::tick_histogram::TickHistogram;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
-use crate::twin::SimStandIn;
 use coretalk_model::Picos;
 pub use coretalk_model::probes::wake::names;
 use coretalk_model::probes::wake::{DECLARATION, GAPS_NS, LADDER_GAP_NS};
@@ -40,12 +40,12 @@ pub struct Wake;
 
 /// Relative variation of a gap, to avoid synchronisation with periodic events.
 const GAP_JITTER: f64 = 0.25;
-/// Maximum share of wake-ups that seem to precede their sending; above it the others are doubtful.
+/// Maximum share of wake-ups that seem to precede their sending; above it, the other times are doubtful.
 const NEGATIVE_SHARE: f64 = 0.01;
 /// The gap of a map of pairs: a short one, so that the hand-off is not hidden by the exit from an idle state, which
 /// takes the same time on every pair (on a guest after 1 ms 19 to 20 µs everywhere, with and without a shared cache).
 pub const MAP_GAP_NS: f64 = GAPS_NS[0];
-/// More pairs than this form a map.
+/// Maximum number of pairs measured after every gap; more pairs form a map, which has one gap.
 const FEW_PAIRS: usize = 8;
 const SLEEP: &str = "sleep-1ms";
 const SLEEP_NS: u64 = 1_000_000;
@@ -61,7 +61,7 @@ impl SeriesProbe for Wake {
         catalogue::trials(request)
     }
 
-    /// Gaps with polling idle loops, and gaps longer than they poll.
+    /// Leaves out the longest gap: a gap within the polling of idle loops and a longer one suffice.
     fn suite_trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
         let mut trials = catalogue::trials(request)?;
         trials.retain(|trial| trial.parameters.number(names::GAP_NS) != Some(GAPS_NS[2]));
@@ -81,11 +81,11 @@ impl SeriesProbe for Wake {
 
     fn simulate(
         &self,
-        stage: &mut dyn SimContext<'_>,
+        sim: &mut dyn SimContext<'_>,
         order: &TrialOrder<'_>,
     ) -> Result<Observed, TrialFailure> {
         let name = order.spec.parameters.text("primitive").unwrap_or_default();
-        simulate(name, stage, order)
+        simulate(name, sim, order)
     }
 
     fn legend(&self, trials: &[&TrialSpec], _environment: &Environment) -> Vec<LegendEntry> {
@@ -94,9 +94,9 @@ impl SeriesProbe for Wake {
     }
 
     fn variants(&self) -> Vec<(String, String)> {
-        let of_runtimes =
+        let runtime_wakes =
             ("RUNTIME:NAME".to_owned(), "a wake-up of a runtime in another language".to_owned());
-        catalogue::every().into_iter().chain([of_runtimes]).collect()
+        catalogue::every().into_iter().chain([runtime_wakes]).collect()
     }
 
     fn runtime_work(&self, spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, RequestError> {
@@ -107,8 +107,8 @@ impl SeriesProbe for Wake {
         runtime::result(pass)
     }
 
-    fn twins(&self) -> &'static [SimStandIn] {
-        twins::TWINS
+    fn stand_ins(&self) -> &'static [SimStandIn] {
+        stand_ins::STAND_INS
     }
 }
 
@@ -137,23 +137,23 @@ fn make<P: Primitive>() -> Result<P, TrialFailure> {
 
 pub(super) fn simulate(
     name: &str,
-    stage: &mut dyn SimContext<'_>,
+    sim: &mut dyn SimContext<'_>,
     order: &TrialOrder<'_>,
 ) -> Result<Observed, TrialFailure> {
     let gap_ns = order.spec.parameters.number(names::GAP_NS).unwrap_or(GAPS_NS[1]);
     Ok(match variant(name)? {
-        Variant::Wake(of) => priced_rounds(stage, order, &of.cost(), gap_ns),
-        Variant::Uncontended(of) | Variant::NotifyIdle(of) => {
+        Variant::Wake(kind) => priced_rounds(sim, order, &kind.cost(), gap_ns),
+        Variant::Uncontended(kind) | Variant::NotifyIdle(kind) => {
             let mut observed = Observed::default();
-            let alone_ns = wake::alone_ns(stage, &of.cost());
-            let alone_ns = stage.event(alone_ns);
-            stage.pass(order.span.ns());
+            let alone_ns = wake::alone_ns(sim, &kind.cost());
+            let alone_ns = sim.event(alone_ns);
+            sim.pass(order.span.ns());
             observed.value(names::ALONE_NS, alone_ns);
             observed.count("samples", (order.span.ns() / alone_ns) as u64);
             observed
         }
-        Variant::NotifyAll(_) => priced_crowd(stage, order, gap_ns),
-        Variant::Sleep => priced_sleeps(stage, order),
+        Variant::NotifyAll(_) => priced_crowd(sim, order, gap_ns),
+        Variant::Sleep => priced_sleeps(sim, order),
     })
 }
 
@@ -190,15 +190,15 @@ impl Tallies {
         observed.histogram(names::HOT, self.hot.histogram(rate));
         observed.histogram(names::WAKER, self.waker.histogram(rate));
         observed.histogram(names::FIRST, self.first.histogram(rate));
-        let judged = self.slept.len() + self.hot.len();
-        observed.count("samples", judged);
+        let counted = self.slept.len() + self.hot.len();
+        observed.count("samples", counted);
         observed.count("negative", self.negative);
-        // Times this close to the offset of the counters are distorted by it.
-        if self.negative as f64 > NEGATIVE_SHARE * judged as f64 {
+        // If many wake-ups seem negative, the offset of the counters is as large as the times and distorts all of them.
+        if self.negative as f64 > NEGATIVE_SHARE * counted as f64 {
             observed.flags.set(coretalk_model::Flag::TscUnsync);
         }
-        if judged > 0 {
-            observed.value("hot_share", self.hot.len() as f64 / judged as f64);
+        if counted > 0 {
+            observed.value("hot_share", self.hot.len() as f64 / counted as f64);
         }
         let placed: u64 = self.places.iter().sum();
         if placed > 0 {
@@ -215,7 +215,7 @@ impl Tallies {
 }
 
 fn priced_rounds(
-    stage: &mut dyn SimContext<'_>,
+    sim: &mut dyn SimContext<'_>,
     order: &TrialOrder<'_>,
     cost: &wake::WakeCost,
     gap_ns: f64,
@@ -223,54 +223,55 @@ fn priced_rounds(
     let mut tallies = Tallies::default();
     let mut rounds = 0;
     let mask = order.spec.mask();
-    let [waker, home] = [stage.placement()[0], stage.placement()[1]];
-    while stage.elapsed() < order.span || rounds < MIN_ROUNDS {
-        let gap_ns = gap_ns * (1.0 + GAP_JITTER * (2.0 * stage.unit() - 1.0));
-        let waiter = mask.as_ref().map_or(home, |mask| wake::placed(stage, mask, waker));
-        let event = wake::perform(stage, cost, gap_ns, [waker, waiter]);
+    let [waker, home] = [sim.placement()[0], sim.placement()[1]];
+    while sim.elapsed() < order.span || rounds < MIN_ROUNDS {
+        let gap_ns = gap_ns * (1.0 + GAP_JITTER * (2.0 * sim.unit() - 1.0));
+        let waiter = mask.as_ref().map_or(home, |mask| wake::placed(sim, mask, waker));
+        let event = wake::perform(sim, cost, gap_ns, [waker, waiter]);
         if mask.is_some() && rounds > 0 {
-            tallies.place(RanOn::of(stage.topology(), waker, waiter));
+            tallies.place(RanOn::of(sim.topology(), waker, waiter));
         }
-        let clock_ns = stage.clock_ns();
-        let (woken, waker) = (stage.ticks(event.wake_ns + clock_ns), stage.ticks(event.waker_ns + clock_ns));
-        tallies.count(woken, waker, event.slept, rounds == 0);
+        let clock_ns = sim.clock_ns();
+        let wake_ticks = sim.ticks(event.wake_ns + clock_ns);
+        let waker_ticks = sim.ticks(event.waker_ns + clock_ns);
+        tallies.count(wake_ticks, waker_ticks, event.slept, rounds == 0);
         rounds += 1;
     }
-    let possible = mask.map_or([false; 4], |mask| RanOn::possible(stage.topology(), &mask));
-    tallies.observed(stage.rate(), possible)
+    let possible = mask.map_or([false; 4], |mask| RanOn::possible(sim.topology(), &mask));
+    tallies.observed(sim.rate(), possible)
 }
 
-fn priced_crowd(stage: &mut dyn SimContext<'_>, order: &TrialOrder<'_>, gap_ns: f64) -> Observed {
+fn priced_crowd(sim: &mut dyn SimContext<'_>, order: &TrialOrder<'_>, gap_ns: f64) -> Observed {
     let [mut first, mut last, mut waker] = [TickHistogram::new(), TickHistogram::new(), TickHistogram::new()];
-    while stage.elapsed() < order.span || last.is_empty() {
-        stage.pass(gap_ns);
-        let bare = wake::price_all(stage, &PrimitiveKind::CondvarAll.cost(), gap_ns);
-        let clock_ns = stage.clock_ns();
-        for (tally, ns) in [(&mut first, bare[0]), (&mut last, bare[1]), (&mut waker, bare[2])] {
-            let event = stage.event(ns) + clock_ns;
-            tally.count(stage.ticks(event));
+    while sim.elapsed() < order.span || last.is_empty() {
+        sim.pass(gap_ns);
+        let all_ns = wake::price_all(sim, &PrimitiveKind::CondvarAll.cost(), gap_ns);
+        let clock_ns = sim.clock_ns();
+        for (tally, ns) in [(&mut first, all_ns[0]), (&mut last, all_ns[1]), (&mut waker, all_ns[2])] {
+            let event = sim.event(ns) + clock_ns;
+            tally.count(sim.ticks(event));
         }
-        stage.pass(bare[1]);
+        sim.pass(all_ns[1]);
     }
     let mut observed = Observed::default();
     observed.count("samples", last.len());
     for (name, tally) in [(names::FIRST_OF_ALL, first), (names::LAST_OF_ALL, last), (names::WAKER, waker)] {
-        observed.histogram(name, tally.histogram(stage.rate()));
+        observed.histogram(name, tally.histogram(sim.rate()));
     }
     observed
 }
 
-fn priced_sleeps(stage: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Observed {
+fn priced_sleeps(sim: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Observed {
     let mut tally = TickHistogram::new();
-    while stage.elapsed() < order.span || tally.is_empty() {
-        let late_ns = stage.costs().syscall_ns + stage.costs().wake_ns + stage.idle_exit_ns(SLEEP_NS as f64);
-        let late_ns = stage.event(late_ns);
-        let held_ns = stage.pass(SLEEP_NS as f64 + late_ns);
-        let clock_ns = stage.clock_ns();
-        tally.count(stage.ticks(late_ns + held_ns + clock_ns));
+    while sim.elapsed() < order.span || tally.is_empty() {
+        let late_ns = sim.costs().syscall_ns + sim.costs().wake_ns + sim.idle_exit_ns(SLEEP_NS as f64);
+        let late_ns = sim.event(late_ns);
+        let held_ns = sim.pass(SLEEP_NS as f64 + late_ns);
+        let clock_ns = sim.clock_ns();
+        tally.count(sim.ticks(late_ns + held_ns + clock_ns));
     }
     let mut observed = Observed::default();
     observed.count("samples", tally.len());
-    observed.histogram(names::SLEPT, tally.histogram(stage.rate()));
+    observed.histogram(names::SLEPT, tally.histogram(sim.rate()));
     observed
 }

@@ -8,11 +8,11 @@ use super::exchange::{Account, Consume, Count, Produce, RoleSettings, Roles, sum
 use super::limits::{Delays, Received, RoleLimits, Sent, Stamps};
 use super::message::Message;
 use super::paced::{Arrivals, Pace, SEQUENCE};
-use crate::stage::Halt;
+use crate::kernel_context::Halt;
 use crate::tick_histogram::TickHistogram;
 use std::sync::Arc;
 
-/// Minimum number of batches sent at a rate, whatever time that takes: only whole batches are sent.
+/// Minimum number of batches sent at a rate, even beyond the time limit: only whole batches are sent.
 const MIN_PACED: u64 = 2;
 
 /// Opens a queue of this kind for these messages, with one role on each side.
@@ -108,7 +108,7 @@ fn consume<M: Message, R: Receiver<M>>(
 ) -> Result<Received, Halt> {
     let mut stamps = Stamps::new(limits.apart_ticks);
     let mut account = Count::default();
-    let mut hand = Vec::new();
+    let mut buffer = Vec::new();
     let (mut taken, mut empty, mut wrong) = (0, 0, 0);
     'limits: loop {
         let now = (limits.guard.now_ticks)();
@@ -117,16 +117,16 @@ fn consume<M: Message, R: Receiver<M>>(
         while taken < next_stamp {
             let mut each = |message: M| {
                 let number = message.read();
-                let orderly = account.note(taken, number.unwrap_or(u64::MAX));
-                wrong += u64::from(number.is_none() || !orderly);
+                let in_order = account.note(taken, number.unwrap_or(u64::MAX));
+                wrong += u64::from(number.is_none() || !in_order);
                 taken += 1;
             };
-            match receiver.try_receive_batch(batch, &mut hand, &mut each) {
+            match receiver.try_receive_batch(batch, &mut buffer, &mut each) {
                 Ok(_) => {}
                 Err(NoMessage::Ever) => break 'limits,
                 Err(NoMessage::Yet) => {
                     empty += 1;
-                    if receiver.receive_batch(batch, &mut hand, &mut each, limits.guard)? == 0 {
+                    if receiver.receive_batch(batch, &mut buffer, &mut each, limits.guard)? == 0 {
                         break 'limits;
                     }
                 }
@@ -157,11 +157,11 @@ fn produce_paced<M: Message, S: Sender<M>>(
             break;
         }
         let number = |sequence: u64| pace.number(now, begun, sequence);
-        let mut went = 0;
-        while went < batch {
+        let mut sent_of_batch = 0;
+        while sent_of_batch < batch {
             let from = sent.messages;
             let make = |index: usize| M::make(number(from + index as u64));
-            let count = match send(&mut sender, batch - went, &make, &watch, &mut sent.full) {
+            let count = match send(&mut sender, batch - sent_of_batch, &make, &watch, &mut sent.full) {
                 Ok(count) => count,
                 Err(Leave::Over) => return Ok(sent),
                 Err(Leave::Halted(halt)) => return Err(halt),
@@ -170,7 +170,7 @@ fn produce_paced<M: Message, S: Sender<M>>(
                 sent.sum = sent.sum.wrapping_add(number(sequence));
             }
             sent.messages += count as u64;
-            went += count;
+            sent_of_batch += count;
         }
     }
     Ok(sent)
@@ -186,10 +186,10 @@ fn consume_paced<M: Message, R: Receiver<M>>(
     let mut delays = Box::new(Delays::default());
     let mut ends: Box<[TickHistogram; 2]> = Box::default();
     let mut arrivals = Arrivals::new(limits, pace, &mut delays);
-    let mut hand = Vec::new();
+    let mut buffer = Vec::new();
     let mut empty = 0;
     loop {
-        let mut noted = Ok(());
+        let mut outcome = Ok(());
         let mut each = |message: M| match arrivals.note(message) {
             Ok((sequence, late)) => {
                 for (end, place) in ends.iter_mut().zip([0, batch as u64 - 1]) {
@@ -198,30 +198,30 @@ fn consume_paced<M: Message, R: Receiver<M>>(
                     }
                 }
             }
-            Err(halt) => noted = noted.and(Err(halt)),
+            Err(halt) => outcome = outcome.and(Err(halt)),
         };
-        match receiver.try_receive_batch(batch, &mut hand, &mut each) {
+        match receiver.try_receive_batch(batch, &mut buffer, &mut each) {
             Ok(_) => {}
             Err(NoMessage::Ever) => break,
             Err(NoMessage::Yet) => {
                 empty += 1;
-                if receiver.receive_batch(batch, &mut hand, &mut each, limits.guard)? == 0 {
+                if receiver.receive_batch(batch, &mut buffer, &mut each, limits.guard)? == 0 {
                     break;
                 }
             }
         }
-        noted?;
+        outcome?;
     }
     let received = arrivals.finish();
     delays.of_batch = Some(ends);
     Ok(Received { empty, delays: Some(delays), ..received })
 }
 
-/// Loom test: in every interleaving of two threads batches lose, double and reorder nothing, become visible as a whole
-/// if sent as a whole, and both ends finish.
+/// Loom test: in every interleaving of two threads no message is lost, doubled or reordered, a batch sent as a whole
+/// becomes visible as a whole, and both ends finish.
 #[cfg(all(test, loom))]
 pub fn loom_duel_of_batches<S: Implementation, M: Message>(capacity: usize, batch: usize, messages: u64) {
-    use crate::stage::Guard;
+    use crate::kernel_context::Guard;
     use crate::sync::AtomicU64;
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);
@@ -241,14 +241,14 @@ pub fn loom_duel_of_batches<S: Implementation, M: Message>(capacity: usize, batc
         });
         let halt = AtomicU64::new(0);
         let guard = Guard { halt: &halt, deadline_ticks: u64::MAX, now_ticks: || 0 };
-        let (mut taken, mut hand) = (0, Vec::new());
+        let (mut taken, mut buffer) = (0, Vec::new());
         loop {
             let before = taken;
             let mut each = |message: M| {
                 assert_eq!(message.read(), Some(taken));
                 taken += 1;
             };
-            if receiver.receive_batch(batch, &mut hand, &mut each, &guard).unwrap() == 0 {
+            if receiver.receive_batch(batch, &mut buffer, &mut each, &guard).unwrap() == 0 {
                 break;
             }
             // Batches begin at multiples of their length, and none was partly visible.

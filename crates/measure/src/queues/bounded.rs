@@ -3,7 +3,7 @@
 use super::ends::{Implementation, Leave, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch};
 use super::message::Message;
 use super::slot_row::Slots;
-use crate::stage::{Guard, Halt};
+use crate::kernel_context::{Guard, Halt};
 use crate::sync::Ordering::Relaxed;
 use crate::sync::{Arc, AtomicBool, AtomicUsize};
 use crate::trial_context::CachePadded;

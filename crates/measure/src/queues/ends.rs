@@ -1,10 +1,10 @@
 //! [`Sender`] and [`Receiver`]: the two ends of a queue, and the conditions that end a wait on them.
 
 use super::message::Message;
-use crate::stage::{Guard, Halt};
+use crate::kernel_context::{Guard, Halt};
 use std::time::Duration;
 
-/// Maximum sleep of a blocked end before it checks its guard: costs nothing, and ends an abandoned wait soon.
+/// Maximum sleep of a blocked end before it checks its guard: long enough to cost nothing; abandoned waits end soon.
 pub const GUARD_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Both ends of a queue of a kind.
@@ -183,14 +183,14 @@ pub trait Receiver<M>: Send + Sized + 'static {
     fn receive(&mut self, guard: &Guard<'_>) -> Result<Option<M>, Halt>;
 
     /// Receives at most `most` available messages in order, passes them to `each` and returns their number. A kind that
-    /// first moves them out of the queue stores them in `hand`.
+    /// first moves them out of the queue stores them in `buffer`.
     ///
     /// # Errors
-    /// There is no message: whether one may still come.
+    /// If there is no message: whether one may still come.
     fn try_receive_batch(
         &mut self,
         most: usize,
-        _hand: &mut Vec<M>,
+        _buffer: &mut Vec<M>,
         each: &mut impl FnMut(M),
     ) -> Result<usize, NoMessage> {
         for taken in 0..most {
@@ -210,7 +210,7 @@ pub trait Receiver<M>: Send + Sized + 'static {
     fn receive_batch(
         &mut self,
         _most: usize,
-        _hand: &mut Vec<M>,
+        _buffer: &mut Vec<M>,
         each: &mut impl FnMut(M),
         guard: &Guard<'_>,
     ) -> Result<usize, Halt> {

@@ -9,10 +9,10 @@ use super::limits::Stamps;
 use super::limits::{Received, RoleLimits, Sent};
 use super::message::Message;
 use super::paced::{self, Pace};
-use crate::stage::Halt;
+use crate::kernel_context::Halt;
 use std::sync::Arc;
 
-/// The highest bits of a message number its producer, so that the order of each producer is checked separately.
+/// The highest bits of a message identify its producer, so that the order of each producer is checked separately.
 const LANE_SHIFT: u32 = 56;
 /// Maximum number of producers.
 pub const MAX_PRODUCERS: usize = 1 << (u64::BITS - LANE_SHIFT);
@@ -59,7 +59,7 @@ impl RoleSettings {
 /// Opens a queue of this kind for these messages, with its roles.
 ///
 /// # Errors
-/// [`Refusal`]: no such queue, or it allows one end only on a side that asks for several.
+/// [`Refusal`]: no such queue, or it allows only one end on a side where several were requested.
 pub fn roles<S: Implementation, M: Message>(
     shape: &Shape,
     settings: &RoleSettings,
@@ -85,11 +85,11 @@ pub fn roles<S: Implementation, M: Message>(
     while receivers.len() < consumers {
         receivers.push(receivers[0].another().ok_or(Refusal::OneOnly { side: "consumer" })?);
     }
-    let senders_made = senders.len();
+    let sender_count = senders.len();
     let producers = (0u64..)
         .zip(senders)
         .map(|(lane, sender)| -> Produce { Box::new(move |limits| produce::<M, _>(sender, limits, lane)) });
-    let order = match (senders_made, consumers) {
+    let order = match (sender_count, consumers) {
         (1, 1) => Order::Counted,
         (_, 1) => Order::ByProducer,
         _ => Order::Rising,
@@ -209,11 +209,11 @@ impl Account for Table {
     #[inline]
     fn note(&mut self, _: u64, number: u64) -> bool {
         let next = &mut self.next[(number >> LANE_SHIFT) as usize];
-        let count = number & !LANE;
-        let orderly = if self.order == Order::Rising { count >= *next } else { count == *next };
+        let count = number & !LANE_MASK;
+        let in_order = if self.order == Order::Rising { count >= *next } else { count == *next };
         *next = count + 1;
         self.sum = self.sum.wrapping_add(number);
-        orderly
+        in_order
     }
 
     fn sum(&self, _: u64) -> u64 {
@@ -261,8 +261,8 @@ fn take_all<M: Message, R: Receiver<M>, A: Account>(
                 }
             };
             let number = message.read();
-            let orderly = account.note(taken, number.unwrap_or(u64::MAX));
-            wrong += u64::from(number.is_none() || !orderly);
+            let in_order = account.note(taken, number.unwrap_or(u64::MAX));
+            wrong += u64::from(number.is_none() || !in_order);
             taken += 1;
         }
     }
@@ -271,13 +271,13 @@ fn take_all<M: Message, R: Receiver<M>, A: Account>(
     Ok(Received { messages: taken, empty, sum, wrong, stamps, ..Received::default() })
 }
 
-/// Mask of the bits that number the producer.
-const LANE: u64 = !0 << LANE_SHIFT;
+/// Mask of the bits that identify the producer.
+const LANE_MASK: u64 = !0 << LANE_SHIFT;
 
 /// Loom test with two threads: in every interleaving no message is lost, doubled or reordered, and both ends finish.
 #[cfg(all(test, loom))]
 pub fn loom_duel<S: Implementation, M: Message>(capacity: usize, messages: u64) {
-    use crate::stage::Guard;
+    use crate::kernel_context::Guard;
     use crate::sync::AtomicU64;
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);
@@ -310,12 +310,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_account_adds_up_what_came_in_whatever_order() {
+    fn accounts_sum_numbers_in_any_order() {
         let table = || Table { next: Box::new([0; MAX_PRODUCERS]), order: Order::ByProducer, sum: 0 };
         for numbers in [vec![], vec![0], vec![0, 1, 2, 3], vec![0, 2, 1], vec![1, 0, u64::MAX, 3], vec![5; 9]]
         {
             let (mut count, mut table) = (Count::default(), table());
-            let right: Vec<bool> =
+            let in_order: Vec<bool> =
                 (0u64..).zip(&numbers).map(|(before, &number)| count.note(before, number)).collect();
             for (before, &number) in (0u64..).zip(&numbers) {
                 table.note(before, number);
@@ -324,7 +324,7 @@ mod tests {
             let made = numbers.len() as u64;
             assert_eq!((count.sum(made), table.sum(made)), (sum, sum), "{numbers:?}");
             let expected = (0u64..).zip(&numbers).map(|(before, &number)| before == number);
-            assert_eq!(right, expected.collect::<Vec<_>>(), "{numbers:?}");
+            assert_eq!(in_order, expected.collect::<Vec<_>>(), "{numbers:?}");
         }
         assert_eq!(sum_below(1 << 40), (1u64 << 39).wrapping_mul((1 << 40) - 1));
     }

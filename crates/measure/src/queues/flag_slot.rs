@@ -23,7 +23,7 @@ pub trait FlagSlot<M>: Send + Sync + 'static {
     /// The message, if its representation equals that of an empty slot.
     ///
     /// # Safety
-    /// The caller is the only producer. Since it last filled this slot, it has found this slot empty, or a slot that
+    /// The caller is the only producer. Since its last fill of this slot, it has found this slot empty, or a slot that
     /// the consumer empties after this one.
     unsafe fn fill(&self, message: M) -> Result<(), M>;
 
@@ -88,7 +88,7 @@ impl<M: Send + 'static> FlagSlot<M> for Flagged<M> {
 
     #[inline(always)]
     unsafe fn fill(&self, message: M) -> Result<(), M> {
-        // SAFETY: since it last filled this slot, the caller has found it, or a slot that is emptied after it, empty.
+        // SAFETY: since its last fill of this slot, the caller has found this slot, or one emptied after it, empty.
         // So the emptying comes before this write, and the consumer does not touch the message until it sees the flag.
         unsafe { self.message.write(message) };
         // Release pairs with the Acquire in `take`.

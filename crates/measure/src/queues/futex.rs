@@ -8,7 +8,7 @@ pub struct Futex {
     /// The word.
     pub word: AtomicU32,
     #[cfg(any(loom, miri, not(target_os = "linux")))]
-    bed: model::Bed,
+    sleepers: model::Sleepers,
 }
 
 impl Futex {
@@ -17,14 +17,15 @@ impl Futex {
         Futex {
             word: AtomicU32::new(value),
             #[cfg(any(loom, miri, not(target_os = "linux")))]
-            bed: model::Bed::default(),
+            sleepers: model::Sleepers::default(),
         }
     }
 }
 
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 impl Futex {
-    /// Sleeps while the word is `expected`, until woken, for at most a [guard interval](super::ends::GUARD_INTERVAL). May return early.
+    /// Sleeps while the word is `expected`, until woken, for at most a
+    /// [guard interval](super::ends::GUARD_INTERVAL). May return early.
     pub fn wait(&self, expected: u32) {
         crate::host::futex::wait(&self.word, expected, Some(super::ends::GUARD_INTERVAL));
     }
@@ -40,8 +41,8 @@ impl Futex {
     }
 }
 
-/// The same operations with a mutex and a condition variable, as in the kernel: loom finds lost wake-ups, and Miri
-/// runs.
+/// The same operations with a condition variable, for loom, Miri and systems other than Linux. As in the kernel, a lock
+/// guards the comparison: loom finds lost wake-ups.
 #[cfg(any(loom, miri, not(target_os = "linux")))]
 mod model {
     use super::Futex;
@@ -49,32 +50,33 @@ mod model {
     use crate::sync::{Condvar, Mutex};
 
     #[derive(Debug, Default)]
-    pub struct Bed {
+    pub struct Sleepers {
         lock: Mutex<()>,
         woken: Condvar,
     }
 
     impl Futex {
-        /// Sleeps while the word is `expected`, until woken, for at most a [guard interval](super::super::ends::GUARD_INTERVAL) (without
-        /// limit in loom, which has no time). May return early.
+        /// Sleeps while the word is `expected`, until woken, for at most a
+        /// [guard interval](super::super::ends::GUARD_INTERVAL) (without limit in loom, which has no time). May return
+        /// early.
         pub fn wait(&self, expected: u32) {
-            let Ok(lock) = self.bed.lock.lock() else { return };
-            // Relaxed: a thread that changed the word wakes under the same lock, which orders the two.
+            let Ok(lock) = self.sleepers.lock.lock() else { return };
+            // Relaxed: the word changes before the waker locks: this load sees it, or the wait precedes the wake-up.
             if self.word.load(Relaxed) == expected {
-                drop(self.bed.woken.wait_timeout(lock, super::super::ends::GUARD_INTERVAL));
+                drop(self.sleepers.woken.wait_timeout(lock, super::super::ends::GUARD_INTERVAL));
             }
         }
 
         /// Wakes one sleeping thread, if any.
         pub fn wake_one(&self) {
-            let _lock = self.bed.lock.lock();
-            self.bed.woken.notify_one();
+            let _lock = self.sleepers.lock.lock();
+            self.sleepers.woken.notify_one();
         }
 
         /// Wakes all sleeping threads.
         pub fn wake_all(&self) {
-            let _lock = self.bed.lock.lock();
-            self.bed.woken.notify_all();
+            let _lock = self.sleepers.lock.lock();
+            self.sleepers.woken.notify_all();
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use super::ends::{Implementation, Leave, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch};
 use super::message::Message;
-use crate::stage::{Guard, Halt};
+use crate::kernel_context::{Guard, Halt};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
@@ -59,7 +59,7 @@ impl Implementation for Pipe {
 }
 
 impl<M> PipeEnd<M> {
-    fn twin(&self) -> Option<PipeEnd<M>> {
+    fn duplicate(&self) -> Option<PipeEnd<M>> {
         Some(PipeEnd { file: self.file.try_clone().ok()?, message: PhantomData })
     }
 }
@@ -83,7 +83,7 @@ impl<M: Message> Sender<M> for PipeEnd<M> {
     }
 
     fn another(&self) -> Option<Self> {
-        self.twin()
+        self.duplicate()
     }
 }
 
@@ -105,7 +105,7 @@ impl<M: Message> Receiver<M> for PipeEnd<M> {
     }
 
     fn another(&self) -> Option<Self> {
-        self.twin()
+        self.duplicate()
     }
 }
 
@@ -120,7 +120,7 @@ pub struct SocketEnd<M> {
     message: PhantomData<fn(M) -> M>,
 }
 
-/// Maximum requested buffer size (4 GiB halved twice).
+/// Maximum requested buffer size: the kernel doubles a request and caps the result at 2 GiB.
 const MAX_BUFFER: i32 = 1 << 30;
 
 /// Buffer sizes found so far, by message length and capacity: a search fills the queue thirty times.
@@ -133,13 +133,13 @@ impl Implementation for Socketpair {
     fn open<M: Message>(shape: &Shape) -> Result<(SocketEnd<M>, SocketEnd<M>), Refusal> {
         let [sender, receiver] = connected()?;
         let key = (M::MAX_BYTES, shape.capacity);
-        let known = || BUFFERS.lock().unwrap_or_else(PoisonError::into_inner);
-        let buffer = known().get(&key).copied();
+        let lock_buffers = || BUFFERS.lock().unwrap_or_else(PoisonError::into_inner);
+        let buffer = lock_buffers().get(&key).copied();
         let buffer = match buffer {
             Some(buffer) => buffer,
-            None => sought::<M>(&sender, &receiver, shape.capacity)?,
+            None => find_buffer::<M>(&sender, &receiver, shape.capacity)?,
         };
-        known().insert(key, buffer);
+        lock_buffers().insert(key, buffer);
         set_buffer(&sender, buffer)?;
         Ok((
             SocketEnd { socket: sender, message: PhantomData },
@@ -148,28 +148,28 @@ impl Implementation for Socketpair {
     }
 }
 
-/// Searches the buffer size that holds exactly `capacity` messages.
-fn sought<M: Message>(sender: &OwnedFd, receiver: &OwnedFd, capacity: usize) -> Result<i32, Refusal> {
-    let holds = |buffer: i32| holds::<M>(sender, receiver, buffer, capacity.saturating_add(1));
+/// Searches for the buffer size that holds exactly `capacity` messages.
+fn find_buffer<M: Message>(sender: &OwnedFd, receiver: &OwnedFd, capacity: usize) -> Result<i32, Refusal> {
+    let fitting = |buffer: i32| count_fitting::<M>(sender, receiver, buffer, capacity.saturating_add(1));
     let refuse = |reason| Err(Refusal::Capacity { capacity, reason });
-    let most = holds(MAX_BUFFER)?;
+    let most = fitting(MAX_BUFFER)?;
     if most < capacity {
         return refuse(format!("the system allows a socket memory for {most} such messages"));
     }
     let (mut low, mut high) = (0, MAX_BUFFER);
     while high - low > 1 {
         let middle = low + (high - low) / 2;
-        if holds(middle)? >= capacity { high = middle } else { low = middle }
+        if fitting(middle)? >= capacity { high = middle } else { low = middle }
     }
-    if capacity == 0 || holds(high)? != capacity {
-        let least = holds_least::<M>(sender, receiver)?;
+    if capacity == 0 || fitting(high)? != capacity {
+        let least = fewest_fitting::<M>(sender, receiver)?;
         return refuse(format!("a socket holds at least {least} such messages"));
     }
     Ok(high)
 }
 
-fn holds_least<M: Message>(sender: &OwnedFd, receiver: &OwnedFd) -> Result<usize, Refusal> {
-    holds::<M>(sender, receiver, 1, 1 << 10)
+fn fewest_fitting<M: Message>(sender: &OwnedFd, receiver: &OwnedFd) -> Result<usize, Refusal> {
+    count_fitting::<M>(sender, receiver, 1, 1 << 10)
 }
 
 fn connected() -> Result<[OwnedFd; 2], Refusal> {
@@ -184,7 +184,7 @@ fn connected() -> Result<[OwnedFd; 2], Refusal> {
 }
 
 /// The number of messages that fit, counted up to `most`; the sockets are empty before and after.
-fn holds<M: Message>(
+fn count_fitting<M: Message>(
     sender: &OwnedFd,
     receiver: &OwnedFd,
     buffer: i32,
@@ -233,7 +233,7 @@ fn receive(socket: &OwnedFd, bytes: &mut [u8], flags: i32) -> io::Result<usize> 
 }
 
 impl<M> SocketEnd<M> {
-    fn twin(&self) -> Option<SocketEnd<M>> {
+    fn duplicate(&self) -> Option<SocketEnd<M>> {
         Some(SocketEnd { socket: self.socket.try_clone().ok()?, message: PhantomData })
     }
 }
@@ -278,7 +278,7 @@ impl<M: Message> Sender<M> for SocketEnd<M> {
     }
 
     fn another(&self) -> Option<Self> {
-        self.twin()
+        self.duplicate()
     }
 }
 
@@ -292,6 +292,6 @@ impl<M: Message> Receiver<M> for SocketEnd<M> {
     }
 
     fn another(&self) -> Option<Self> {
-        self.twin()
+        self.duplicate()
     }
 }

@@ -1,6 +1,6 @@
 //! Queues of the standard library and of other crates, used as their authors intended and without additions.
 //!
-//! Waits with a time limit are used where the library offers them, limited to a [guard interval](super::ends::GUARD_INTERVAL), so that the
+//! Waits are limited to a [guard interval](super::ends::GUARD_INTERVAL) where the library offers that, so that the
 //! guard is checked; elsewhere dropping the other end wakes the sleeper. The versions are those of the lock file.
 
 use super::ends::{
@@ -9,7 +9,7 @@ use super::ends::{
 use super::memory;
 use super::message::Message;
 use super::spinning::{self, Pop, Push, Spinning};
-use crate::stage::{Guard, Halt};
+use crate::kernel_context::{Guard, Halt};
 use crossbeam_queue::ArrayQueue as Array;
 use rtrb::chunks::ChunkError;
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
@@ -36,10 +36,10 @@ fn capacity_of<M>(shape: &Shape) -> Result<usize, Refusal> {
         let reason = "a capacity of 0 means a meeting here, not a queue".into();
         return Err(Refusal::Capacity { capacity, reason });
     }
-    // Libraries abort if an allocation fails, so check for their memory first: each message with a stamp.
+    // Libraries abort if an allocation fails, so first check the memory for each message and its stamp.
     memory::ensure(capacity, size_of::<(M, usize)>())?;
-    let mut trial: Vec<(M, usize)> = Vec::new();
-    trial.try_reserve_exact(capacity).map_err(|_| Refusal::Memory { capacity })?;
+    let mut reservation: Vec<(M, usize)> = Vec::new();
+    reservation.try_reserve_exact(capacity).map_err(|_| Refusal::Memory { capacity })?;
     Ok(capacity)
 }
 
@@ -68,7 +68,7 @@ pub struct ArrayQueue;
 pub struct Rtrb;
 
 /// Converts a library's result of sending.
-macro_rules! taken {
+macro_rules! send_result {
     ($library:ident, $sent:expr) => {
         $sent.map_err(|error| match error {
             $library::TrySendError::Full(message) => Refused::Full(message),
@@ -119,7 +119,7 @@ macro_rules! channel {
         impl<M: Message> Sender<M> for $library::Sender<M> {
             #[inline(always)]
             fn try_send(&mut self, message: M) -> Result<(), Refused<M>> {
-                taken!($library, $library::Sender::try_send(self, message))
+                send_result!($library, $library::Sender::try_send(self, message))
             }
 
             fn send(&mut self, message: M, watch: &Watch<'_>) -> Result<(), Leave> {
@@ -165,7 +165,7 @@ impl Implementation for SyncChannel {
 impl<M: Message> Sender<M> for SyncSender<M> {
     #[inline(always)]
     fn try_send(&mut self, message: M) -> Result<(), Refused<M>> {
-        taken!(mpsc, SyncSender::try_send(self, message))
+        send_result!(mpsc, SyncSender::try_send(self, message))
     }
 
     fn send(&mut self, message: M, _: &Watch<'_>) -> Result<(), Leave> {
@@ -201,7 +201,7 @@ impl<M: Message> Sender<M> for kanal::Sender<M> {
     }
 
     fn send(&mut self, message: M, _: &Watch<'_>) -> Result<(), Leave> {
-        // Its waits with a limit yield differently from those without; dropping the receiver ends this one.
+        // kanal's waits with a limit yield differently from those without; dropping the receiver ends this wait.
         kanal::Sender::send(self, message).map_err(|_| Leave::Halted(Halt::Partner))
     }
 
@@ -221,7 +221,7 @@ impl<M: Message> Receiver<M> for kanal::Receiver<M> {
     }
 
     fn receive(&mut self, _: &Guard<'_>) -> Result<Option<M>, Halt> {
-        // As for sending; an error means that the sender is gone and the queue is empty.
+        // Without a limit, as for sending; an error means that the sender is gone and the queue is empty.
         Ok(self.recv().ok())
     }
 
@@ -230,14 +230,14 @@ impl<M: Message> Receiver<M> for kanal::Receiver<M> {
     fn try_receive_batch(
         &mut self,
         _most: usize,
-        hand: &mut Vec<M>,
+        buffer: &mut Vec<M>,
         each: &mut impl FnMut(M),
     ) -> Result<usize, NoMessage> {
         // The drain does not report a closed queue; the wait that follows does.
-        match self.drain_into(hand) {
+        match self.drain_into(buffer) {
             Ok(0) | Err(_) => Err(NoMessage::Yet),
             Ok(taken) => {
-                hand.drain(..).for_each(each);
+                buffer.drain(..).for_each(each);
                 Ok(taken)
             }
         }
@@ -314,11 +314,11 @@ impl<M: Message> Pop<M> for Consumer<M> {
 
     #[inline(always)]
     fn pop_batch(&mut self, most: usize, each: &mut impl FnMut(M)) -> usize {
-        let there = match self.read_chunk(most) {
+        let available = match self.read_chunk(most) {
             Ok(_) => most,
-            Err(ChunkError::TooFewSlots(there)) => there,
+            Err(ChunkError::TooFewSlots(available)) => available,
         };
-        // Messages counted above are still there: no other thread takes them.
-        self.read_chunk(there).map_or(0, |chunk| chunk.into_iter().map(each).count())
+        // Messages counted above are still in the queue: no other thread takes them.
+        self.read_chunk(available).map_or(0, |chunk| chunk.into_iter().map(each).count())
     }
 }

@@ -1,10 +1,10 @@
-//! [`RoleLimits`]: orders and results of the roles around a queue; and [`Stamps`]: progress without a clock read per
-//! message.
+//! [`RoleLimits`]: limits of the roles around a queue, and their results; and [`Stamps`]: progress without a clock read
+//! per message.
 
-use crate::stage::Guard;
+use crate::kernel_context::Guard;
 use crate::tick_histogram::TickHistogram;
 
-/// The order to a role.
+/// The limits of a role.
 #[derive(Debug, Clone, Copy)]
 pub struct RoleLimits<'a> {
     /// Bounds every wait.
@@ -77,19 +77,24 @@ pub struct Stamps {
 }
 
 /// Capacity for stamps; when it is used up, every second one is dropped.
-const MOST: usize = 4096;
-/// Maximum messages between stamps, so that a loop with a stuck clock still polls.
+const MAX_STAMPS: usize = 4096;
+/// Maximum messages between stamps, so that a loop whose clock is stuck still checks its guard.
 const MAX_STEP: u64 = 1 << 20;
 
 impl Stamps {
     /// Stamps about this many ticks apart.
     pub fn new(apart_ticks: u64) -> Stamps {
-        Stamps { kept: Vec::with_capacity(MOST), step: 1, apart_ticks: apart_ticks.max(1), last_ticks: 0 }
+        Stamps {
+            kept: Vec::with_capacity(MAX_STAMPS),
+            step: 1,
+            apart_ticks: apart_ticks.max(1),
+            last_ticks: 0,
+        }
     }
 
     /// Records a stamp and returns the count at which the next one is due.
     pub fn take(&mut self, count: u64, ticks: u64) -> u64 {
-        if self.kept.len() == MOST {
+        if self.kept.len() == MAX_STAMPS {
             let mut index = 0;
             self.kept.retain(|_| {
                 index += 1;
@@ -125,7 +130,7 @@ pub fn rate(loops: &[Vec<Stamp>]) -> Option<f64> {
     (messages > 0.0).then(|| messages / (to - from))
 }
 
-/// Share of each loop in the messages of that period; `None` if there is too little data.
+/// Share of each loop in the messages of the middle 80 % of their common time; `None` if there is too little data.
 pub fn shares(loops: &[Vec<Stamp>]) -> Option<Vec<f64>> {
     let [from, to] = middle(loops)?;
     let messages = loops.iter().map(|stamps| count_at(stamps, to) - count_at(stamps, from));
@@ -169,18 +174,18 @@ mod tests {
     }
 
     #[test]
-    fn stamps_lie_as_far_apart_as_asked_whatever_a_message_takes() {
+    fn stamps_have_the_requested_distance_at_any_message_rate() {
         for ticks in [1, 7, 300, 5_000] {
             let stamps = run(ticks, 3_000_000 / ticks, 0);
             let apart = 3_000_000 / stamps.len() as u64;
             assert!((900..4_000.max(2 * ticks)).contains(&apart), "{ticks} ticks a message: {apart} apart");
         }
         let long = run(300, 1_000_000, 0);
-        assert!(long.len() <= MOST && long.len() > MOST / 4, "{} stamps", long.len());
+        assert!(long.len() <= MAX_STAMPS && long.len() > MAX_STAMPS / 4, "{} stamps", long.len());
     }
 
     #[test]
-    fn rates_add_up_over_the_time_that_is_common() {
+    fn rates_add_up_over_the_common_time() {
         let close = |rate: Option<f64>, expected: f64| {
             let rate = rate.unwrap();
             assert!((rate / expected - 1.0).abs() < 0.01, "{rate} for {expected}");
@@ -193,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_those_of_the_common_time_and_one_that_stood_still_has_none() {
+    fn shares_cover_the_common_time_and_a_stuck_loop_has_none() {
         let found = shares(&[run(10, 50_000, 0), run(30, 10_000, 100_000)]).unwrap();
         assert!((found[0] - 0.75).abs() < 0.01 && (found[1] - 0.25).abs() < 0.01, "{found:?}");
         let stuck = vec![Stamp { count: 0, ticks: 0 }, Stamp { count: 0, ticks: 500_000 }];

@@ -3,9 +3,9 @@
 use super::ends::Refusal;
 
 /// Bytes up to which the check is skipped.
-const SMALL: usize = 16 << 20;
-/// Divisor of the available memory that limits the size of a queue.
-const SHARE: usize = 4;
+const UNCHECKED_BYTES: usize = 16 << 20;
+/// A queue takes at most the available memory divided by this.
+const MEMORY_DIVISOR: usize = 4;
 
 /// Checks that memory is available for `places` slots of `bytes` bytes each.
 ///
@@ -14,7 +14,7 @@ const SHARE: usize = 4;
 pub fn ensure(places: usize, bytes: usize) -> Result<(), Refusal> {
     let refusal = Refusal::Memory { capacity: places };
     let Some(wanted) = places.checked_mul(bytes) else { return Err(refusal) };
-    if wanted > SMALL && available().is_some_and(|available| wanted > available / SHARE) {
+    if wanted > UNCHECKED_BYTES && available().is_some_and(|available| wanted > available / MEMORY_DIVISOR) {
         return Err(refusal);
     }
     Ok(())
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_fit_is_refused_before_it_is_taken() {
+    fn excessive_sizes_are_refused_before_allocation() {
         assert!(ensure(1_000, 8).is_ok());
         assert!(ensure(usize::MAX / 4, 1).is_err() || available().is_none());
         assert_eq!(

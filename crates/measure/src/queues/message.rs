@@ -64,8 +64,9 @@ impl<const WORDS: usize> Message for Block<WORDS> {
         let value = self.0[0];
         // Any difference sets a bit: one pass over the block, without a branch for each word.
         let words = self.0.iter().enumerate();
-        let off = words.fold(0, |off, (index, word)| off | (word ^ value.wrapping_add(index as u64)));
-        (off == 0).then_some(value)
+        let difference =
+            words.fold(0, |difference, (index, word)| difference | (word ^ value.wrapping_add(index as u64)));
+        (difference == 0).then_some(value)
     }
 
     fn with_bytes<R>(&self, read: impl FnOnce(&[u8]) -> R) -> R {
@@ -107,7 +108,7 @@ impl Message for String {
 mod tests {
     use super::*;
 
-    fn holds<M: Message>() {
+    fn assert_keeps_numbers<M: Message>() {
         for value in [0, 1, 9_999_999_999, u64::MAX] {
             assert_eq!(M::make(value).read(), Some(value));
             let carried = M::make(value).with_bytes(|bytes| {
@@ -120,10 +121,10 @@ mod tests {
 
     #[test]
     fn every_message_keeps_its_number() {
-        holds::<u64>();
-        holds::<Block<2>>();
-        holds::<Block<128>>();
-        holds::<String>();
+        assert_keeps_numbers::<u64>();
+        assert_keeps_numbers::<Block<2>>();
+        assert_keeps_numbers::<Block<128>>();
+        assert_keeps_numbers::<String>();
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::ends::{
 };
 use super::memory;
 use super::message::Message;
-use crate::stage::{Guard, Halt};
+use crate::kernel_context::{Guard, Halt};
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -26,7 +26,7 @@ struct State<M> {
     capacity: usize,
     senders: usize,
     receivers: usize,
-    /// Numbers of sleepers, so that only sleepers are notified.
+    /// Numbers of sleepers: nothing is notified while there are none.
     waiting_for_room: usize,
     waiting_for_message: usize,
 }
@@ -71,19 +71,19 @@ impl<M> Shared<M> {
 
     fn put(&self, mut state: MutexGuard<'_, State<M>>, message: M) {
         state.messages.push_back(message);
-        let sleeps = state.waiting_for_message > 0;
-        // Notified after unlocking, so that the woken thread does not wait for the lock.
+        let has_sleeper = state.waiting_for_message > 0;
+        // Notifies after unlocking, so that the woken thread does not wait for the lock.
         drop(state);
-        if sleeps {
+        if has_sleeper {
             self.has_message.notify_one();
         }
     }
 
     /// Notifies a waiting sender after a message was taken.
-    fn took(&self, state: MutexGuard<'_, State<M>>) {
-        let sleeps = state.waiting_for_room > 0;
+    fn unlock_after_take(&self, state: MutexGuard<'_, State<M>>) {
+        let has_sleeper = state.waiting_for_room > 0;
         drop(state);
-        if sleeps {
+        if has_sleeper {
             self.has_room.notify_one();
         }
     }
@@ -91,9 +91,9 @@ impl<M> Shared<M> {
     /// Sends a batch and unlocks; the caller has checked for room.
     fn put_batch(&self, mut state: MutexGuard<'_, State<M>>, messages: impl Iterator<Item = M>) {
         state.messages.extend(messages);
-        let sleeps = state.waiting_for_message > 0;
+        let has_sleeper = state.waiting_for_message > 0;
         drop(state);
-        if sleeps {
+        if has_sleeper {
             self.has_message.notify_all();
         }
     }
@@ -103,17 +103,17 @@ impl<M> Shared<M> {
         &self,
         mut state: MutexGuard<'_, State<M>>,
         most: usize,
-        hand: &mut Vec<M>,
+        buffer: &mut Vec<M>,
         each: &mut impl FnMut(M),
     ) -> usize {
         let taken = most.min(state.messages.len());
-        hand.extend(state.messages.drain(..taken));
-        let sleeps = state.waiting_for_room > 0;
+        buffer.extend(state.messages.drain(..taken));
+        let has_sleeper = state.waiting_for_room > 0;
         drop(state);
-        if sleeps {
+        if has_sleeper {
             self.has_room.notify_all();
         }
-        hand.drain(..).for_each(each);
+        buffer.drain(..).for_each(each);
         taken
     }
 
@@ -215,7 +215,7 @@ impl<M: Message> Receiver<M> for LockedEnd<M, false> {
         let mut state = self.0.lock();
         match state.messages.pop_front() {
             Some(message) => {
-                self.0.took(state);
+                self.0.unlock_after_take(state);
                 Ok(message)
             }
             None if state.senders == 0 => Err(NoMessage::Ever),
@@ -227,7 +227,7 @@ impl<M: Message> Receiver<M> for LockedEnd<M, false> {
         let mut state = self.0.lock();
         loop {
             if let Some(message) = state.messages.pop_front() {
-                self.0.took(state);
+                self.0.unlock_after_take(state);
                 return Ok(Some(message));
             }
             if state.senders == 0 {
@@ -240,20 +240,20 @@ impl<M: Message> Receiver<M> for LockedEnd<M, false> {
     fn try_receive_batch(
         &mut self,
         most: usize,
-        hand: &mut Vec<M>,
+        buffer: &mut Vec<M>,
         each: &mut impl FnMut(M),
     ) -> Result<usize, NoMessage> {
         let state = self.0.lock();
         if state.messages.is_empty() {
             return Err(if state.senders == 0 { NoMessage::Ever } else { NoMessage::Yet });
         }
-        Ok(self.0.take_batch(state, most, hand, each))
+        Ok(self.0.take_batch(state, most, buffer, each))
     }
 
     fn receive_batch(
         &mut self,
         most: usize,
-        hand: &mut Vec<M>,
+        buffer: &mut Vec<M>,
         each: &mut impl FnMut(M),
         guard: &Guard<'_>,
     ) -> Result<usize, Halt> {
@@ -264,7 +264,7 @@ impl<M: Message> Receiver<M> for LockedEnd<M, false> {
             }
             state = self.0.sleep_for_message(state, guard)?;
         }
-        Ok(self.0.take_batch(state, most, hand, each))
+        Ok(self.0.take_batch(state, most, buffer, each))
     }
 
     fn another(&self) -> Option<Self> {

@@ -1,5 +1,5 @@
 //! The timed loops at a fixed rate: every message has a due time that is independent of the progress of earlier ones,
-//! and its corrected delay counts from there.
+//! and its corrected delay counts from that time.
 //!
 //! A loop that sends the next message after the previous one has arrived samples least when the queue is slowest
 //! (coordinated omission). The uncorrected delay, from the actual sending, is reported for comparison.
@@ -9,7 +9,7 @@ use super::limits::Stamps;
 use super::limits::{Delays, Received, RoleLimits, Sent};
 use super::message::Message;
 use crate::counter;
-use crate::stage::{Guard, Halt};
+use crate::kernel_context::{Guard, Halt};
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::Relaxed;
 use crate::wait::{Pause, WaitAction};
@@ -25,7 +25,7 @@ pub struct Pace {
     pub shared: bool,
 }
 
-/// Bits of a message below this one are its sequence number, those above its lateness when it was sent.
+/// Bits of a message below this are its sequence number, those above its lateness when it was sent.
 const LATE_SHIFT: u32 = 32;
 pub(super) const SEQUENCE: u64 = (1 << LATE_SHIFT) - 1;
 /// Ticks from the start of the loop to the first due time.

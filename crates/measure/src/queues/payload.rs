@@ -32,8 +32,8 @@ impl Payload {
                 RequestError::out_of_range(format!("a message of `{bytes}` bytes"), format!("use {sizes}"))
             }),
             (_, None) => {
-                let there_are = format!("use u64, string or bytes:N (N one of {sizes})");
-                Err(RequestError::out_of_range(format!("unknown payload `{text}`"), there_are))
+                let allowed = format!("use u64, string or bytes:N (N one of {sizes})");
+                Err(RequestError::out_of_range(format!("unknown payload `{text}`"), allowed))
             }
         }
     }

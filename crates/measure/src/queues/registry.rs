@@ -14,7 +14,7 @@ pub struct Code {
     open: fn(Payload) -> Open,
     /// The constructor for batches, if the queue supports them.
     in_batches: Option<fn(Payload) -> Open>,
-    /// Addresses of the timed loops of one producer and one consumer of numbers.
+    /// Addresses of the timed loops of one producer and one consumer of `u64` messages.
     pub loops: fn() -> [usize; 2],
 }
 
@@ -46,7 +46,7 @@ macro_rules! for_payload {
             Payload::Bytes(16) => $($open)::+::<$queue, Block<2>>,
             Payload::Bytes(64) => $($open)::+::<$queue, Block<8>>,
             Payload::Bytes(256) => $($open)::+::<$queue, Block<32>>,
-            // `parse` accepts no other size.
+            // 1,024 bytes: `parse` accepts no other.
             Payload::Bytes(_) => $($open)::+::<$queue, Block<128>>,
             Payload::String => $($open)::+::<$queue, String>,
         }

@@ -5,14 +5,14 @@ use super::memory;
 use std::fmt;
 use std::ptr::NonNull;
 
-/// Two lines, since x86 fetches them in pairs.
+/// Distance in bytes from other data: two lines, since x86 fetches them in pairs.
 const APART: usize = 128;
 
 /// A row of slots.
 pub struct PaddedSlots<S> {
     /// The slots, with padding before and behind, so that the row shares no line with other data.
     all: Box<[S]>,
-    /// Index of the first used slot: the first of a line, where slots divide one.
+    /// Index of the first used slot; it begins a line if the slot size divides the line size.
     first: usize,
     len: usize,
 }
@@ -31,17 +31,17 @@ impl<S> PaddedSlots<S> {
     pub fn new(len: usize, empty: fn() -> S) -> Result<PaddedSlots<S>, Refusal> {
         let refusal = || Refusal::Memory { capacity: len };
         // Loom does not model lines.
-        let around = if cfg!(loom) { 0 } else { APART.div_ceil(size_of::<S>().max(1)) };
-        let places = len.checked_add(2 * around).ok_or_else(refusal)?;
-        memory::ensure(places, size_of::<S>()).map_err(|_| refusal())?;
+        let padding = if cfg!(loom) { 0 } else { APART.div_ceil(size_of::<S>().max(1)) };
+        let allocated = len.checked_add(2 * padding).ok_or_else(refusal)?;
+        memory::ensure(allocated, size_of::<S>()).map_err(|_| refusal())?;
         let mut all = Vec::new();
-        all.try_reserve_exact(places).map_err(|_| refusal())?;
+        all.try_reserve_exact(allocated).map_err(|_| refusal())?;
         // Writing every slot touches the pages; otherwise a first lap of page faults would be timed.
-        all.resize_with(places, empty);
+        all.resize_with(allocated, empty);
         let all = all.into_boxed_slice();
         let address = all.as_ptr().addr();
         let begins_a_line = |first: &usize| (address + first * size_of::<S>()).is_multiple_of(APART);
-        let first = (0..around).find(begins_a_line).unwrap_or(around);
+        let first = (0..padding).find(begins_a_line).unwrap_or(padding);
         Ok(PaddedSlots { all, first, len })
     }
 
@@ -67,8 +67,8 @@ impl<S> PaddedSlots<S> {
     }
 }
 
-/// Pointer to a ring's slots, to keep in registers: through a row each access would read pointer and length and
-/// compare.
+/// Pointer to a ring's slots that fits in registers: an access through a row would load pointer and length and check
+/// bounds.
 pub struct SlotsPtr<S> {
     first: NonNull<S>,
     len: usize,
@@ -87,7 +87,7 @@ impl<S> SlotsPtr<S> {
     /// A pointer to these slots.
     ///
     /// # Safety
-    /// The slots outlive the result and stay where they are: no `Box` of them is moved before.
+    /// The slots outlive the result and do not move, and no `Box` that owns them is moved meanwhile.
     pub unsafe fn of(places: &[S]) -> SlotsPtr<S> {
         SlotsPtr { first: NonNull::from(places).cast(), len: places.len() }
     }
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_begins_a_line_and_shares_none() {
+    fn a_row_begins_on_a_line_and_shares_no_line() {
         for len in [1, 7, 100] {
             let row = PaddedSlots::new(len, || 0u64).unwrap();
             let begin = std::ptr::from_ref(row.at(0)).addr();
@@ -123,11 +123,11 @@ mod tests {
             assert!(begin.is_multiple_of(APART) && begin - all < APART);
             assert!(all + size_of_val(&*row.all) - end >= APART, "{len}");
             // SAFETY: the row lives until the end of the loop.
-            let reach = unsafe { SlotsPtr::of(row.places()) };
-            assert_eq!(reach.places(), len);
+            let slots = unsafe { SlotsPtr::of(row.places()) };
+            assert_eq!(slots.places(), len);
             for position in 0..len {
                 // SAFETY: the position is in the row.
-                assert!(std::ptr::eq(unsafe { reach.at(position) }, row.at(position)));
+                assert!(std::ptr::eq(unsafe { slots.at(position) }, row.at(position)));
             }
         }
     }

@@ -68,7 +68,7 @@ impl Semaphore {
         let mut state = self.state.word.fetch_add(SLEEPER, Relaxed) + SLEEPER;
         let mut slept = false;
         loop {
-            let awake = if state & PERMITS != 0 {
+            let after_take = if state & PERMITS != 0 {
                 state - 1
             } else if slept {
                 // A nap without a permit: return so that the caller can check its guard.
@@ -86,11 +86,11 @@ impl Semaphore {
                 state = self.state.word.load(Relaxed);
                 continue;
             };
-            let left = (awake - SLEEPER) & !WAKING;
+            let next_state = (after_take - SLEEPER) & !WAKING;
             // Acquire pairs with the Release in `give`.
-            match self.state.word.compare_exchange(state, left, Acquire, Relaxed) {
+            match self.state.word.compare_exchange(state, next_state, Acquire, Relaxed) {
                 Ok(_) => {
-                    if left & PERMITS != 0 && left >= SLEEPER {
+                    if next_state & PERMITS != 0 && next_state >= SLEEPER {
                         // The wake-up that we just accounted for may have been meant for more than one permit.
                         self.wake();
                     }

@@ -12,13 +12,13 @@
 //!   measured here; 7 units are about 270 ns.
 //! - Then it takes the lock and counts itself as a waiter. While the count is zero it waits for a pulse of the monitor,
 //!   which releases the lock meanwhile. Finally it decrements the count and returns.
-//! - `Release` takes the lock, and pulses one waiter if more are to be woken than have been pulsed without having
+//! - `Release` takes the lock, and pulses one waiter if there are more waiters to wake than pulsed ones that have not
 //!   returned yet; it pulses and writes the new count while it holds the lock. A poller sees the count before the lock
-//!   is free, and then blocks on it.
+//!   is free, and then blocks on the lock.
 //!
 //! A test for a permit is `Wait` with a limit of zero: it polls once, and takes the lock only if the count is not zero.
 //! The monitor is replaced by std's mutex and condition variable, which also spin before they sleep, for a time of
-//! their own. Fewer polls and yields between all of them on a single processor, as in .NET, are not implemented.
+//! their own. Not implemented: on a single processor .NET polls less often and yields between all polls.
 //!
 //! *Lines.* The lock is an object of its own in .NET, so it has lines of its own here. The counts that it guards and
 //! the reference to it share other lines, as the fields of one object: `Release` too reads these before it has the
@@ -35,7 +35,7 @@ use std::time::Instant;
 
 /// Polls of a zero count before the lock is taken to sleep.
 pub const POLLS: u32 = 140;
-/// Number of pauses with hints alone; every other later one is a yield.
+/// Number of initial pauses with hints only; every second later pause is a yield.
 const HINTED: u32 = 10;
 const UNIT_NS: f64 = 37.0;
 /// Intended duration of the longest pause without a yield.
@@ -55,26 +55,26 @@ pub enum Rest {
 pub struct Rests {
     /// Wait hints per unit.
     unit: u32,
-    most: u32,
+    max_units: u32,
 }
 
 impl Rests {
     /// The lengths for a wait hint of `hint_ns`.
     pub fn of(hint_ns: f64) -> Rests {
         let unit = (UNIT_NS / hint_ns).round().max(1.0);
-        Rests { unit: unit as u32, most: (MAX_NS / (unit * hint_ns)).round().max(1.0) as u32 }
+        Rests { unit: unit as u32, max_units: (MAX_NS / (unit * hint_ns)).round().max(1.0) as u32 }
     }
 
     /// The pause after an unsuccessful poll, numbered from 0.
     pub fn after(self, poll: u32) -> Rest {
         match poll {
             HINTED.. if (poll - HINTED).is_multiple_of(2) => Rest::Yield,
-            _ => Rest::Hints(self.unit * self.most.min(1 << poll.min(30))),
+            _ => Rest::Hints(self.unit * self.max_units.min(1 << poll.min(30))),
         }
     }
 
     /// The lengths for this machine, measured once.
-    fn here() -> Rests {
+    fn of_this_machine() -> Rests {
         static HERE: OnceLock<Rests> = OnceLock::new();
         *HERE.get_or_init(|| {
             const HINTS: u32 = if cfg!(miri) { 1 } else { 1_000 };
@@ -100,7 +100,7 @@ pub struct SlimSemaphore {
 }
 
 /// Fields guarded by the lock. Every ordering on these is Relaxed: a writer holds the lock, which orders everything; a
-/// reader without it only learns whether to try.
+/// reader without the lock only learns whether to try.
 #[derive(Debug)]
 struct Counts {
     lock: Box<CachePadded<Mutex<()>>>,
@@ -121,7 +121,11 @@ impl SlimSemaphore {
     pub fn new(permits: u32) -> SlimSemaphore {
         let [waiters, pulsed] = [(); 2].map(|()| AtomicU32::new(0));
         let counts = Counts { lock: Box::default(), permits: AtomicU32::new(permits), waiters, pulsed };
-        SlimSemaphore { counts: CachePadded(counts), pulse: CachePadded::default(), rests: Rests::here() }
+        SlimSemaphore {
+            counts: CachePadded(counts),
+            pulse: CachePadded::default(),
+            rests: Rests::of_this_machine(),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, ()> {
@@ -150,11 +154,11 @@ impl SlimSemaphore {
         let mut lock = self.lock();
         change(&self.counts.waiters, 1);
         while SLEEPS && self.is_empty() {
-            let (held, nap) = self
+            let (relocked, nap) = self
                 .pulse
                 .wait_timeout(lock, super::ends::GUARD_INTERVAL)
                 .unwrap_or_else(PoisonError::into_inner);
-            lock = held;
+            lock = relocked;
             // Every returning waiter counts as pulsed, as in .NET, where the cause of the return is unknown too.
             if self.counts.pulsed.load(Relaxed) != 0 {
                 change(&self.counts.pulsed, -1);
@@ -208,7 +212,7 @@ mod tests {
     use crate::queues::bounded::hand_permits_over;
 
     #[test]
-    fn rests_grow_to_a_bound_and_yields_come_in_turn_with_them() {
+    fn pauses_grow_to_a_bound_and_then_alternate_with_yields() {
         // PAUSE takes 37 to 46 ns on Intel since Skylake, and about 10 ns on CPUs with a short one.
         for (hint_ns, unit) in [(40.0, 1), (10.0, 4), (1.0, 37), (400.0, 1)] {
             assert_eq!(Rests::of(hint_ns).unit, unit, "{hint_ns} ns");

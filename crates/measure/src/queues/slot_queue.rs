@@ -2,10 +2,10 @@
 //! full or empty (Giacomoni et al., FastForward, 2008).
 //!
 //! Both ends keep their position private, so that only the lines of the messages move between two CPUs. The producer
-//! claims slots in chunks and checks only the last slot of a chunk: the consumer empties slots in order, so if the last is
-//! empty, the others are too (Wang et al., B-Queue, 2013). Continuing only with a whole free chunk also keeps it off the
-//! line that the consumer is emptying. The consumer must check each slot, which is the message itself. Each message is
-//! available at once, and each slot is given back as soon as it is empty.
+//! claims slots in chunks and checks only the last slot of a chunk: the consumer empties slots in order, so if the last
+//! is empty, all are (Wang et al., B-Queue, 2013). Waiting for a whole free chunk also keeps the producer off
+//! the line that the consumer is emptying. The consumer checks each slot, from which it reads the message anyway. Each
+//! message is available at once, and each slot is given back as soon as it is empty.
 
 use super::ends::{Ends, Implementation, Refusal, Shape};
 use super::flag_slot::FlagSlot;
@@ -18,9 +18,9 @@ use crate::sync::Arc;
 #[derive(Debug)]
 pub struct SlotQueue;
 
-/// Slots that the producer claims at once: the words of a line, but at most a quarter of the ring. Lots of 16 to 64
-/// reached 0.98 to 1.00 of the throughput of chunks of 8, single slots 0.96 (1,024 slots, both interleaved on two CPUs of
-/// an EPYC guest).
+/// Slots that the producer claims at once: the words of a line, but at most a quarter of the ring. Chunks of 16 to 64
+/// reached 0.98 to 1.00 of the throughput of chunks of 8, single slots 0.96 (1,024 slots, both interleaved on two CPUs
+/// of an EPYC guest).
 fn chunk(capacity: usize) -> usize {
     const LINE: usize = 64 / size_of::<u64>();
     // Loom explores only two slots, which must still form a chunk larger than one.
@@ -34,7 +34,7 @@ pub struct SlotSender<M: Message> {
     _row: Arc<PaddedSlots<M::Slot>>,
     slots: SlotsPtr<M::Slot>,
     tail: usize,
-    /// End of the claimed slots: those from the tail to before it are known to be empty.
+    /// End (exclusive) of the claimed slots, which are known to be empty from the tail on.
     free: usize,
     chunk: usize,
 }
@@ -60,9 +60,16 @@ impl Implementation for SlotQueue {
         }
         let row = Arc::new(PaddedSlots::new(capacity, M::Slot::empty)?);
         // SAFETY: the ends that hold these also keep the row alive.
-        let [slots, same] = [unsafe { SlotsPtr::of(row.places()) }, unsafe { SlotsPtr::of(row.places()) }];
-        let sender = SlotSender { _row: Arc::clone(&row), slots, tail: 0, free: 0, chunk: chunk(capacity) };
-        Ok(spinning::ends(sender, SlotReceiver { _row: row, slots: same, head: 0 }))
+        let [sender_slots, receiver_slots] =
+            [unsafe { SlotsPtr::of(row.places()) }, unsafe { SlotsPtr::of(row.places()) }];
+        let sender = SlotSender {
+            _row: Arc::clone(&row),
+            slots: sender_slots,
+            tail: 0,
+            free: 0,
+            chunk: chunk(capacity),
+        };
+        Ok(spinning::ends(sender, SlotReceiver { _row: row, slots: receiver_slots, head: 0 }))
     }
 }
 
@@ -103,8 +110,7 @@ impl<M: Message> Push<M> for SlotSender<M> {
         let place = |index: usize| if from + index < places { from + index } else { from + index - places };
         // SAFETY: a batch is not longer than the row, so each of its slots is in it.
         let at = |index: usize| unsafe { self.slots.at(place(index)) };
-        // Acquire, in `is_empty`, pairs with the Release that emptied this slot, after all others of the batch before
-        // it.
+        // Acquire, in `is_empty`, pairs with the Release that emptied this slot, after all earlier slots of the batch.
         if count > places || !at(count - 1).is_empty() {
             return 0;
         }
@@ -139,7 +145,7 @@ impl<M: Message> Pop<M> for SlotReceiver<M> {
     }
 }
 
-/// The first position again. Out of line, so that advancing to the next slot is a predicted jump instead of a
+/// Returns the first position. Out of line, so that advancing to the next slot is a predicted jump instead of a
 /// conditional move that each slot waits for: medians of 448 and 492 million messages/s in two runs against 430 and 437
 /// (1,024 slots, two CPUs of an AMD EPYC guest).
 #[cold]
@@ -180,19 +186,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_queue_holds_exactly_its_capacity_and_frees_what_is_left_in_it() {
+    fn a_queue_holds_exactly_its_capacity_and_frees_remaining_messages() {
         promises::holds_exactly::<SlotQueue, u64>();
         promises::holds_exactly::<SlotQueue, Block<2>>();
         promises::holds_exactly::<SlotQueue, String>();
     }
 
     #[test]
-    fn the_producer_goes_on_when_a_lot_is_free() {
+    fn the_producer_continues_once_a_chunk_is_free() {
         promises::gives_slots_back_in_chunks::<SlotQueue>(8, 2);
     }
 
     #[test]
-    fn a_number_that_looks_like_an_empty_place_is_given_back() {
+    fn a_number_equal_to_the_empty_mark_is_returned() {
         let (mut sender, mut receiver) = SlotQueue::open::<u64>(&Shape { capacity: 2, spins: 0 }).unwrap();
         assert_eq!(sender.try_send(u64::MAX), Err(Refused::Full(u64::MAX)));
         assert!(sender.try_send(u64::MAX - 1).is_ok());
@@ -200,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn batches_go_in_as_a_whole() {
+    fn batches_of_slots_are_sent_as_a_whole() {
         promises::sends_whole_batches::<SlotQueue, u64>();
         promises::sends_whole_batches::<SlotQueue, Block<2>>();
         promises::sends_whole_batches::<SlotQueue, String>();
@@ -208,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_with_a_number_that_looks_like_an_empty_place_leaves_nothing_behind() {
+    fn a_batch_with_the_empty_mark_leaves_no_message() {
         let (mut sender, mut receiver) = SlotQueue::open::<u64>(&Shape { capacity: 4, spins: 0 }).unwrap();
         let bad = sender.try_send_batch(3, &|index| if index == 1 { u64::MAX } else { index as u64 });
         assert_eq!(bad, Err(Refused::Full(())));
@@ -218,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn no_capacity_is_refused_in_words() {
+    fn impossible_slot_capacities_are_refused_with_a_reason() {
         promises::refuses_impossible_capacities::<SlotQueue>();
     }
 }

@@ -2,7 +2,7 @@
 
 use super::ends::{Leave, NoMessage, Receiver, Refused, Sender, Watch};
 use super::message::Message;
-use crate::stage::{Guard, Halt, POLLS};
+use crate::kernel_context::{Guard, Halt, POLLS};
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::sync::{Arc, AtomicUsize};
 use crate::wait::{Pause, WaitAction};
@@ -70,7 +70,7 @@ pub trait Register<T>: Clone + Send + 'static {
     fn of<'a>(&'a self, end: &'a T) -> &'a Presence;
 }
 
-/// Stored separately from the queue.
+/// A [`Presence`] that is stored separately from the queue.
 impl<T> Register<T> for Arc<Presence> {
     #[inline(always)]
     fn of<'a>(&'a self, _end: &'a T) -> &'a Presence {
@@ -78,7 +78,7 @@ impl<T> Register<T> for Arc<Presence> {
     }
 }
 
-/// Stored in the queue of an [`Attendant`]: an end of at most two words is passed in registers, where a loop keeps it.
+/// A [`Presence`] in the queue of an [`Attendant`]: the end has at most two words, which a loop keeps in registers.
 #[derive(Debug, Clone, Copy)]
 pub struct Within;
 
@@ -194,7 +194,7 @@ impl<M: Message, T: Pop<M>, P: Register<T>> Receiver<M> for Spinning<T, false, P
                     return Ok(Some(message));
                 }
                 // Acquire pairs with the Release in `drop`: everything that the senders put in is visible to one last
-                // poll. The line stays in our cache until the end.
+                // poll. The line stays in our cache until an end is dropped.
                 if self.register.of(&self.end).senders.load(Acquire) == 0 {
                     return Ok(self.end.pop());
                 }
@@ -208,7 +208,7 @@ impl<M: Message, T: Pop<M>, P: Register<T>> Receiver<M> for Spinning<T, false, P
     fn try_receive_batch(
         &mut self,
         most: usize,
-        _hand: &mut Vec<M>,
+        _buffer: &mut Vec<M>,
         each: &mut impl FnMut(M),
     ) -> Result<usize, NoMessage> {
         match self.end.pop_batch(most, each) {
@@ -221,7 +221,7 @@ impl<M: Message, T: Pop<M>, P: Register<T>> Receiver<M> for Spinning<T, false, P
     fn receive_batch(
         &mut self,
         most: usize,
-        _hand: &mut Vec<M>,
+        _buffer: &mut Vec<M>,
         each: &mut impl FnMut(M),
         guard: &Guard<'_>,
     ) -> Result<usize, Halt> {
@@ -283,7 +283,7 @@ pub mod promises {
                 }
                 assert!(receiver.try_receive().is_err());
             }
-            // Messages left inside, behind emptied slots.
+            // Leaves messages inside, behind emptied slots.
             for _ in 0..capacity {
                 assert!(sender.try_send(M::make(7)).is_ok());
             }

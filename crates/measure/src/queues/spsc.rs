@@ -27,13 +27,13 @@ use std::ptr::NonNull;
 pub struct Spsc;
 
 /// Slots given back at once, a power of two: as many words as fit a line, but at most a quarter of the ring. A ring
-/// with its slots next to the tail has the largest chunk that its capacity allows, two per lap: with ten slots 500 ns
-/// apart it passed 1.11 times as many messages as rtrb (0.99 to 1.22 in 80 % of 198 rounds), and 0.97 with chunks of two
-/// (0.85 to 1.09); 101 ns apart 0.99 (0.93 to 1.08) and 1.02 (0.96 to 1.10).
-fn chunk(capacity: usize, beside_the_tail: bool) -> usize {
+/// with its slots next to the tail has the largest chunk that its capacity allows, two per lap: with ten slots, between
+/// CPUs 500 ns apart, it passed 1.11 times as many messages as rtrb (0.99 to 1.22 in 80 % of 198 rounds), and 0.97 with
+/// chunks of two (0.85 to 1.09); at 101 ns 0.99 (0.93 to 1.08) and 1.02 (0.96 to 1.10).
+fn chunk(capacity: usize, is_near_tail: bool) -> usize {
     const LINE: usize = 64 / size_of::<u64>();
     // Loom explores only two slots, which must still form a chunk larger than one.
-    let all = cfg!(loom) || beside_the_tail;
+    let all = cfg!(loom) || is_near_tail;
     let most = if all { capacity } else { (capacity / 4).clamp(1, LINE) };
     1 << most.ilog2()
 }
@@ -50,31 +50,31 @@ struct Index(AtomicUsize);
 #[repr(C, align(128))]
 struct Tail<M> {
     index: AtomicUsize,
-    beside: [Slot<M>; BESIDE],
+    near_slots: [Slot<M>; NEAR_SLOTS],
 }
 
 /// Words that fit next to an index on its two lines.
-const BESIDE: usize = 128 / size_of::<u64>() - 1;
+const NEAR_SLOTS: usize = 128 / size_of::<u64>() - 1;
 
 impl<M> Tail<M> {
-    /// Whether this many slots fit next to the index: at most 15 of one word each. Larger messages use a separate row,
-    /// and so does loom, whose slots are larger: it explores orderings, which are the same, and has no lines.
+    /// Whether this many slots fit next to the index: at most 15 of one word each. Larger messages use a separate row.
+    /// So does loom, whose slots are larger; it explores orderings, which do not depend on lines.
     fn has_room(places: usize) -> bool {
-        places <= BESIDE && size_of::<Tail<M>>() == align_of::<Tail<M>>()
+        places <= NEAR_SLOTS && size_of::<Tail<M>>() == align_of::<Tail<M>>()
     }
 }
 
 /// Fields that only one end touches.
 #[derive(Debug)]
 #[repr(align(128))]
-struct Own<M> {
+struct Side<M> {
     slots: SlotsPtr<Slot<M>>,
     tail: Arc<Tail<M>>,
-    /// Last seen index of the other end, which may have advanced since but never goes back.
+    /// Last seen index of the other end, which may have advanced since but never decreases.
     seen: Cell<usize>,
 }
 
-impl<M> Own<M> {
+impl<M> Side<M> {
     #[inline(always)]
     fn after(&self, place: usize) -> usize {
         if place + 1 == self.slots.places() { begin_a_lap() } else { place + 1 }
@@ -83,12 +83,12 @@ impl<M> Own<M> {
 
 #[derive(Debug)]
 struct Ring<M> {
-    producer: Own<M>,
+    producer: Side<M>,
     /// The first slot that the consumer has not given back. Written by the consumer only.
     head: Index,
-    consumer: Own<M>,
+    consumer: Side<M>,
     /// Mask: slots are given back where these bits of the head are all 0.
-    within_lot: usize,
+    chunk_mask: usize,
     presence: Presence,
     /// The slots, unless they are next to the tail.
     _row: Option<Arc<PaddedSlots<Slot<M>>>>,
@@ -119,7 +119,7 @@ impl<M> Drop for Share<M> {
     #[inline(always)]
     fn drop(&mut self) {
         // SAFETY: a share is dropped once.
-        unsafe { let_go(self.0) }
+        unsafe { drop_share(self.0) }
     }
 }
 
@@ -129,7 +129,7 @@ impl<M> Drop for Share<M> {
 /// The share is not used afterwards.
 #[cold]
 #[inline(never)]
-unsafe fn let_go<M>(ring: NonNull<Ring<M>>) {
+unsafe fn drop_share<M>(ring: NonNull<Ring<M>>) {
     // SAFETY: it came from an `Arc` in `Share::of`, and is given back once.
     drop(unsafe { Arc::from_raw(ring.as_ptr()) });
 }
@@ -170,17 +170,23 @@ impl<M> Ring<M> {
             });
         }
         let places = capacity.checked_add(1).ok_or(Refusal::Memory { capacity })?;
-        let tail =
-            Arc::new(Tail { index: AtomicUsize::new(0), beside: [(); BESIDE].map(|()| Slot::empty()) });
-        let beside_the_tail = Tail::<M>::has_room(places);
-        let row = if beside_the_tail { None } else { Some(Arc::new(PaddedSlots::new(places, Slot::empty)?)) };
-        let all = row.as_ref().map_or_else(|| &tail.beside[..places], |row| row.places());
-        // SAFETY: the ring keeps the row and the tail as long as these, in `Arc`s, which never move their contents.
-        let own = || Own { slots: unsafe { SlotsPtr::of(all) }, tail: Arc::clone(&tail), seen: Cell::new(0) };
-        let (producer, consumer) = (own(), own());
-        let within_lot = chunk(capacity, beside_the_tail) - 1;
+        let tail = Arc::new(Tail {
+            index: AtomicUsize::new(0),
+            near_slots: [(); NEAR_SLOTS].map(|()| Slot::empty()),
+        });
+        let is_near_tail = Tail::<M>::has_room(places);
+        let row = if is_near_tail { None } else { Some(Arc::new(PaddedSlots::new(places, Slot::empty)?)) };
+        let all = row.as_ref().map_or_else(|| &tail.near_slots[..places], |row| row.places());
+        let side = || Side {
+            // SAFETY: the ring keeps the row and the tail as long as the sides, in `Arc`s, which never move their contents.
+            slots: unsafe { SlotsPtr::of(all) },
+            tail: Arc::clone(&tail),
+            seen: Cell::new(0),
+        };
+        let (producer, consumer) = (side(), side());
+        let chunk_mask = chunk(capacity, is_near_tail) - 1;
         let (head, presence) = (Index(AtomicUsize::new(0)), Presence::of_a_pair());
-        Ok(Arc::new(Ring { producer, head, consumer, within_lot, presence, _row: row }))
+        Ok(Arc::new(Ring { producer, head, consumer, chunk_mask, presence, _row: row }))
     }
 }
 
@@ -188,49 +194,49 @@ impl<M: Message> Push<M> for SpscSender<M> {
     #[inline(always)]
     fn push(&mut self, message: M) -> Result<(), M> {
         let ring = self.share.ring();
-        let own = &ring.producer;
-        let next = own.after(self.tail);
-        if next == own.seen.get() {
+        let side = &ring.producer;
+        let next = side.after(self.tail);
+        if next == side.seen.get() {
             // Acquire pairs with the Release in `give_back`: the consumer is done with the slots that it gave back.
-            own.seen.set(ring.head.0.load(Acquire));
-            if next == own.seen.get() {
+            side.seen.set(ring.head.0.load(Acquire));
+            if next == side.seen.get() {
                 return Err(message);
             }
         }
         // SAFETY: the tail is a slot of the ring, and empty: either it was never filled, or the head has passed it and
         // the load above orders the emptying before us. The consumer does not touch it before it sees the new tail.
-        unsafe { own.slots.at(self.tail).write(message) };
+        unsafe { side.slots.at(self.tail).write(message) };
         self.tail = next;
-        // Release pairs with the Acquire in `look`: a consumer that sees the new tail sees the message.
-        own.tail.index.store(next, Release);
+        // Release pairs with the Acquire in `find_message`: a consumer that sees the new tail sees the message.
+        side.tail.index.store(next, Release);
         Ok(())
     }
 
     #[inline(always)]
     fn push_batch(&mut self, count: usize, make: &impl Fn(usize) -> M) -> usize {
         let ring = self.share.ring();
-        let own = &ring.producer;
-        let places = own.slots.places();
+        let side = &ring.producer;
+        let places = side.slots.places();
         let mut place = self.tail;
         // One slot stays empty.
         let free = |head: usize| if head > place { head - place - 1 } else { places - 1 - (place - head) };
-        if free(own.seen.get()) < count {
+        if free(side.seen.get()) < count {
             // Acquire pairs with the Release in `give_back`: the consumer is done with the slots that it gave back.
-            own.seen.set(ring.head.0.load(Acquire));
-            if free(own.seen.get()) < count {
+            side.seen.set(ring.head.0.load(Acquire));
+            if free(side.seen.get()) < count {
                 return 0;
             }
         }
         for index in 0..count {
             // SAFETY: as in `push`, for each of `count` slots from the tail on, none of which is the one before the
             // head.
-            unsafe { own.slots.at(place).write(make(index)) };
-            place = own.after(place);
+            unsafe { side.slots.at(place).write(make(index)) };
+            place = side.after(place);
         }
         self.tail = place;
-        // Release pairs with the Acquire in `look`: a consumer that sees the new tail sees every message of the batch,
-        // since all of them were written before it; until then it sees none of them.
-        own.tail.index.store(place, Release);
+        // Release pairs with the Acquire in `find_message`: a consumer that sees the new tail sees every message of the
+        // batch, since all of them were written before it; until then it sees none of them.
+        side.tail.index.store(place, Release);
         count
     }
 }
@@ -238,15 +244,15 @@ impl<M: Message> Push<M> for SpscSender<M> {
 impl<M> SpscReceiver<M> {
     /// Checks for a message; if there is none, gives all emptied slots back to the producer.
     #[inline(always)]
-    fn look(&self) -> bool {
+    fn find_message(&self) -> bool {
         let ring = self.share.ring();
-        let own = &ring.consumer;
-        if self.head == own.seen.get() {
+        let side = &ring.consumer;
+        if self.head == side.seen.get() {
             self.give_back();
             // Acquire pairs with the Release in `push` and `push_batch`: the messages before the new tail are there.
-            own.seen.set(own.tail.index.load(Acquire));
+            side.seen.set(side.tail.index.load(Acquire));
         }
-        self.head != own.seen.get()
+        self.head != side.seen.get()
     }
 
     #[inline(always)]
@@ -260,17 +266,17 @@ impl<M> SpscReceiver<M> {
         }
     }
 
-    /// Takes the message that `look` has found.
+    /// Takes the message that `find_message` has found.
     ///
     /// # Safety
-    /// `look` has found a message since the last one was taken.
+    /// `find_message` has found a message since the last one was taken.
     #[inline(always)]
     unsafe fn take(&mut self) -> M {
-        let own = &self.share.ring().consumer;
+        let side = &self.share.ring().consumer;
         // SAFETY: the head is a slot of the ring before the tail, so it holds a message whose writing is ordered before
         // us. The producer does not touch it before it sees the new head.
-        let message = unsafe { own.slots.at(self.head).take() };
-        self.head = own.after(self.head);
+        let message = unsafe { side.slots.at(self.head).take() };
+        self.head = side.after(self.head);
         message
     }
 }
@@ -278,13 +284,13 @@ impl<M> SpscReceiver<M> {
 impl<M: Message> Pop<M> for SpscReceiver<M> {
     #[inline(always)]
     fn pop(&mut self) -> Option<M> {
-        if !self.look() {
+        if !self.find_message() {
             return None;
         }
-        // SAFETY: `look` has found a message.
+        // SAFETY: `find_message` has found a message.
         let message = unsafe { self.take() };
         let ring = self.share.ring();
-        if self.head & ring.within_lot == 0 {
+        if self.head & ring.chunk_mask == 0 {
             // Release pairs with the Acquire in `push`, as in `give_back`.
             ring.head.0.store(self.head, Release);
         }
@@ -294,7 +300,7 @@ impl<M: Message> Pop<M> for SpscReceiver<M> {
     #[inline(always)]
     fn pop_batch(&mut self, most: usize, each: &mut impl FnMut(M)) -> usize {
         let mut taken = 0;
-        if self.look() {
+        if self.find_message() {
             let end = self.share.ring().consumer.seen.get();
             while taken < most && self.head != end {
                 // SAFETY: there is a message before `end`. The head advances before anything else can see or drop the
@@ -334,12 +340,12 @@ impl<M> Drop for SpscReceiver<M> {
 impl<M> Drop for Ring<M> {
     fn drop(&mut self) {
         // Relaxed: both ends are dropped, and the reference count orders their last stores before us.
-        let own = &self.consumer;
-        let (mut head, tail) = (self.head.0.load(Relaxed), own.tail.index.load(Relaxed));
+        let side = &self.consumer;
+        let (mut head, tail) = (self.head.0.load(Relaxed), side.tail.index.load(Relaxed));
         while head != tail {
             // SAFETY: slots from head to before tail are slots of the ring and hold messages; no other owner is left.
-            drop(unsafe { own.slots.at(head).take() });
-            head = own.after(head);
+            drop(unsafe { side.slots.at(head).take() });
+            head = side.after(head);
         }
     }
 }
@@ -371,26 +377,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ring_holds_exactly_its_capacity_and_frees_what_is_left_in_it() {
+    fn a_ring_holds_exactly_its_capacity_and_frees_remaining_messages() {
         promises::holds_exactly::<Spsc, u64>();
         promises::holds_exactly::<Spsc, String>();
     }
 
     #[test]
-    fn places_come_back_in_lots_and_before_the_consumer_looks_for_more() {
+    fn slots_are_given_back_in_chunks() {
         for (capacity, chunk) in [(8, 8), (14, 8), (15, 2), (16, 4), (100, 8)] {
             promises::gives_slots_back_in_chunks::<Spsc>(capacity, chunk);
         }
     }
 
     #[test]
-    fn few_words_lie_beside_the_tail_and_all_else_in_a_row() {
+    fn few_words_are_stored_next_to_the_tail_and_others_in_a_row() {
         fn words_behind_the_tail<M>(capacity: usize) -> Option<usize> {
             let ring = Ring::<M>::new(capacity).unwrap();
-            let own = &ring.producer;
+            let side = &ring.producer;
             // SAFETY: every ring has this slot.
-            let place = std::ptr::from_ref(unsafe { own.slots.at(0) }).addr();
-            let tail = std::ptr::from_ref(&own.tail.index).addr();
+            let place = std::ptr::from_ref(unsafe { side.slots.at(0) }).addr();
+            let tail = std::ptr::from_ref(&side.tail.index).addr();
             assert!(tail.is_multiple_of(128));
             place.checked_sub(tail).filter(|bytes| *bytes < 128).map(|bytes| bytes / 8)
         }
@@ -400,14 +406,14 @@ mod tests {
     }
 
     #[test]
-    fn batches_go_in_as_a_whole() {
+    fn batches_of_a_ring_are_sent_as_a_whole() {
         promises::sends_whole_batches::<Spsc, u64>();
         promises::sends_whole_batches::<Spsc, String>();
         promises::mixes_batches_and_single_messages::<Spsc, u64>();
     }
 
     #[test]
-    fn no_capacity_is_refused_in_words() {
+    fn impossible_ring_capacities_are_refused_with_a_reason() {
         promises::refuses_impossible_capacities::<Spsc>();
     }
 }

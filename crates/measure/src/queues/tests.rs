@@ -7,7 +7,7 @@ use super::limits::{Received, RoleLimits, Sent};
 use super::paced::Pace;
 use super::payload::Payload;
 use crate::counter;
-use crate::stage::{Guard, Halt};
+use crate::kernel_context::{Guard, Halt};
 use crate::sync::AtomicU64;
 use crate::wait::WaitMode;
 use proptest::prelude::*;
@@ -18,7 +18,7 @@ struct Outcome {
     consumers: Vec<Result<Received, Halt>>,
 }
 
-/// Runs one trial; `halt_at` aborts it after this many messages of the first consumer.
+/// Runs one trial at full speed; `stopped` aborts it at once.
 fn run(
     kind: &Kind,
     payload: Payload,
@@ -97,9 +97,9 @@ proptest! {
         for kind in KINDS {
             let shape = Shape { capacity: fitting(kind, capacity), spins: 10 };
             let messages = bounded(kind, messages);
-            let said = run(kind, payload, shape, [1, 1], messages, 1 << 40, false).unwrap();
-            let sent = said.producers[0].clone().unwrap();
-            let received = said.consumers[0].as_ref().unwrap();
+            let outcome = run(kind, payload, shape, [1, 1], messages, 1 << 40, false).unwrap();
+            let sent = outcome.producers[0].clone().unwrap();
+            let received = outcome.consumers[0].as_ref().unwrap();
             prop_assert_eq!(sent.messages, messages, "{}", kind.id);
             prop_assert_eq!((received.messages, received.sum), (messages, sent.sum), "{}", kind.id);
             prop_assert_eq!(received.wrong, 0, "{} {:?} {}", kind.id, shape, payload);
@@ -114,28 +114,28 @@ proptest! {
     ) {
         for kind in KINDS {
             let shape = Shape { capacity: fitting(kind, capacity), spins: 10 };
-            let said = run(kind, payload, shape, [1, 1], u64::MAX, span, false).unwrap();
-            let sent = said.producers[0].clone().unwrap();
-            let received = said.consumers[0].as_ref().unwrap();
+            let outcome = run(kind, payload, shape, [1, 1], u64::MAX, span, false).unwrap();
+            let sent = outcome.producers[0].clone().unwrap();
+            let received = outcome.consumers[0].as_ref().unwrap();
             prop_assert_eq!((received.messages, received.sum), (sent.messages, sent.sum), "{}", kind.id);
             prop_assert_eq!(received.wrong, 0, "{}", kind.id);
         }
     }
 
     #[test]
-    fn every_queue_stops_when_told_to(capacity in 1usize..40, payload in payloads()) {
+    fn every_queue_stops_on_request(capacity in 1usize..40, payload in payloads()) {
         for kind in KINDS {
             let shape = Shape { capacity: fitting(kind, capacity), spins: 10 };
-            let said = run(kind, payload, shape, [1, 1], u64::MAX, 1 << 40, true).unwrap();
-            prop_assert!(said.producers[0].is_err(), "{}", kind.id);
-            if let Ok(received) = &said.consumers[0] {
+            let outcome = run(kind, payload, shape, [1, 1], u64::MAX, 1 << 40, true).unwrap();
+            prop_assert!(outcome.producers[0].is_err(), "{}", kind.id);
+            if let Ok(received) = &outcome.consumers[0] {
                 prop_assert_eq!(received.wrong, 0, "{}: what came before was in order", kind.id);
             }
         }
     }
 
     #[test]
-    fn batches_deliver_everything_in_order_and_end_when_told_to(
+    fn batches_deliver_everything_in_order_and_stop_on_request(
         capacity in 2usize..40, batch in 2usize..40, payload in payloads(), messages in 0u64..1_500,
         stopped in proptest::bool::ANY,
     ) {
@@ -143,21 +143,21 @@ proptest! {
             let shape = Shape { capacity, spins: 0 };
             let settings = RoleSettings { batch: batch.min(capacity), ..RoleSettings::pair() };
             let messages = if stopped { u64::MAX } else { bounded(kind, messages) };
-            let said = run_with(kind, payload, shape, &settings, messages, 1 << 40, stopped).unwrap();
+            let outcome = run_with(kind, payload, shape, &settings, messages, 1 << 40, stopped).unwrap();
             if stopped {
-                prop_assert!(said.producers[0].is_err(), "{}", kind.id);
-                prop_assert!(said.consumers[0].as_ref().map_or(0, |received| received.wrong) == 0, "{}", kind.id);
+                prop_assert!(outcome.producers[0].is_err(), "{}", kind.id);
+                prop_assert!(outcome.consumers[0].as_ref().map_or(0, |received| received.wrong) == 0, "{}", kind.id);
                 continue;
             }
-            let sent = said.producers[0].clone().unwrap();
-            let received = said.consumers[0].as_ref().unwrap();
+            let sent = outcome.producers[0].clone().unwrap();
+            let received = outcome.consumers[0].as_ref().unwrap();
             prop_assert_eq!((sent.messages, received.messages), (messages, messages), "{}", kind.id);
             prop_assert_eq!((received.sum, received.wrong), (sent.sum, 0), "{}", kind.id);
         }
     }
 
     #[test]
-    fn queues_that_several_may_share_lose_nothing(
+    fn queues_with_several_ends_lose_nothing(
         capacity in 1usize..20, producers in 1usize..4, consumers in 1usize..4, messages in 0u64..300,
     ) {
         for kind in KINDS {
@@ -167,10 +167,10 @@ proptest! {
             ];
             let shape = Shape { capacity: fitting(kind, capacity), spins: 0 };
             let messages = bounded(kind, messages) / 4;
-            let said = run(kind, Payload::String, shape, sides, messages, 1 << 40, false).unwrap();
+            let outcome = run(kind, Payload::String, shape, sides, messages, 1 << 40, false).unwrap();
             let sum = |sums: Vec<u64>| sums.into_iter().fold(0u64, u64::wrapping_add);
-            let sent = sum(said.producers.iter().map(|sent| sent.as_ref().unwrap().sum).collect());
-            let received: Vec<&Received> = said.consumers.iter().map(|said| said.as_ref().unwrap()).collect();
+            let sent = sum(outcome.producers.iter().map(|sent| sent.as_ref().unwrap().sum).collect());
+            let received: Vec<&Received> = outcome.consumers.iter().map(|result| result.as_ref().unwrap()).collect();
             prop_assert_eq!(sum(received.iter().map(|received| received.sum).collect()), sent, "{}", kind.id);
             let count: u64 = received.iter().map(|received| received.messages).sum();
             prop_assert_eq!(count, messages * sides[0] as u64, "{}", kind.id);
@@ -180,7 +180,7 @@ proptest! {
 }
 
 #[test]
-fn a_batch_is_refused_where_there_are_none_and_where_it_does_not_fit() {
+fn unsupported_and_oversized_batches_are_refused() {
     for kind in KINDS {
         let refused = |batch, capacity| {
             let settings = RoleSettings { batch, ..RoleSettings::pair() };
@@ -195,14 +195,14 @@ fn a_batch_is_refused_where_there_are_none_and_where_it_does_not_fit() {
 }
 
 #[test]
-fn batches_at_a_rate_are_whole_and_count_the_delays_of_their_ends() {
+fn batches_at_a_rate_are_whole_and_record_the_delays_of_their_ends() {
     for kind in KINDS.iter().filter(|kind| kind.batches != Batches::None) {
         let pace = Some(Arc::new(Pace::new(20_000.0, true)));
         let settings = RoleSettings { pace, batch: 5, ..RoleSettings::pair() };
         let shape = Shape { capacity: 16, spins: 0 };
         // The time is over at once; the minimum of two batches is still sent.
-        let said = run_with(kind, Payload::String, shape, &settings, 40, 0, false).unwrap();
-        let (sent, received) = (said.producers[0].clone().unwrap(), said.consumers[0].clone().unwrap());
+        let outcome = run_with(kind, Payload::String, shape, &settings, 40, 0, false).unwrap();
+        let (sent, received) = (outcome.producers[0].clone().unwrap(), outcome.consumers[0].clone().unwrap());
         assert!(sent.messages >= 10 && sent.messages % 5 == 0, "{}: {}", kind.id, sent.messages);
         assert_eq!(
             (received.messages, received.sum, received.wrong),
@@ -215,15 +215,15 @@ fn batches_at_a_rate_are_whole_and_count_the_delays_of_their_ends() {
         assert_eq!(delays.corrected.len(), sent.messages);
         assert_eq!([ends[0].len(), ends[1].len()], [sent.messages / 5; 2]);
         // The first message of a batch waits for the four that follow.
-        let least = |of: &crate::tick_histogram::TickHistogram| {
-            of.histogram(coretalk_model::TickRate { hz: 1e9 }).percentile_ns(0.0)
+        let least = |ticks: &crate::tick_histogram::TickHistogram| {
+            ticks.histogram(coretalk_model::TickRate { hz: 1e9 }).percentile_ns(0.0)
         };
         assert!(least(&ends[0]) >= Some(0.95 * 80_000.0), "{}: {:?}", kind.id, least(&ends[0]));
     }
 }
 
 #[test]
-fn a_second_end_is_refused_where_there_is_one_only() {
+fn a_second_end_is_refused_unless_supported() {
     let shape = Shape { capacity: 16, spins: 0 };
     for kind in KINDS {
         for (side, name) in ["producer", "consumer"].into_iter().enumerate() {
@@ -238,7 +238,7 @@ fn a_second_end_is_refused_where_there_is_one_only() {
 }
 
 #[test]
-fn capacities_are_exact_or_refused_in_words() {
+fn capacities_are_exact_or_refused_with_a_reason() {
     for kind in KINDS {
         let refused = |capacity| {
             kind.code
@@ -263,7 +263,7 @@ fn capacities_are_exact_or_refused_in_words() {
 }
 
 #[test]
-fn names_and_payloads_are_read_or_refused_in_words() {
+fn names_and_payloads_are_parsed_or_refused_with_a_reason() {
     assert_eq!(kind("semaphore-spin:7").unwrap().1, 7);
     assert_eq!(kind("mutex").unwrap().0.id, "mutex");
     assert!(kind("semaphore-spin:0").unwrap_err().to_string().contains("from 1 to"));
@@ -307,7 +307,7 @@ fn versions_are_those_of_the_lock_file() {
 }
 
 #[test]
-fn every_queue_keeps_a_rate_and_says_how_long_each_message_took() {
+fn every_queue_keeps_a_rate_and_records_each_delay() {
     for kind in KINDS {
         let shape = Shape { capacity: fitting(kind, 16), spins: 0 };
         let pace = Some(Arc::new(Pace::new(100_000.0, true)));

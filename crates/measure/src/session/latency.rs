@@ -1,4 +1,4 @@
-//! Runs a latency measurement: pilot, map, gate, re-measurement, ladder, execution, tails; or another tool's counts.
+//! Runs a latency measurement: pilot, map, gate, re-measurement, ladder, execution, tails; or imitates another tool.
 //!
 //! [`run`] orders the phases, each in a file of its own. All use the driver, which performs rounds, keeps the budget
 //! and passes everything to the sink.
@@ -32,7 +32,7 @@ use driver::Driver;
 /// the same run (empty for a new run): finished visits are not repeated.
 ///
 /// # Errors
-/// [`RunError`]; commits remain. [`RunError::Interrupted`] if the user stopped the run and the sink has kept
+/// [`RunError`]; committed data remain. [`RunError::Interrupted`] if the user stopped the run and the sink has kept
 /// everything.
 pub fn run(
     machine: &mut dyn Machine,
@@ -64,14 +64,14 @@ fn measure(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
         tails::perform,
     ];
     for (index, phase) in phases.into_iter().enumerate() {
-        // A map updates the expected time itself with every pass.
+        // The map updates the expected time itself, with every pass.
         if index > 1 {
-            let left = ladder::remaining(driver).alone();
-            driver.foresee(left);
+            let remaining = ladder::remaining(driver).alone();
+            driver.foresee(remaining);
         }
         match phase(driver)? {
             Ended::Complete => {}
-            // Even then each phase checks whether it still fits: a map that takes the budget must not cost the ladder.
+            // Each later phase checks whether it still fits: a map that uses up its share must not cost the ladder.
             Ended::Budget => driver.budget_ended = true,
             Ended::Interrupted => return Ok(Ended::Interrupted),
         }
@@ -79,7 +79,7 @@ fn measure(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     Ok(if driver.budget_ended { Ended::Budget } else { Ended::Complete })
 }
 
-/// Expected machine time after the map and its ladder, if `spent` will have passed by then.
+/// Expected machine time of the phases after the map and its ladder, which end after `spent`.
 fn after_map(driver: &Driver<'_>, spent: Picos) -> Picos {
     let known = gate::remaining(driver) + remeasure::remaining(driver) + execution::remaining(driver);
     known + tails::machine_time(driver.settings, driver.pairs.len(), driver.settings.budget - (spent + known))

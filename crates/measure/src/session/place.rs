@@ -1,12 +1,14 @@
-//! Compares placements: repetitions in balanced order, until the differences are known or the budget ends.
+//! Compares placements or commands: repetitions in balanced order, until the differences are known or the budget ends.
 
 use super::run_loop::{Ended, RunError, RunLoop, Suspicion};
 use super::series::SeriesResumedState;
 use super::{Commit, Kept, Observer, Sink};
 use crate::machine::Machine;
 use crate::stop::Stop;
-use crate::work::{Work, WorkOrder};
-use coretalk_model::place::{PlaceResult, PlaceSettings, analyse_places, least_repetitions, repetitions_due};
+use crate::work::{CommandLine, Hook, Hooks, Work, WorkOrder};
+use coretalk_model::place::{
+    Binding, PlaceResult, PlaceSettings, Placement, analyse_places, least_repetitions, repetitions_due,
+};
 use coretalk_model::series::{PassOutcome, SeriesEntry, SeriesRecord};
 use coretalk_model::stats::{Key, latin};
 use coretalk_model::{CpuSet, Picos, TrialFailure};
@@ -14,6 +16,14 @@ use std::collections::BTreeMap;
 
 /// Pause between runs, so that caches are written back and threads of the last run have ended.
 const COOL_DOWN: Picos = Picos::from_ms(20);
+/// Pause between runs of commands, whose processes are reaped before. A short pause leaves time for more repetitions,
+/// and runs in close succession share the state of the machine.
+const COMMAND_COOL_DOWN: Picos = Picos::from_ms(2);
+/// Exclusive maximum of the padding of the environment: a page. Mytkowicz, Diwan, Hauswirth and Sweeney (2009) found that
+/// the size of the environment alone moves run times by several percent, since it shifts the stack.
+const MAX_PADDING: f64 = 4096.0;
+/// Time limit of a command around the runs: a day.
+const HOOK_LIMIT: Picos = Picos::from_ms(86_400_000);
 /// Attempts at a run whose CPUs come and go.
 const ATTEMPTS: u32 = 3;
 
@@ -22,8 +32,10 @@ const ATTEMPTS: u32 = 3;
 pub struct PlaceJob<'a> {
     /// The settings.
     pub settings: &'a PlaceSettings,
-    /// The workloads, in the order of the settings.
+    /// The work items of the settings, or the command of each arm.
     pub works: &'a [Work],
+    /// Commands around the runs. The caller runs [`Hook::Cleanup`].
+    pub hooks: Option<&'a Hooks>,
 }
 
 /// How a comparison ended.
@@ -33,12 +45,12 @@ pub enum PlaceEnded {
     Complete,
     /// The budget ended; remaining wide intervals are reported.
     Budget {
-        /// The run that it aborted.
+        /// The run that the budget aborted.
         unfinished: Option<Unfinished>,
     },
     /// The budget ended before some placement had a valid run.
     TooShort {
-        /// The minimum time of the comparison, as far as runs have shown.
+        /// The minimum time of the comparison, estimated from the runs so far.
         needed: Picos,
         /// The run that the budget aborted.
         unfinished: Option<Unfinished>,
@@ -47,8 +59,15 @@ pub enum PlaceEnded {
     Interrupted(Kept),
     /// A run failed, so the comparison failed: the remaining results would describe other work.
     Failed {
-        /// The placement of the run.
-        placement: String,
+        /// The trial of the run.
+        trial: usize,
+        /// The failure.
+        failure: TrialFailure,
+    },
+    /// A command around the runs failed.
+    HookFailed {
+        /// When the command ran.
+        hook: Hook,
         /// The failure.
         failure: TrialFailure,
     },
@@ -57,17 +76,17 @@ pub enum PlaceEnded {
 /// A run aborted at the end of the budget: it hung, or took longer than the last complete one of its kind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unfinished {
-    /// The workload.
+    /// Name of the work.
     pub work: String,
-    /// The placement.
-    pub placement: String,
+    /// Name of the arm.
+    pub arm: String,
     /// Time after which it was aborted.
     pub after: Picos,
     /// Duration of the last complete run of this workload and placement; `None` if there is none.
     pub before: Option<Picos>,
 }
 
-/// Runs every workload on every placement. `()` serves as a sink and an observer without effect:
+/// Runs the work of every arm. `()` serves as a sink and an observer without effect:
 ///
 /// ```
 /// # use coretalk_measure::{Machine, Scenario, SimMachine, Stop, Work};
@@ -78,7 +97,7 @@ pub struct Unfinished {
 /// let [near, far] = [Preset::OneL3, Preset::AcrossL3].map(|preset| derive(preset, machine.topology(), 4));
 /// let ring: Workload = "ring".parse()?;
 /// let settings = PlaceSettings::usual(&[ring], 4, vec![near?, far?], 1);
-/// let job = PlaceJob { settings: &settings, works: &[Work::Workload(ring)] };
+/// let job = PlaceJob { settings: &settings, works: &[Work::Workload(ring)], hooks: None };
 /// let (result, ended) = run(&mut machine, job, &mut (), &mut (), &Stop::new())?;
 /// assert_eq!(ended, PlaceEnded::Complete);
 /// assert!(matches!(result.comparisons[0].outcome, Outcome::Winner { winner: 0, .. }));
@@ -117,16 +136,18 @@ pub fn go_on(
         run: RunLoop::new(machine, around.clone(), job.settings.budget, &resumed, sink, observer, stop),
         job,
         around,
-        known: BTreeMap::new(),
+        last_runs: BTreeMap::new(),
         due: Vec::new(),
         record: resumed.record,
         segment: resumed.segments,
         pending: Commit::default(),
+        prepare_time: Picos::ZERO,
+        between_time: Picos::ZERO,
     };
-    driver.due = (0..job.works.len()).map(|work| driver.due(work)).collect();
-    let ended = match driver.repetitions()? {
+    driver.due = (0..job.settings.works.len()).map(|work| driver.due(work)).collect();
+    let ended = match driver.run_repetitions()? {
         PlaceEnded::Budget { unfinished } if driver.lacks_runs() => {
-            PlaceEnded::TooShort { needed: driver.needed(unfinished.as_ref()), unfinished }
+            PlaceEnded::TooShort { needed: driver.needed_budget(unfinished.as_ref()), unfinished }
         }
         ended => ended,
     };
@@ -139,23 +160,64 @@ struct Driver<'a> {
     around: CpuSet,
     record: SeriesRecord,
     /// Duration of the last run of each trial.
-    known: BTreeMap<usize, Picos>,
+    last_runs: BTreeMap<usize, Picos>,
     /// Approximate repetitions that each workload still needs, computed before the latest repetition of all workloads.
     due: Vec<u32>,
     segment: u32,
     pending: Commit,
+    /// Duration of the command before the first run.
+    prepare_time: Picos,
+    /// Duration of the last command before a run.
+    between_time: Picos,
+}
+
+/// Runs a command around the runs, on any CPU. Its values are not recorded.
+///
+/// # Errors
+/// As [`run_free`], with a time limit of a day.
+pub fn run_hook(machine: &mut dyn Machine, line: &CommandLine, stop: &Stop) -> Result<(), TrialFailure> {
+    let usable = machine.allowance().cpuset.intersection(machine.topology().cpus());
+    run_free(machine, line, &usable, HOOK_LIMIT, stop).map(|_| ())
+}
+
+/// Runs a command once, outside the comparison, on any of these CPUs.
+///
+/// # Errors
+/// As [`Machine::perform_work`].
+pub fn run_free(
+    machine: &mut dyn Machine,
+    line: &CommandLine,
+    cpus: &CpuSet,
+    limit: Picos,
+    stop: &Stop,
+) -> Result<PassOutcome, TrialFailure> {
+    let anywhere = Placement { name: String::new(), cpus: cpus.iter().collect(), binding: Binding::Free };
+    let order = WorkOrder {
+        work: &Work::Command(line.clone()),
+        placement: &anywhere,
+        around: cpus,
+        threads: 1,
+        limit,
+        key: 0,
+        padding: 0,
+    };
+    machine.perform_work(&order, stop)
 }
 
 /// Repetition number of the warm-up runs, which are not recorded.
 const WARM_UP: u32 = u32::MAX;
 
 impl Driver<'_> {
-    fn repetitions(&mut self) -> Result<PlaceEnded, RunError> {
-        let works = self.job.works.len();
+    fn run_repetitions(&mut self) -> Result<PlaceEnded, RunError> {
+        let works = self.job.settings.works.len();
         self.run.look_for_cpus(Suspicion::None)?;
+        match self.hook(Hook::Prepare) {
+            Ok(took) => self.prepare_time = took,
+            Err(ended) => return Ok(ended),
+        }
         // One warm-up run of everything: files are cached, and failures show early.
         for work in 0..works {
-            if let Some(ended) = self.repetition(work, WARM_UP)? {
+            if let Some(ended) = self.run_repetition(work, WARM_UP)? {
                 return Ok(ended);
             }
         }
@@ -167,7 +229,7 @@ impl Driver<'_> {
                 break;
             }
             for work in open {
-                if let Some(ended) = self.repetition(work, first[work] + number)? {
+                if let Some(ended) = self.run_repetition(work, first[work] + number)? {
                     return Ok(ended);
                 }
                 self.due[work] -= 1;
@@ -186,23 +248,23 @@ impl Driver<'_> {
 
     /// Approximate repetitions that a workload still needs.
     fn due(&self, work: usize) -> u32 {
-        match self.here() {
-            here if here.len() > 1 => repetitions_due(self.job.settings, &self.record, work, &here),
+        match self.present_placements() {
+            present if present.len() > 1 => repetitions_due(self.job.settings, &self.record, work, &present),
             _ => 0,
         }
     }
 
     /// The placements without absent CPUs.
-    fn here(&self) -> Vec<usize> {
+    fn present_placements(&self) -> Vec<usize> {
         let placements = self.job.settings.placements.iter().enumerate();
-        let here = placements.filter(|(_, placement)| !self.run.misses_one_of(&placement.cpus));
-        here.map(|(placement, _)| placement).collect()
+        let present = placements.filter(|(_, placement)| !self.run.misses_one_of(&placement.cpus));
+        present.map(|(placement, _)| placement).collect()
     }
 
-    fn repetition(&mut self, work: usize, repetition: u32) -> Result<Option<PlaceEnded>, RunError> {
+    fn run_repetition(&mut self, work: usize, repetition: u32) -> Result<Option<PlaceEnded>, RunError> {
         let placements = self.job.settings.placements.len();
         let key = Key::of(&[self.job.settings.seed, work as u64]);
-        // A repetition that would exceed the budget is not begun: a part compares nothing. Warm-up times are unknown.
+        // A repetition that would exceed the budget is not begun: a part cannot be compared. Warm-up times are unknown.
         if repetition != WARM_UP && self.run.left() < self.expected_of_all(work) {
             return Ok(Some(PlaceEnded::Budget { unfinished: None }));
         }
@@ -216,10 +278,17 @@ impl Driver<'_> {
             if self.run.left() < self.expected(work, placement) {
                 return Ok(Some(PlaceEnded::Budget { unfinished: None }));
             }
-            if let Some(ended) = self.once(work, placement, repetition)? {
+            match self.hook(Hook::Between) {
+                Ok(took) => self.between_time = took,
+                Err(ended) => return Ok(Some(ended)),
+            }
+            if self.run.left() == Picos::ZERO {
+                return Ok(Some(PlaceEnded::Budget { unfinished: None }));
+            }
+            if let Some(ended) = self.run_once(work, placement, repetition)? {
                 return Ok(Some(ended));
             }
-            self.run.machine.pause(COOL_DOWN, self.run.stop);
+            self.run.machine.pause(self.cool_down(), self.run.stop);
         }
         Ok(None)
     }
@@ -232,18 +301,20 @@ impl Driver<'_> {
     ) -> Result<PassOutcome, TrialFailure> {
         let settings = self.job.settings;
         let order = WorkOrder {
-            work: &self.job.works[work],
+            work: &self.job.works[if settings.versus.is_some() { placement } else { work }],
             placement: &settings.placements[placement],
             around: &self.around,
             threads: settings.threads.unwrap_or(1),
             limit: self.run.left(),
             key: Key::of(&[settings.seed, u64::from(repetition)])
                 .bits(settings.trial(work, placement) as u64),
+            // Equal within a repetition, whose runs are compared.
+            padding: (Key::of(&[settings.seed, u64::from(repetition), 1]).uniform(0) * MAX_PADDING) as usize,
         };
         self.run.machine.perform_work(&order, self.run.stop)
     }
 
-    fn once(
+    fn run_once(
         &mut self,
         work: usize,
         placement: usize,
@@ -258,7 +329,7 @@ impl Driver<'_> {
             // Checked after every run, so that work that ends because its CPU is gone is not taken for work that fails.
             self.run.look_for_cpus(if missed { Suspicion::Missed(None) } else { Suspicion::Moved })?;
             if self.run.misses_one_of(&settings.placements[placement].cpus) {
-                // It ran on fewer or on other CPUs, so it is no run of this placement.
+                // The work ran on fewer or on other CPUs, so this is no run of the placement.
                 return Ok(None);
             }
             attempts += 1;
@@ -274,14 +345,14 @@ impl Driver<'_> {
             // A run aborted by the budget is no failure of the work.
             let unfinished = Unfinished {
                 work: settings.works[work].name.clone(),
-                placement: settings.placements[placement].name.clone(),
+                arm: settings.placements[placement].name.clone(),
                 after: limit,
-                before: self.known.get(&trial).copied(),
+                before: self.last_runs.get(&trial).copied(),
             };
             return Ok(Some(PlaceEnded::Budget { unfinished: Some(unfinished) }));
         }
         if let Ok(outcome) = &outcome {
-            self.known.insert(trial, outcome.elapsed);
+            self.last_runs.insert(trial, outcome.elapsed);
         }
         if repetition == WARM_UP && failure.is_none() {
             return Ok(None);
@@ -293,10 +364,18 @@ impl Driver<'_> {
         if self.run.is_commit_due(Picos::ZERO) {
             self.commit()?;
         }
-        Ok(failure.map(|failure| {
-            let placement = settings.placements[placement].name.clone();
-            PlaceEnded::Failed { placement, failure }
-        }))
+        Ok(failure.map(|failure| PlaceEnded::Failed { trial, failure }))
+    }
+
+    /// Runs a command around the runs, if there is one, and returns its duration.
+    fn hook(&mut self, hook: Hook) -> Result<Picos, PlaceEnded> {
+        let Some(line) = self.job.hooks.and_then(|hooks| hooks.get(&hook)) else { return Ok(Picos::ZERO) };
+        let before = self.run.elapsed();
+        match run_hook(self.run.machine, line, self.run.stop) {
+            Ok(()) => Ok(self.run.elapsed().saturating_sub(before)),
+            Err(TrialFailure::Interrupted) => Err(PlaceEnded::Interrupted(Kept::Nothing)),
+            Err(failure) => Err(PlaceEnded::HookFailed { hook, failure }),
+        }
     }
 
     fn lacks_runs(&self) -> bool {
@@ -306,43 +385,53 @@ impl Driver<'_> {
     }
 
     fn expected(&self, work: usize, placement: usize) -> Picos {
-        self.known.get(&self.job.settings.trial(work, placement)).copied().unwrap_or(Picos(1))
+        self.last_runs.get(&self.job.settings.trial(work, placement)).copied().unwrap_or(Picos(1))
+    }
+
+    /// Time between two runs.
+    fn pause_time(&self) -> Picos {
+        self.between_time + self.cool_down()
+    }
+
+    fn cool_down(&self) -> Picos {
+        if self.job.settings.versus.is_some() { COMMAND_COOL_DOWN } else { COOL_DOWN }
     }
 
     /// Duration of a run on every placement, including pauses.
     fn expected_of_all(&self, work: usize) -> Picos {
         let placements = 0..self.job.settings.placements.len();
-        placements.fold(Picos::ZERO, |sum, placement| sum + self.expected(work, placement) + COOL_DOWN)
+        placements
+            .fold(Picos::ZERO, |sum, placement| sum + self.expected(work, placement) + self.pause_time())
     }
 
-    /// The necessary budget, as far as known, of a comparison that ended early. Missing runs count as the longest.
-    fn needed(&self, unfinished: Option<&Unfinished>) -> Picos {
+    /// The budget that a comparison needs if it ended early. Missing runs count with the longest known duration.
+    fn needed_budget(&self, unfinished: Option<&Unfinished>) -> Picos {
         let settings = self.job.settings;
-        let longest = self.known.values().copied().chain(unfinished.map(|run| run.after)).max();
+        let longest = self.last_runs.values().copied().chain(unfinished.map(|run| run.after)).max();
         let longest = longest.unwrap_or(Picos(1));
         let runs = |work| u64::from(1 + least_repetitions(settings, work)) * settings.placements.len() as u64;
-        let runs: u64 = (0..self.job.works.len()).map(runs).sum();
-        Picos((longest + COOL_DOWN).0.saturating_mul(runs))
+        let runs: u64 = (0..settings.works.len()).map(runs).sum();
+        Picos((longest + self.pause_time()).0.saturating_mul(runs)) + self.prepare_time
     }
 
-    /// Makes everything pending durable; only between runs.
+    /// Makes everything pending durable; called only between runs.
     fn commit(&mut self) -> Result<(), RunError> {
-        let expected = self.total().min(self.job.settings.budget);
+        let expected = self.expected_total().min(self.job.settings.budget);
         self.run.commit(&std::mem::take(&mut self.pending), expected)
     }
 
     /// Expected machine time of all repetitions. Work without runs counts as the mean of the others, plus a warm-up.
-    fn total(&self) -> Picos {
+    fn expected_total(&self) -> Picos {
         let settings = self.job.settings;
-        let known: Picos = self.known.values().fold(Picos::ZERO, |sum, &run| sum + run);
-        let typical = Picos(known.0 / self.known.len().max(1) as u64);
+        let sum: Picos = self.last_runs.values().fold(Picos::ZERO, |sum, &run| sum + run);
+        let typical = Picos(sum.0 / self.last_runs.len().max(1) as u64);
         let mut left = Picos::ZERO;
-        for work in 0..self.job.works.len() {
+        for work in 0..settings.works.len() {
             let due = self.due[work];
-            for placement in self.here().into_iter().filter(|_| due > 0) {
+            for placement in self.present_placements().into_iter().filter(|_| due > 0) {
                 let trial = settings.trial(work, placement);
-                let is_cold = !self.known.contains_key(&trial);
-                let run = self.known.get(&trial).copied().unwrap_or(typical) + COOL_DOWN;
+                let is_cold = !self.last_runs.contains_key(&trial);
+                let run = self.last_runs.get(&trial).copied().unwrap_or(typical) + self.pause_time();
                 left += Picos(run.0 * u64::from(due + u32::from(is_cold)));
             }
         }
@@ -355,7 +444,9 @@ impl Driver<'_> {
         let end = self.run.end(match ended {
             PlaceEnded::Complete => Ended::Complete,
             PlaceEnded::Budget { .. } | PlaceEnded::TooShort { .. } => Ended::Budget,
-            PlaceEnded::Interrupted(_) | PlaceEnded::Failed { .. } => Ended::Interrupted,
+            PlaceEnded::Interrupted(_) | PlaceEnded::Failed { .. } | PlaceEnded::HookFailed { .. } => {
+                Ended::Interrupted
+            }
         });
         (self.record.complete, self.record.budget_ended) = (end.complete, end.budget_ended);
         let result = analyse_places(self.job.settings, &self.record);

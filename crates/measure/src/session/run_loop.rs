@@ -1,4 +1,4 @@
-//! [`RunLoop`]: the common part of every run: a budget, CPUs that may be lost, slots, and an end.
+//! [`RunLoop`]: the common part of every run: a budget, CPUs that may be lost, commits, and an end.
 
 use super::sink::{Commit, Decision, Event, Kept, Observer, PartEnd, Sink, SinkError};
 use crate::machine::{Machine, MachineError};
@@ -7,19 +7,19 @@ use crate::stop::Stop;
 use coretalk_model::latency::{Purpose, Record};
 use coretalk_model::{CpuId, CpuLoss, CpuSet, LossReason, Picos};
 
-/// Interval of commits, at most half a second apart unless one run of a placement comparison takes longer.
+/// Interval of commits, so that they are at most half a second apart unless a single run of a comparison takes longer.
 pub const SLOT: Picos = Picos::from_ms(350);
 /// Interval of checks for lost CPUs if nothing is suspicious.
-const EVERY: Picos = Picos::from_ms(100);
+const CHECK_INTERVAL: Picos = Picos::from_ms(100);
 /// Time for repeated queries about a CPU that is not offline yet: Linux refuses threads on a CPU that it takes down,
 /// then removes it from cpusets, and lists it as offline last. Limited to a quarter of the budget.
-const SETTLES: Picos = Picos::from_ms(500);
-/// Time for later queries whether the CPU is offline: where few CPUs emulate many, it takes longer than above (seen
-/// with 64).
-const LISTED_AFTER: Picos = Picos::from_ms(5_000);
-const ASK_AGAIN: Picos = Picos::from_ms(20);
+const MAX_SETTLING: Picos = Picos::from_ms(500);
+/// Time for later queries whether the CPU is offline: where few CPUs emulate many (seen with 64), the system lists it
+/// only after `MAX_SETTLING`.
+const LATE_LISTING: Picos = Picos::from_ms(5_000);
+const QUERY_INTERVAL: Picos = Picos::from_ms(20);
 
-/// Time by which work begun within the budget may exceed it before it is aborted: a divisor of the budget, and a time.
+/// Time by which work may exceed the budget before it is aborted: the budget over a divisor, plus a constant.
 const OVERRUN: (u64, Picos) = (20, Picos::from_ms(100));
 
 /// The reason why a run could not continue.
@@ -34,7 +34,7 @@ pub enum RunError {
     /// The settings request something that this machine does not have.
     #[error("{0}")]
     Settings(String),
-    /// The user stopped the run, and the sink has kept everything, from which the result can be derived in seconds.
+    /// The user stopped the run, and the sink has kept everything needed to derive the result in seconds.
     #[error("continue: interrupted")]
     Interrupted,
 }
@@ -46,16 +46,16 @@ pub enum Ended {
     Complete,
     /// The budget ended; remaining wide intervals are reported.
     Budget,
-    /// The user stopped it. As the end of a run: the sink keeps nothing, and this is the only result.
+    /// The user stopped it. At the end of a run: the sink keeps nothing, so the returned result is the only one.
     Interrupted,
 }
 
-/// The state in which a resumed segment continues: the earlier segments of its run; by default a new run.
+/// The earlier segments of the run that a segment resumes; by default, none.
 #[derive(Debug, Clone, Default)]
 pub struct ResumedState<R = Record> {
     /// Measurements of the earlier segments.
     pub record: R,
-    /// Number of earlier segments, which is the number of the new one.
+    /// Number of earlier segments, which is the index of the new one.
     pub segments: u32,
     /// The preceding part of the same segment, if there is one.
     pub earlier: Option<Earlier>,
@@ -66,7 +66,7 @@ pub struct ResumedState<R = Record> {
 pub struct Earlier {
     /// Start time.
     pub began: Picos,
-    /// The CPUs lost in it.
+    /// The CPUs lost in that part.
     pub departed: Vec<CpuLoss>,
 }
 
@@ -77,30 +77,30 @@ pub enum Suspicion {
     None,
     /// A thread may have been moved: check at once.
     Moved,
-    /// A CPU refused a thread or was lost: check at once, and until the system knows. A named CPU was certainly absent,
-    /// and counts as lost even if it is back.
+    /// A CPU refused a thread or was lost: check at once, until the system reports a CPU as offline. A named CPU
+    /// was certainly absent, and counts as lost even if it is back.
     Missed(Option<CpuId>),
 }
 
 /// The common part of one segment; its driver decides what to measure next and when to end. A lost CPU does not return
-/// to the segment, so that its numbers are consistent; the next segment begins with the CPUs that are present then.
+/// to the segment, whose numbers thus stay consistent; the next segment begins with the CPUs that are present then.
 pub struct RunLoop<'a> {
     pub machine: &'a mut dyn Machine,
-    /// For entries of one kind of run only; slots go through [`commit`](RunLoop::commit).
+    /// For entries of one kind of run only; measurements go through [`commit`](RunLoop::commit).
     pub sink: &'a mut dyn Sink,
     pub stop: &'a Stop,
     observer: &'a mut dyn Observer,
     segment: u32,
     budget: Picos,
-    until: Picos,
+    abort_at: Picos,
     began: Picos,
-    committed: Picos,
-    here: CpuSet,
-    gone: CpuSet,
+    last_commit: Picos,
+    present: CpuSet,
+    lost: CpuSet,
     earlier: Earlier,
     /// Lost CPUs that are not known to be offline.
     unsure: Vec<CpuLoss>,
-    looked: Option<Picos>,
+    last_check: Option<Picos>,
 }
 
 impl<'a> RunLoop<'a> {
@@ -114,21 +114,21 @@ impl<'a> RunLoop<'a> {
         stop: &'a Stop,
     ) -> RunLoop<'a> {
         let began = machine.now();
-        let (share, least) = OVERRUN;
-        let until = began + budget + Picos(budget.0 / share) + least;
-        machine.end_by(Some(until));
+        let (divisor, constant) = OVERRUN;
+        let abort_at = began + budget + Picos(budget.0 / divisor) + constant;
+        machine.end_by(Some(abort_at));
         let earlier = resumed.earlier.clone().unwrap_or(Earlier { began, departed: Vec::new() });
         RunLoop {
             segment: resumed.segments,
             budget,
-            until,
+            abort_at,
             began,
-            committed: began,
-            here: cpus,
-            gone: CpuSet::new(),
+            last_commit: began,
+            present: cpus,
+            lost: CpuSet::new(),
             unsure: earlier.departed.iter().copied().filter(|it| it.why != LossReason::Offline).collect(),
             earlier,
-            looked: None,
+            last_check: None,
             machine,
             sink,
             stop,
@@ -156,14 +156,14 @@ impl<'a> RunLoop<'a> {
         !self.is_stopped() && self.left() > Picos::ZERO
     }
 
-    /// Aborts work from now on after this time; `None` leaves only the budget.
+    /// Aborts work that is still running after this time; with `None`, only the budget limits it.
     pub fn limit(&mut self, span: Option<Picos>) {
-        let until = span.map_or(self.until, |span| self.until.min(self.now() + span));
+        let until = span.map_or(self.abort_at, |span| self.abort_at.min(self.now() + span));
         self.machine.end_by(Some(until));
     }
 
     /// The end of a run whose work was aborted: by the user or by the budget.
-    pub fn broken_off(&self) -> Ended {
+    pub fn ended_early(&self) -> Ended {
         if self.is_stopped() { Ended::Interrupted } else { Ended::Budget }
     }
 
@@ -187,35 +187,35 @@ impl<'a> RunLoop<'a> {
     /// [`RunError::Sink`] if a loss cannot be stored.
     pub fn look_for_cpus(&mut self, suspicion: Suspicion) -> Result<Vec<CpuLoss>, RunError> {
         let now = self.now();
-        let is_due = self.looked.is_none_or(|looked| now - looked >= EVERY);
+        let is_due = self.last_check.is_none_or(|last| now - last >= CHECK_INTERVAL);
         if suspicion == Suspicion::None && !is_due {
             return Ok(Vec::new());
         }
-        self.looked = Some(now);
+        self.last_check = Some(now);
         self.look_again()?;
         let mut departures = Vec::new();
-        let mut absent = self.settled(suspicion);
+        let mut absent = self.absent_once_settled(suspicion);
         if let Suspicion::Missed(Some(cpu)) = suspicion
             && absent.is_empty()
-            && self.here.contains(cpu)
+            && self.present.contains(cpu)
         {
-            let was_held = self.machine.has_worker(cpu);
-            absent.push((cpu, if was_held { LossReason::Offline } else { LossReason::PinRefused }));
+            let had_worker = self.machine.has_worker(cpu);
+            absent.push((cpu, if had_worker { LossReason::Offline } else { LossReason::PinRefused }));
         }
         for (cpu, why) in absent {
-            self.gone.insert(cpu);
+            self.lost.insert(cpu);
             // A CPU reported by an earlier part of the segment is not reported again.
-            if let Some(told) = self.earlier.departed.iter().find(|told| told.cpu == cpu) {
-                departures.push(*told);
+            if let Some(reported) = self.earlier.departed.iter().find(|reported| reported.cpu == cpu) {
+                departures.push(*reported);
                 continue;
             }
             let missed = self.machine.missed_since(cpu).unwrap_or(now);
             let departure = CpuLoss { cpu, after: missed - self.earlier.began, why };
-            self.tell(departure, false)?;
+            self.report(departure, false)?;
             self.unsure.extend(Some(departure).filter(|departure| departure.why != LossReason::Offline));
             departures.push(departure);
         }
-        self.here = self.here.difference(&self.gone);
+        self.present = self.present.difference(&self.lost);
         Ok(departures)
     }
 
@@ -229,16 +229,16 @@ impl<'a> RunLoop<'a> {
         let is_offline = |departure: &mut CpuLoss| absent.contains(&(departure.cpu, LossReason::Offline));
         let found: Vec<CpuLoss> = self.unsure.extract_if(.., is_offline).collect();
         for departure in found {
-            self.tell(CpuLoss { why: LossReason::Offline, ..departure }, true)?;
+            self.report(CpuLoss { why: LossReason::Offline, ..departure }, true)?;
         }
-        // Only afterwards, since a driver of long runs checks rarely.
+        // Expires only after the check, since a driver of long runs checks rarely.
         let since = self.now() - self.earlier.began;
-        self.unsure.retain(|departure| since <= departure.after + LISTED_AFTER);
+        self.unsure.retain(|departure| since <= departure.after + LATE_LISTING);
         Ok(())
     }
 
     /// Stores and reports the loss of a CPU; a later report of the same CPU replaces an earlier one.
-    fn tell(&mut self, departure: CpuLoss, again: bool) -> Result<(), RunError> {
+    fn report(&mut self, departure: CpuLoss, again: bool) -> Result<(), RunError> {
         let (key, value) = departure.to_decision(self.segment);
         self.sink.decide(&Decision { key, value })?;
         self.observer.event(Event::Departed { departure, again });
@@ -246,10 +246,10 @@ impl<'a> RunLoop<'a> {
     }
 
     /// The absent CPUs, once the system's answer is stable.
-    fn settled(&mut self, suspicion: Suspicion) -> Vec<(CpuId, LossReason)> {
-        let until = self.now() + SETTLES.min(Picos(self.budget.0 / 4));
+    fn absent_once_settled(&mut self, suspicion: Suspicion) -> Vec<(CpuId, LossReason)> {
+        let until = self.now() + MAX_SETTLING.min(Picos(self.budget.0 / 4));
         loop {
-            let absent = self.machine.absent(&self.here);
+            let absent = self.machine.absent(&self.present);
             let is_settled = match suspicion {
                 Suspicion::Missed(_) if absent.is_empty() => false,
                 _ => absent.iter().all(|&(_, why)| why == LossReason::Offline),
@@ -257,29 +257,29 @@ impl<'a> RunLoop<'a> {
             if is_settled || self.now() >= until || self.is_stopped() {
                 return absent;
             }
-            self.machine.pause(ASK_AGAIN, self.stop);
+            self.machine.pause(QUERY_INTERVAL, self.stop);
         }
     }
 
     pub fn is_whole(&self) -> bool {
-        self.gone.is_empty()
+        self.lost.is_empty()
     }
 
     pub fn misses_one_of(&self, cpus: &[CpuId]) -> bool {
-        !self.gone.is_empty() && cpus.iter().any(|&cpu| self.gone.contains(cpu))
+        !self.lost.is_empty() && cpus.iter().any(|&cpu| self.lost.contains(cpu))
     }
 
     /// Whether a commit is due before work of this length.
     pub fn is_commit_due(&self, before: Picos) -> bool {
-        self.now() + before - self.committed >= SLOT
+        self.now() + before - self.last_commit >= SLOT
     }
 
-    /// Makes a slot durable, unless it is empty; only between trials. `expected` is the machine time of the whole run.
+    /// Makes a commit durable unless it is empty; called between trials. `expected`: machine time of the whole run.
     ///
     /// # Errors
     /// [`RunError::Sink`] if it cannot be stored.
     pub fn commit(&mut self, slot: &Commit, expected: Picos) -> Result<(), RunError> {
-        self.committed = self.now();
+        self.last_commit = self.now();
         if slot.rounds.is_empty() && slot.passes.is_empty() {
             return Ok(());
         }
@@ -291,7 +291,7 @@ impl<'a> RunLoop<'a> {
         Ok(())
     }
 
-    /// Stores conditions around the segment, where known: CPU use of other programs, and CPU quotas.
+    /// Stores conditions during the segment, where known: CPU use of other programs, and CPU quotas.
     ///
     /// # Errors
     /// [`RunError::Sink`] if they cannot be stored.

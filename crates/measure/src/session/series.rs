@@ -27,7 +27,7 @@ use coretalk_model::{CpuId, CpuLoss, Picos, Topology, TrialFailure};
 use std::borrow::Cow;
 use std::cell::Cell;
 
-const PATIENCE: u32 = 3;
+const MAX_FAILURES: u32 = 3;
 
 /// The results of earlier segments of a run of series.
 pub type SeriesResumedState = ResumedState<SeriesRecord>;
@@ -35,7 +35,7 @@ pub type SeriesResumedState = ResumedState<SeriesRecord>;
 /// Measures the trials of the settings on a machine with engaged workers.
 ///
 /// # Errors
-/// [`RunError`]; commits remain. [`RunError::Interrupted`] if the user stopped the run and the sink has kept
+/// [`RunError`]; earlier commits are kept. [`RunError::Interrupted`] if the user stopped the run and the sink has kept
 /// everything.
 pub fn run(
     machine: &mut dyn Machine,
@@ -62,9 +62,9 @@ fn suspicion(outcomes: &[Outcome]) -> Suspicion {
     }
 }
 
-fn roles_of(placement: &[CpuId], whole: &[CpuId]) -> Vec<usize> {
-    let here = |(_, cpu): &(usize, &CpuId)| placement.contains(cpu);
-    whole.iter().enumerate().filter(here).map(|(role, _)| role).collect()
+fn roles_of(placement: &[CpuId], full_placement: &[CpuId]) -> Vec<usize> {
+    let is_placed = |(_, cpu): &(usize, &CpuId)| placement.contains(cpu);
+    full_placement.iter().enumerate().filter(is_placed).map(|(role, _)| role).collect()
 }
 
 /// The number of a process in the whole run, since each segment starts its own.
@@ -92,15 +92,15 @@ struct Driver<'a> {
     probes: Vec<&'static dyn SeriesProbe>,
     record: SeriesRecord,
     failures: Vec<u32>,
-    is_short: bool,
-    /// By trial: whether it is done, after this many passes. Cached, because every commit asks and an analysis is slow.
+    gave_up_for_time: bool,
+    /// By trial: its passes at the last check, and whether it was done. Cached, since the check is slow.
     done: Vec<Cell<Option<(u32, bool)>>>,
     segment: u32,
     /// Processes of each runtime, which perform passes in turn.
     forks: u32,
     pending: Commit,
     /// Mean number of concurrent trials in the last sweep.
-    pace: f64,
+    mean_concurrency: f64,
 }
 
 impl<'a> Driver<'a> {
@@ -148,13 +148,13 @@ impl<'a> Driver<'a> {
             failures: (0..settings.trials.len())
                 .map(|trial| earlier_failures(&resumed.record, trial))
                 .collect(),
-            is_short: false,
+            gave_up_for_time: false,
             record: resumed.record,
             done: vec![Cell::new(None); settings.trials.len()],
             segment: resumed.segments,
             forks: forks(&settings.options),
             pending: Commit::default(),
-            pace: 1.0,
+            mean_concurrency: 1.0,
         })
     }
 
@@ -166,31 +166,31 @@ impl<'a> Driver<'a> {
             let open: Vec<usize> =
                 (0..self.settings.trials.len()).filter(|&trial| self.is_open(trial)).collect();
             if open.is_empty() {
-                return Ok(if self.is_short { Ended::Budget } else { Ended::Complete });
+                return Ok(if self.gave_up_for_time { Ended::Budget } else { Ended::Complete });
             }
             // Trials with long passes come last: within each analysis, trials with short passes are completed first.
             let first = open.iter().map(|&trial| self.precedence(trial)).min();
             let open: Vec<usize> =
                 open.into_iter().filter(|&trial| Some(self.precedence(trial)) == first).collect();
             // Trials with the fewest passes come first, so that an interrupted sweep continues where it stopped.
-            let fewest = open.iter().map(|&trial| self.counting(trial)).min().unwrap_or(0);
+            let fewest = open.iter().map(|&trial| self.counted_passes(trial)).min().unwrap_or(0);
             let due: Vec<usize> =
-                open.iter().copied().filter(|&trial| self.counting(trial) == fewest).collect();
+                open.iter().copied().filter(|&trial| self.counted_passes(trial) == fewest).collect();
             let key = Key::of(&[self.settings.seed, u64::from(fewest)]);
-            let rounds = self.concurrency.rounds(&due, |trial| self.made(trial), &self.gate, key);
-            let pace = due.len() as f64 / rounds.len() as f64;
-            let span = self.span(&open, fewest, pace);
+            let rounds = self.concurrency.rounds(&due, |trial| self.passes_made(trial), &self.gate, key);
+            let mean_concurrency = due.len() as f64 / rounds.len() as f64;
+            let span = self.span(&open, fewest, mean_concurrency);
             let began = self.run.now();
             for mut round in rounds {
-                round.retain(|&trial| self.failures[trial] < PATIENCE);
+                round.retain(|&trial| self.failures[trial] < MAX_FAILURES);
                 if round.is_empty() {
                     continue;
                 }
                 if !self.run.has_time() || !self.round(&round, &span)? {
-                    return Ok(self.run.broken_off());
+                    return Ok(self.run.ended_early());
                 }
             }
-            self.pace = pace;
+            self.mean_concurrency = mean_concurrency;
             self.rest(began + jittered(gap(self.settings), key))?;
         }
     }
@@ -207,17 +207,18 @@ impl<'a> Driver<'a> {
 
     /// Rank of a trial: by analysis, then by the minimum length of a pass.
     fn precedence(&self, trial: usize) -> (bool, Picos) {
-        let second = self.counting(trial) as usize >= ANALYSES[0];
+        let second = self.counted_passes(trial) as usize >= ANALYSES[0];
         (second, self.probes[trial].least_span(&self.settings.trials[trial]).max(MAX_PASS))
     }
 
     fn round(&mut self, trials: &[usize], span: &dyn Fn(&str) -> Picos) -> Result<bool, RunError> {
         let left = self.run.left().max(MIN_PASS);
         let counted = self.settings.options.number(MESSAGES).is_some();
-        let specs: Vec<Cow<'_, TrialSpec>> = trials.iter().map(|&trial| self.possible(trial)).collect();
+        let specs: Vec<Cow<'_, TrialSpec>> =
+            trials.iter().map(|&trial| self.spec_on_present_cpus(trial)).collect();
         let order = |(index, &trial): (usize, &usize)| {
             let spec: &TrialSpec = &specs[index];
-            let pass = self.made(trial);
+            let pass = self.passes_made(trial);
             let key = Key::of(&[self.settings.seed, u64::from(self.segment), u64::from(pass)]);
             TrialOrder {
                 probe: self.probes[trial],
@@ -241,17 +242,17 @@ impl<'a> Driver<'a> {
         };
         let after = self.sentinel.visit(self.run.machine, &orders, self.run.stop)?;
         let lost = self.run.look_for_cpus(suspicion(&outcomes))?;
-        let mut whole = true;
+        let mut all_finished = true;
         for (index, (&trial, outcome)) in trials.iter().zip(outcomes).enumerate() {
             let around = before[index].zip(after[index]).map(|(before, after)| [before, after]);
             let placement = &specs[index].placement;
             match outcome {
                 Err(TrialFailure::Interrupted) if self.run.has_time() => {
-                    self.failures[trial] = PATIENCE;
-                    self.is_short = true;
+                    self.failures[trial] = MAX_FAILURES;
+                    self.gave_up_for_time = true;
                 }
-                Err(TrialFailure::Interrupted) => whole = false,
-                // A thread that loses its CPU moves to the CPUs of other trials and disturbs them: measured again.
+                Err(TrialFailure::Interrupted) => all_finished = false,
+                // A thread that loses its CPU moves to the CPUs of other trials and disturbs them: they are repeated.
                 _ if !lost.is_empty() && self.goes_on(trial, &lost) => {}
                 // Part of the pass ran on other CPUs.
                 Ok(pass) if self.lost_a_cpu(trial, placement, &pass) => {}
@@ -268,31 +269,31 @@ impl<'a> Driver<'a> {
             }
         }
         self.give_up(&lost);
-        if whole && self.run.is_commit_due(Picos::ZERO) {
+        if all_finished && self.run.is_commit_due(Picos::ZERO) {
             self.commit()?;
         }
-        Ok(whole)
+        Ok(all_finished)
     }
 
-    /// Whether a pass ran while one of its CPUs, or of the other CPUs of the trial, was absent.
+    /// Whether a CPU of the pass, or another CPU of its trial, was absent during the pass.
     fn lost_a_cpu(&self, trial: usize, placement: &[CpuId], pass: &PassOutcome) -> bool {
         let was_moved = pass.roles.iter().any(|role| role.migrated);
-        let besides: Vec<CpuId> = self.cpus[trial]
+        let others: Vec<CpuId> = self.cpus[trial]
             .iter()
             .copied()
             .filter(|cpu| !self.settings.trials[trial].placement.contains(cpu))
             .collect();
-        (was_moved && self.run.misses_one_of(placement)) || self.run.misses_one_of(&besides)
+        (was_moved && self.run.misses_one_of(placement)) || self.run.misses_one_of(&others)
     }
 
-    /// Gives up open trials that need a lost CPU and records the failure of those without a value.
+    /// Gives up open trials that cannot continue without a lost CPU, and records the loss as their failure.
     fn give_up(&mut self, departures: &[CpuLoss]) {
         for departure in departures {
             for trial in 0..self.settings.trials.len() {
                 let goes_on = self.goes_on(trial, std::slice::from_ref(departure));
                 if !goes_on && self.is_open(trial) {
                     self.keep(trial, Err(departure.failure()));
-                    self.failures[trial] = PATIENCE;
+                    self.failures[trial] = MAX_FAILURES;
                 }
             }
         }
@@ -301,58 +302,64 @@ impl<'a> Driver<'a> {
     /// Whether a trial can continue without these CPUs.
     fn goes_on(&self, trial: usize, departures: &[CpuLoss]) -> bool {
         let needs = &self.cpus[trial];
-        let is_here = |cpu: &CpuId| !self.run.misses_one_of(&[*cpu]);
+        let is_present = |cpu: &CpuId| !self.run.misses_one_of(&[*cpu]);
         let needs_none = departures.iter().all(|departure| !needs.contains(&departure.cpu));
-        needs_none || (self.probes[trial].watches_each_cpu() && needs.iter().any(is_here))
+        needs_none || (self.probes[trial].watches_each_cpu() && needs.iter().any(is_present))
     }
 
     /// A trial restricted to its present CPUs, if each role describes its own CPU alone.
-    fn possible(&self, trial: usize) -> Cow<'a, TrialSpec> {
+    fn spec_on_present_cpus(&self, trial: usize) -> Cow<'a, TrialSpec> {
         let spec = &self.settings.trials[trial];
         if !self.probes[trial].watches_each_cpu() || !self.run.misses_one_of(&spec.placement) {
             return Cow::Borrowed(spec);
         }
-        let here = |cpu: &CpuId| !self.run.misses_one_of(&[*cpu]);
-        let placement = spec.placement.iter().copied().filter(here).collect();
+        let is_present = |cpu: &CpuId| !self.run.misses_one_of(&[*cpu]);
+        let placement = spec.placement.iter().copied().filter(is_present).collect();
         Cow::Owned(TrialSpec { placement, ..spec.clone() })
     }
 
     fn keep(&mut self, trial: usize, outcome: Result<PassOutcome, TrialFailure>) {
         self.failures[trial] += u32::from(outcome.is_err());
-        let entry =
-            SeriesEntry { segment: self.segment, pass: self.made(trial), trial: trial as u32, outcome };
+        let entry = SeriesEntry {
+            segment: self.segment,
+            pass: self.passes_made(trial),
+            trial: trial as u32,
+            outcome,
+        };
         self.record.push(entry.clone());
         self.pending.passes.push(entry);
     }
 
     /// Whether concurrency was refused for a trial after its first analysis, which is then repeated alone.
     fn is_repeated_alone(&self, trial: usize) -> bool {
-        self.made(trial) as usize >= ANALYSES[0] && self.gate.refuses(trial)
+        self.passes_made(trial) as usize >= ANALYSES[0] && self.gate.refuses(trial)
     }
 
-    fn counting(&self, trial: usize) -> u32 {
+    /// Passes of a trial; if concurrency was refused, without the concurrent ones.
+    fn counted_passes(&self, trial: usize) -> u32 {
         if !self.is_repeated_alone(trial) {
-            return self.made(trial);
+            return self.passes_made(trial);
         }
         let concurrent = |entry: &&SeriesEntry| entry.outcome.as_ref().is_ok_and(|pass| pass.concurrent > 0);
-        self.made(trial) - self.record.passes(trial).iter().filter(concurrent).count() as u32
+        self.passes_made(trial) - self.record.passes(trial).iter().filter(concurrent).count() as u32
     }
 
-    fn made(&self, trial: usize) -> u32 {
+    fn passes_made(&self, trial: usize) -> u32 {
         self.record.passes(trial).len() as u32
     }
 
     fn is_open(&self, trial: usize) -> bool {
-        if self.failures[trial] >= PATIENCE {
+        if self.failures[trial] >= MAX_FAILURES {
             return false;
         }
         // In a quick look there is time for the first analysis only.
-        if self.settings.gathering() == Some(Gathering::QuickLook) && self.made(trial) as usize >= ANALYSES[0]
+        if self.settings.gathering() == Some(Gathering::QuickLook)
+            && self.passes_made(trial) as usize >= ANALYSES[0]
         {
             return false;
         }
         let ends = self.probes[trial].ends_with_samples();
-        let enough = ends && self.made(trial) as usize >= ANALYSES[0];
+        let enough = ends && self.passes_made(trial) as usize >= ANALYSES[0];
         if !enough && !self.is_done(trial) {
             return true;
         }
@@ -364,7 +371,7 @@ impl<'a> Driver<'a> {
     }
 
     fn is_done(&self, trial: usize) -> bool {
-        let made = self.made(trial);
+        let made = self.passes_made(trial);
         match self.done[trial].get() {
             Some((passes, done)) if passes == made => done,
             _ => {
@@ -375,12 +382,12 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Whether a pass covers every present CPU of the trial: a continued run has no data yet for one that was absent.
+    /// Whether a pass covers every present CPU of the trial: a continued run lacks data of CPUs absent before.
     fn covers(&self, trial: usize, pass: &PassOutcome) -> bool {
         let roles = self.settings.trials[trial].placement.iter().enumerate();
-        let mut here = roles.filter(|(_, cpu)| !self.run.misses_one_of(&[**cpu]));
+        let mut present = roles.filter(|(_, cpu)| !self.run.misses_one_of(&[**cpu]));
         !self.probes[trial].watches_each_cpu()
-            || here.all(|(role, _)| pass.observed.by_role.contains_key(&role))
+            || present.all(|(role, _)| pass.observed.by_role.contains_key(&role))
     }
 
     fn rest(&mut self, until: Picos) -> Result<(), RunError> {
@@ -394,7 +401,7 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// Makes everything pending durable; only between passes.
+    /// Makes everything pending durable; called only between passes.
     fn commit(&mut self) -> Result<(), RunError> {
         let expected = self.expected().min(self.settings.budget);
         self.run.commit(&std::mem::take(&mut self.pending), expected)

@@ -6,11 +6,11 @@ use coretalk_model::{CpuLoss, Picos};
 
 /// Stores a run. Called only between rounds and passes, with every worker parked.
 pub trait Sink {
-    /// Makes a slot durable before it returns.
+    /// Makes a commit durable before it returns.
     ///
     /// # Errors
     /// [`SinkError`] if it cannot be stored; the session then ends with this error.
-    fn commit(&mut self, slot: &Commit) -> Result<(), SinkError>;
+    fn commit(&mut self, commit: &Commit) -> Result<(), SinkError>;
 
     /// Stores a choice that later analysis needs (the hint, the parallelism that the gate allowed …).
     ///
@@ -19,7 +19,7 @@ pub trait Sink {
     fn decide(&mut self, decision: &Decision) -> Result<(), SinkError>;
 
     /// Stores the end of a map and its result. A sink that keeps everything need not finish derived data when the user
-    /// stops the run; it is then told to [`interrupt`](Sink::interrupt).
+    /// stops the run; [`interrupt`](Sink::interrupt) is called next.
     ///
     /// # Errors
     /// As [`commit`](Sink::commit).
@@ -36,7 +36,7 @@ pub trait Sink {
     }
 
     /// Records that the user stopped the run and returns whether the measurements can be read back. The user waits for
-    /// this call, so a sink that keeps everything does only this; a sink that keeps nothing is passed the result.
+    /// this call, so a sink that keeps everything does nothing else; a sink that keeps nothing then gets the result.
     ///
     /// # Errors
     /// As [`commit`](Sink::commit).
@@ -57,7 +57,7 @@ pub struct PartEnd {
 /// What a sink has kept of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kept {
-    /// Every slot and decision, from which the result can be derived at any time.
+    /// Every commit and decision, from which the result can be derived at any time.
     Everything,
     /// Nothing that can be read back.
     Nothing,
@@ -86,7 +86,7 @@ pub struct Decision {
     pub value: String,
 }
 
-/// An event for an observer, which may draw now, between rounds.
+/// An event for an observer, which may draw now because no round is running.
 #[derive(Debug)]
 pub enum Event<'a> {
     /// A phase begins: `pilot`, `map`, `gate`, `again`, `ladder`, `tails`, `imitation`.
@@ -94,9 +94,9 @@ pub enum Event<'a> {
         /// The purpose of the following rounds.
         purpose: Purpose,
     },
-    /// A slot was made durable.
+    /// A commit was made durable.
     Committed {
-        /// The contents of the slot.
+        /// The commit.
         slot: &'a Commit,
         /// Elapsed share of the expected machine time, 0 to 1.
         progress: f64,

@@ -30,10 +30,10 @@ impl Counter {
     }
 
     /// Ticks between two reads `ns` apart. `phase` in [0, 1) is the position of the first read between two steps, so
-    /// that the mean over phases is exact. Negative if the second read is from a clock that lags.
+    /// that the mean over phases is exact. Negative if the second clock lags.
     #[inline]
     pub fn ticks(&self, ns: f64, phase: f64) -> i64 {
-        // The cast truncates towards zero; lifted above zero it rounds down whatever the sign. At 2⁴⁰ a float still
+        // The cast truncates towards zero; with an offset above zero it always rounds down. At 2⁴⁰ a float still
         // resolves 1/8192 of a step. The upper bound keeps the product inside 64 bits.
         const LIFT: f64 = (1u64 << 40) as f64;
         let whole = (ns * self.steps_per_ns + phase + LIFT).clamp(0.0, 9e12) as i64 - LIFT as i64;
@@ -90,10 +90,10 @@ impl CpuClock<'_> {
         if clock.step_share > 0.0 && unit(hash([self.key, 1, at.0 / STEP_PS])) < clock.step_share {
             relative *= clock.step_factor;
         }
-        if let Some(held) = clock.held_back
-            && at >= Picos::from_ms(u64::from(held.from_ms))
+        if let Some(throttling) = clock.held_back
+            && at >= Picos::from_ms(u64::from(throttling.from_ms))
         {
-            relative *= held.factor;
+            relative *= throttling.factor;
         }
         relative
     }

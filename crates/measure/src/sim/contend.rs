@@ -3,7 +3,7 @@
 //! Simulated operation by operation. The line moves between owners; a thread that waits longer than it polls sleeps and
 //! must be woken; threads that share a CPU alternate with every quantum.
 
-use crate::pricing::SimContext;
+use crate::pricing::{QUANTUM_NS, SimContext};
 use coretalk_model::CpuId;
 use std::collections::BTreeMap;
 
@@ -12,14 +12,14 @@ use std::collections::BTreeMap;
 pub struct ContendCost {
     /// Line transfers from one owner to the next.
     pub transfers: f64,
-    /// Line transfers per operation of an owner while others poll: it has to fetch back the line that they copy.
+    /// Line transfers per operation of an owner while others poll: the owner has to fetch back the line that they copy.
     pub disturbed: f64,
     /// Core cycles of an operation with a cached line.
     pub alone_cycles: f64,
     /// The order of owners.
     pub turn: Turn,
     /// Time in nanoseconds for which a thread polls before it sleeps; infinite if it never sleeps.
-    pub looks_ns: f64,
+    pub spin_limit_ns: f64,
     /// System calls per release, whether a thread sleeps or not.
     pub release_calls: f64,
     /// Whether the owner excludes others: a descheduled owner then delays all polling threads.
@@ -33,7 +33,7 @@ pub enum Turn {
     Apart,
     /// First come, first served.
     Arrival,
-    /// Up to this many times in a row the same thread while another waits; then any waiter, preferably a near one.
+    /// The same thread up to this many times in a row while others wait; then any waiter, preferably a near one.
     Nearest(u32),
 }
 
@@ -63,7 +63,6 @@ pub struct Contended {
     pub sleeps: Vec<u64>,
 }
 
-const SLICE_NS: f64 = 3e6;
 /// Spreads the phases of CPUs evenly: the golden ratio.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 /// Minimum relative variation of parallel work, so that threads do not run in lockstep.
@@ -72,11 +71,11 @@ const OUT_OF_STEP: f64 = 0.15;
 #[derive(Debug, Clone, Copy)]
 struct Thread {
     cpu: CpuId,
-    /// Time at which it requests, or requested, its turn.
+    /// Time of the current or next request for a turn.
     wants_ns: f64,
-    /// Time at which it was woken, until its next turn.
+    /// Time of the last wake-up; `None` after the next turn.
     woken_ns: Option<f64>,
-    /// Its index among the threads of its CPU, and their number.
+    /// Index among the threads of its CPU, and the number of these threads.
     slot: [u32; 2],
     /// Initial phase of the rotation on its CPU.
     phase_ns: f64,
@@ -114,13 +113,13 @@ pub fn run(
         .map(|(&cpu, slot)| {
             let slot = [slot, on_cpu[&cpu]];
             // CPUs rotate in different phases.
-            let phase_ns = f64::from(slot[1]) * SLICE_NS * (f64::from(cpu.0) * GOLDEN).fract();
+            let phase_ns = f64::from(slot[1]) * QUANTUM_NS * (f64::from(cpu.0) * GOLDEN).fract();
             Thread { cpu, wants_ns: 0.0, woken_ns: None, slot, phase_ns }
         })
         .collect();
     let travels_ns = vec![None; threads.len() * threads.len()];
     let mut simulation = Simulation { stage, cost, sections, threads, travels_ns };
-    simulation.begin();
+    simulation.stagger();
     match cost.turn {
         Turn::Apart => simulation.apart(span_ns, most, acquire),
         _ => simulation.in_turn(span_ns, most, acquire),
@@ -140,7 +139,7 @@ impl Simulation<'_, '_> {
     }
 
     /// Staggers the threads over one round of work.
-    fn begin(&mut self) {
+    fn stagger(&mut self) {
         let count = self.threads.len() as f64;
         let round_ns = self.sections.critical_ns + self.sections.parallel_ns + 1.0;
         for index in 0..self.threads.len() {
@@ -148,45 +147,45 @@ impl Simulation<'_, '_> {
         }
     }
 
-    /// Whether threads on one CPU delay each other by quanta: sleepers make room, and without mutual exclusion
-    /// each has its share of the CPU.
-    fn slices(&self) -> bool {
-        self.cost.keeps_out && self.cost.looks_ns == f64::INFINITY
+    /// Whether threads on one CPU delay each other by quanta. Sleepers free the CPU; without mutual exclusion each
+    /// thread gets its share of the CPU.
+    fn rotates_by_quanta(&self) -> bool {
+        self.cost.keeps_out && self.cost.spin_limit_ns == f64::INFINITY
     }
 
-    /// The first time from `at_ns` on at which a thread has its CPU.
+    /// First time at or after `at_ns` at which a thread has its CPU.
     fn on_cpu(&self, thread: usize, at_ns: f64) -> f64 {
-        let [slot, of] = self.threads[thread].slot.map(f64::from);
-        if of == 1.0 || !self.slices() {
+        let [slot, sharers] = self.threads[thread].slot.map(f64::from);
+        if sharers == 1.0 || !self.rotates_by_quanta() {
             return at_ns;
         }
-        let round_ns = of * SLICE_NS;
-        let into = (at_ns + self.threads[thread].phase_ns).rem_euclid(round_ns);
-        let [begin, end] = [slot * SLICE_NS, (slot + 1.0) * SLICE_NS];
-        match into {
-            _ if into < begin => at_ns + (begin - into),
-            _ if into < end => at_ns,
-            _ => at_ns + (round_ns - into) + begin,
+        let round_ns = sharers * QUANTUM_NS;
+        let offset_ns = (at_ns + self.threads[thread].phase_ns).rem_euclid(round_ns);
+        let [begin, end] = [slot * QUANTUM_NS, (slot + 1.0) * QUANTUM_NS];
+        match offset_ns {
+            _ if offset_ns < begin => at_ns + (begin - offset_ns),
+            _ if offset_ns < end => at_ns,
+            _ => at_ns + (round_ns - offset_ns) + begin,
         }
     }
 
     /// End of a thread's work that begins at `at_ns`.
-    fn after(&self, thread: usize, at_ns: f64, mut work_ns: f64) -> f64 {
-        let of = f64::from(self.threads[thread].slot[1]);
-        if of == 1.0 {
+    fn work_end_ns(&self, thread: usize, at_ns: f64, mut work_ns: f64) -> f64 {
+        let sharers = f64::from(self.threads[thread].slot[1]);
+        if sharers == 1.0 {
             return at_ns + work_ns;
         }
-        if !self.slices() {
-            return at_ns + work_ns * of;
+        if !self.rotates_by_quanta() {
+            return at_ns + work_ns * sharers;
         }
         let mut now_ns = self.on_cpu(thread, at_ns);
         loop {
-            let left_ns = SLICE_NS - (now_ns + self.threads[thread].phase_ns).rem_euclid(SLICE_NS);
+            let left_ns = QUANTUM_NS - (now_ns + self.threads[thread].phase_ns).rem_euclid(QUANTUM_NS);
             if work_ns < left_ns {
                 return now_ns + work_ns;
             }
             work_ns -= left_ns;
-            // Slightly beyond the end, so that the next turn is found and not this end again.
+            // Slightly beyond the end of this quantum, so that the next one is found.
             now_ns = self.on_cpu(thread, now_ns + left_ns + 1e-3);
         }
     }
@@ -208,10 +207,10 @@ impl Simulation<'_, '_> {
                 let alone_ns = self.alone_ns(thread);
                 let own_ns = self.stage.event(alone_ns);
                 acquire(self.stage, own_ns);
-                let beside_ns = self.stage.event(self.sections.critical_ns + self.sections.parallel_ns);
-                now_ns = self.after(thread, now_ns, own_ns + beside_ns);
+                let sections_ns = self.stage.event(self.sections.critical_ns + self.sections.parallel_ns);
+                now_ns = self.work_end_ns(thread, now_ns, own_ns + sections_ns);
                 out.operations[thread] += 1;
-                out.busy_ns[thread] += own_ns + beside_ns;
+                out.busy_ns[thread] += own_ns + sections_ns;
             }
             lasted_ns.push(now_ns - began_ns);
             out.elapsed_ns = out.elapsed_ns.max(now_ns - began_ns);
@@ -238,32 +237,32 @@ impl Simulation<'_, '_> {
         let (mut free_ns, mut owner, mut in_row) = (0.0f64, None::<usize>, 0u32);
         for _ in 0..most {
             let Some((thread, take_ns, travel_ns)) = self.next(free_ns, owner, in_row) else { break };
-            let wished_ns = self.threads[thread].wants_ns;
+            let requested_ns = self.threads[thread].wants_ns;
             // The transfer has the same noise as everything else.
             let take_ns = take_ns + self.stage.event(travel_ns) - travel_ns;
-            acquire(self.stage, take_ns - wished_ns);
+            acquire(self.stage, take_ns - requested_ns);
             in_row = if owner == Some(thread) { in_row + 1 } else { 1 };
             let changes = owner != Some(thread);
             out.runs += u64::from(changes);
-            out.crossed += u64::from(changes && owner.is_some() && wished_ns < free_ns);
+            out.crossed += u64::from(changes && owner.is_some() && requested_ns < free_ns);
             let mut inside_ns = self.alone_ns(thread) + self.sections.critical_ns;
             if !changes && self.cost.disturbed > 0.0 {
                 inside_ns += self.disturbed_ns(thread, take_ns);
             }
             let inside_ns = self.stage.event(inside_ns);
-            free_ns = self.after(thread, take_ns, inside_ns);
+            free_ns = self.work_end_ns(thread, take_ns, inside_ns);
             let out_of_step = 1.0 + OUT_OF_STEP * (2.0 * self.stage.unit() - 1.0);
             let release_ns = self.cost.release_calls * self.stage.costs().syscall_ns;
-            let mut beside_ns = self.stage.event(self.sections.parallel_ns * out_of_step + release_ns);
+            let mut outside_ns = self.stage.event(self.sections.parallel_ns * out_of_step + release_ns);
             self.threads[thread].woken_ns = None;
             owner = Some(thread);
-            // It does not wait for the line that it has just had.
+            // The thread does not wait for the line that it has just released.
             self.threads[thread].wants_ns = free_ns;
-            beside_ns += self.wake_one(free_ns, &mut out);
-            self.threads[thread].wants_ns = self.after(thread, free_ns, beside_ns);
+            outside_ns += self.wake_one(free_ns, &mut out);
+            self.threads[thread].wants_ns = self.work_end_ns(thread, free_ns, outside_ns);
             out.operations[thread] += 1;
-            let waited_ns = (take_ns - wished_ns).min(self.cost.looks_ns);
-            out.busy_ns[thread] += waited_ns + inside_ns + beside_ns;
+            let waited_ns = (take_ns - requested_ns).min(self.cost.spin_limit_ns);
+            out.busy_ns[thread] += waited_ns + inside_ns + outside_ns;
             out.elapsed_ns = free_ns;
             if free_ns > span_ns {
                 break;
@@ -277,12 +276,12 @@ impl Simulation<'_, '_> {
         let mut nearest_ns = f64::INFINITY;
         for index in (0..self.threads.len()).filter(|&index| index != owner) {
             let thread = self.threads[index];
-            let here_ns = thread.woken_ns.unwrap_or(thread.wants_ns);
-            if here_ns <= now_ns && now_ns - here_ns <= self.cost.looks_ns {
+            let arrived_ns = thread.woken_ns.unwrap_or(thread.wants_ns);
+            if arrived_ns <= now_ns && now_ns - arrived_ns <= self.cost.spin_limit_ns {
                 nearest_ns = nearest_ns.min(self.travel_ns(index, owner));
             }
         }
-        // The cached time is that of all transfers of a hand-off.
+        // The cached time covers all transfers of a hand-off.
         if nearest_ns.is_finite() { nearest_ns * self.cost.disturbed / self.cost.transfers } else { 0.0 }
     }
 
@@ -291,13 +290,13 @@ impl Simulation<'_, '_> {
         if self.threads.iter().any(|thread| thread.woken_ns.is_some()) {
             return 0.0;
         }
-        let asleep = |thread: &Thread| now_ns - thread.wants_ns > self.cost.looks_ns;
+        let asleep = |thread: &Thread| now_ns - thread.wants_ns > self.cost.spin_limit_ns;
         let longest = (0..self.threads.len())
             .filter(|&index| asleep(&self.threads[index]))
             .min_by(|&a, &b| self.threads[a].wants_ns.total_cmp(&self.threads[b].wants_ns));
         let Some(index) = longest else { return 0.0 };
         let costs = self.stage.costs();
-        let slept_ns = now_ns - self.threads[index].wants_ns - self.cost.looks_ns;
+        let slept_ns = now_ns - self.threads[index].wants_ns - self.cost.spin_limit_ns;
         let wake_ns = costs.wake_ns + self.stage.idle_exit_ns(slept_ns) + costs.syscall_ns;
         self.threads[index].woken_ns = Some(now_ns + self.stage.event(wake_ns));
         out.sleeps[index] += 1;
@@ -307,27 +306,27 @@ impl Simulation<'_, '_> {
     /// The next owner, its start, and the part of the wait in which the line moved.
     fn next(&mut self, free_ns: f64, owner: Option<usize>, in_row: u32) -> Option<(usize, f64, f64)> {
         let mut best: Option<(f64, usize, f64, f64)> = None;
-        let mut again: Option<(usize, f64, f64)> = None;
+        let mut repeated: Option<(usize, f64, f64)> = None;
         for index in 0..self.threads.len() {
             let thread = self.threads[index];
-            let here_ns = match thread.woken_ns {
+            let arrived_ns = match thread.woken_ns {
                 Some(woken_ns) => woken_ns,
-                None if free_ns - thread.wants_ns > self.cost.looks_ns => continue,
+                None if free_ns - thread.wants_ns > self.cost.spin_limit_ns => continue,
                 None => thread.wants_ns,
             };
             let from = owner.unwrap_or(index);
             let travel_ns = if owner == Some(index) { 0.0 } else { self.travel_ns(from, index) };
-            let take_ns = self.on_cpu(index, here_ns.max(free_ns)) + travel_ns;
+            let take_ns = self.on_cpu(index, arrived_ns.max(free_ns)) + travel_ns;
             let rank_ns = match self.cost.turn {
-                Turn::Arrival => here_ns,
+                Turn::Arrival => arrived_ns,
                 _ => take_ns,
             };
-            // After its maximum in a row a thread ranks behind all waiting threads.
+            // After its maximum number of turns in a row a thread ranks behind all waiting threads.
             if let Turn::Nearest(most) = self.cost.turn
                 && owner == Some(index)
                 && in_row >= most
             {
-                again = Some((index, take_ns, travel_ns));
+                repeated = Some((index, take_ns, travel_ns));
                 continue;
             }
             if best.is_none_or(|(rank, ..)| rank_ns < rank) {
@@ -341,10 +340,10 @@ impl Simulation<'_, '_> {
             }
             _ => best,
         };
-        match (best, again) {
-            // A request that has not arrived yet is not waited for.
-            (Some(other), Some(again)) if other.1 - other.2 > again.1 => Some(again),
-            (None, again) => again,
+        match (best, repeated) {
+            // The line does not wait for a request that has not arrived yet.
+            (Some(other), Some(repeated)) if other.1 - other.2 > repeated.1 => Some(repeated),
+            (None, repeated) => repeated,
             (best, _) => best,
         }
     }
@@ -352,15 +351,15 @@ impl Simulation<'_, '_> {
 
 impl Simulation<'_, '_> {
     /// Draws a waiting thread when the owner releases the line, weighted by the speed of the transfer. If the nearest
-    /// always won, two neighbours would exclude all others forever, as on no known machine.
+    /// always won, two neighbours would exclude all others forever, which no known machine does.
     fn draw(&mut self, free_ns: f64, owner: Option<usize>) -> Option<(usize, f64, f64)> {
         let owner = owner?;
         let mut waiting: Vec<(usize, f64, f64)> = Vec::new();
         for index in (0..self.threads.len()).filter(|&index| index != owner) {
             let thread = self.threads[index];
-            let awake = thread.woken_ns.is_some() || free_ns - thread.wants_ns <= self.cost.looks_ns;
-            let here_ns = thread.woken_ns.unwrap_or(thread.wants_ns);
-            if awake && here_ns <= free_ns && self.on_cpu(index, free_ns) == free_ns {
+            let awake = thread.woken_ns.is_some() || free_ns - thread.wants_ns <= self.cost.spin_limit_ns;
+            let arrived_ns = thread.woken_ns.unwrap_or(thread.wants_ns);
+            if awake && arrived_ns <= free_ns && self.on_cpu(index, free_ns) == free_ns {
                 let travel_ns = self.travel_ns(owner, index);
                 waiting.push((index, free_ns + travel_ns, travel_ns));
             }

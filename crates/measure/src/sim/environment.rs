@@ -42,7 +42,7 @@ pub fn use_of_cpus(spec: &Spec, cpus: &CpuSet) -> CpuUse {
         stall.from_ms.is_none() && matches!(stall.seen_as, Evidence::Switch | Evidence::Steal)
     };
     let share = |cpu: CpuId| {
-        let concerns = |stall: &&Stall| stall.cpus.as_ref().is_none_or(|of| of.contains(cpu));
+        let concerns = |stall: &&Stall| stall.cpus.as_ref().is_none_or(|affected| affected.contains(cpu));
         let stalls = spec.stalls.iter().filter(counted).filter(concerns);
         let stopped: f64 = stalls.map(|stall| stall.per_second * (stall.us[0] + stall.us[1]) / 2e6).sum();
         (others + stopped).min(1.0)

@@ -5,8 +5,8 @@ use super::validate::Fault;
 use coretalk_model::CpuSet;
 use coretalk_model::selection::SelectionFacts;
 
-/// Replaces names of CPUs by numbers, on the true structure. `quiet:N` names nothing: who is quiet follows from the
-/// scenario.
+/// Replaces names of CPUs by numbers, on the true structure. `quiet:N` is no name here: the scenario determines which
+/// CPUs are quiet.
 ///
 /// # Errors
 /// The key and the problem.

@@ -1,7 +1,7 @@
 //! Workloads on a simulated machine: the cost of their communication patterns on the CPUs of their roles.
 //!
 //! Roles are assigned to the CPUs of a placement in rotation. Roles on one CPU share its time; two on one core get
-//! [`SMT_SPEED`] of it each. Messages cost the line transfers of the pattern, at the true costs of the scenario.
+//! [`SMT_SPEED`] of its speed each. Messages cost the line transfers of the pattern, at the true costs of the scenario.
 
 use super::rng::{hash, normal};
 use super::sim_state::SimState;
@@ -17,7 +17,7 @@ use std::time::Duration;
 /// Speed of a thread whose sibling works too, relative to a whole core. Six threads on three cores of a Ryzen 5 2600
 /// reached 66 to 79 % of six threads on six cores (Dhrystone and 17 queens).
 pub const SMT_SPEED: f64 = 0.7;
-/// Run time of work without an end of its own.
+/// Run time of work that does not end by itself.
 const SPAN: Picos = Picos::from_ms(250);
 /// Spread of repeated runs of the same work.
 const RUN_SD: f64 = 0.003;
@@ -115,7 +115,7 @@ impl<'a> Roles<'a> {
             WorkloadKind::NQueens | WorkloadKind::Integer => {
                 roles.map(|role| self.speed(role)).sum::<f64>() * INDEPENDENT_PER_S
             }
-            // Any order of arrival: the counter's line moves between roles, the last arrival's word to all at once.
+            // Roles arrive in any order: the counter's line moves between them, the last one's line to all at once.
             WorkloadKind::Barrier => {
                 let work = slowest(&mut roles.clone().map(|role| PHASE_NS / self.speed(role)));
                 let arrive = self.mean_of_pairs(|a, b| self.message_ns(a, b)) * (count - 1) as f64;
@@ -147,9 +147,9 @@ impl<'a> Roles<'a> {
             }
             // One contended line: it moves from any role to any other, unless their own work takes longer.
             WorkloadKind::SharedCounter => {
-                let own: f64 = roles.clone().map(|role| self.speed(role) / STEP_NS).sum();
+                let work_rate: f64 = roles.clone().map(|role| self.speed(role) / STEP_NS).sum();
                 let line = self.mean_of_pairs(|a, b| self.message_ns(a, b));
-                1e9 * if line > 0.0 { own.min(1.0 / line) } else { own }
+                1e9 * if line > 0.0 { work_rate.min(1.0 / line) } else { work_rate }
             }
             // The scheduler keeps both processes of a pair on one CPU: two calls and a switch each way.
             WorkloadKind::Pipe => {
@@ -157,7 +157,7 @@ impl<'a> Roles<'a> {
                 let loop_ns = 2.0 * (2.0 * costs.syscall_ns + costs.switch_ns);
                 roles.map(|pair| self.speed(pair) * 1e9 / loop_ns).sum()
             }
-            // Without contention while there are as many mutexes as threads.
+            // Without contention while there are at least as many mutexes as threads.
             WorkloadKind::ThreadsYield => {
                 let at_a_time = (MUTEXES as f64 / count as f64).min(1.0);
                 self.yields().map(|ns| 1e9 / (YIELDS * ns)).sum::<f64>() * at_a_time
@@ -166,7 +166,7 @@ impl<'a> Roles<'a> {
             WorkloadKind::MemoryRead | WorkloadKind::MemoryWrite if workload.fits_own_cache() => {
                 roles.map(|role| self.speed(role)).sum::<f64>() * CORE_MB_S
             }
-            // A written line is read first, so counted bytes are a part of the traffic.
+            // A written line is read first, so counted bytes are only a part of the traffic.
             WorkloadKind::MemoryRead => self.streamed_mb_s(),
             WorkloadKind::MemoryWrite => self.streamed_mb_s() / 2.0,
             WorkloadKind::StreamCopy | WorkloadKind::StreamScale => self.streamed_mb_s() * 16.0 / 24.0,
@@ -229,12 +229,12 @@ impl<'a> Roles<'a> {
         self.whole_speed(role) / self.roles_on(self.cpus[role])
     }
 
-    /// The same without other roles on its CPU.
+    /// Speed of a role without other roles on its CPU, relative to a core of the fastest kind.
     fn whole_speed(&self, role: usize) -> f64 {
         let cpu = self.cpus[role];
         let siblings = self.sim.true_costs.topology().siblings(cpu);
-        let beside = self.cpus.iter().any(|other| *other != cpu && siblings.contains(*other));
-        self.clock(role) * if beside { SMT_SPEED } else { 1.0 }
+        let has_busy_sibling = self.cpus.iter().any(|other| *other != cpu && siblings.contains(*other));
+        self.clock(role) * if has_busy_sibling { SMT_SPEED } else { 1.0 }
     }
 
     fn roles_on(&self, cpu: CpuId) -> f64 {

@@ -1,4 +1,4 @@
-//! Counter-based randomness: every value is a hash of what it belongs to, independently of order and threads.
+//! Counter-based randomness: every value is a hash of keys, independent of order and threads.
 
 /// The increment of SplitMix64: the golden ratio in 64 bits.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn the_exponential_series_is_close_where_noise_lives() {
+    fn the_exponential_series_is_accurate_in_the_range_of_noise() {
         for x in [-0.2f64, -0.05, 0.0, 0.1, 0.2] {
             assert!((exp(x) / x.exp() - 1.0).abs() < 1e-5, "{x}");
         }

@@ -26,7 +26,7 @@ pub struct Scenario {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ScenarioError {
     /// Not TOML, an unknown key, or a value of the wrong type.
-    #[error("read the scenario{}: {message}", at(line))]
+    #[error("read the scenario{}: {message}", at_line(line))]
     Syntax {
         /// Line number, from 1.
         line: Option<usize>,
@@ -34,7 +34,7 @@ pub enum ScenarioError {
         message: String,
     },
     /// An impossible value.
-    #[error("read the scenario{}: `{key}` {problem}", at(line))]
+    #[error("read the scenario{}: `{key}` {problem}", at_line(line))]
     Value {
         /// Line number, from 1, if the key is in the text.
         line: Option<usize>,
@@ -57,7 +57,7 @@ pub enum ScenarioError {
     },
 }
 
-fn at(line: &Option<usize>) -> String {
+fn at_line(line: &Option<usize>) -> String {
     line.map_or_else(String::new, |line| format!(", line {line}"))
 }
 
@@ -90,7 +90,7 @@ impl Scenario {
         if let Some(base) = spec.based_on.take() {
             let basis =
                 builtin::spec(&base).ok_or_else(|| ScenarioError::UnknownBase { name: base.clone() })?;
-            // Converts through text both ways, since in-memory table conversion would add as much machine code again.
+            // Converts through text, which reuses the parser: converting in memory would double the generated code.
             let mut table: toml::Table = reread(&basis)?;
             let mut over: toml::Table = toml::from_str(text).map_err(syntax)?;
             over.remove("based_on");
@@ -99,9 +99,9 @@ impl Scenario {
             spec = reread(&table)?;
             names::resolve(&mut spec).map_err(of_fault)?;
             // Injected failures do not change the machine, so an interrupted run can be continued without them.
-            let sound = Spec { failures: basis.failures.clone(), ..spec.clone() };
-            if !is_named && sound != basis {
-                spec.name = format!("{base}-{:08x}", digest(&sound));
+            let without_failures = Spec { failures: basis.failures.clone(), ..spec.clone() };
+            if !is_named && without_failures != basis {
+                spec.name = format!("{base}-{:08x}", digest(&without_failures));
             }
         }
         names::resolve(&mut spec).and_then(|()| validate::check(&spec)).map_err(of_fault)?;
@@ -175,7 +175,7 @@ fn reread<T: DeserializeOwned>(written: &impl Serialize) -> Result<T, ScenarioEr
     toml::from_str(&text).map_err(|error| fail(error.message().to_owned()))
 }
 
-/// A digest of a changed scenario by its content, the same in any file; the file's name may be private.
+/// A digest of a changed scenario's content: independent of the file, whose name may be private.
 fn digest(spec: &Spec) -> u32 {
     let text = toml::to_string(spec).unwrap_or_default();
     let words: Vec<u64> = text.bytes().map(u64::from).collect();

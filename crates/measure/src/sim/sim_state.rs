@@ -23,7 +23,7 @@ pub struct SimState {
 }
 
 impl SimState {
-    /// One operation at nominal clocks and without noise, in ns, on the mean line.
+    /// Duration of one operation on the mean line in ns, at nominal clocks and without noise.
     pub fn operation_ns(&self, from: CpuId, to: CpuId, kernel: &Kernel, home: Home, state: usize) -> f64 {
         let transfer = |spin| {
             self.true_costs.transfer_ns(from, to, state, spin) * self.true_costs.home_factor(from, to, home)
@@ -87,13 +87,13 @@ impl SimState {
         placement.iter().copied().find(|&cpu| self.away(cpu, at).is_some())
     }
 
-    /// Whether a quota stops the process within a span, for series, which do not simulate single stops.
+    /// Whether a quota stops the process within a span. For series, which do not simulate single stops.
     pub fn is_stopped_between(&self, from: Picos, until: Picos) -> bool {
         self.throttled(until).times > self.throttled(from).times
     }
 
     pub fn throttled(&self, until: Picos) -> Throttled {
-        let of = |stall: &Stall| {
+        let throttled_by = |stall: &Stall| {
             let begins = stall.from_ms.map_or(Picos::ZERO, |ms| Picos::from_ms(u64::from(ms)));
             let times = (until.saturating_sub(begins).secs() * stall.per_second) as u64;
             let each_us = (stall.us[0] + stall.us[1]) / 2.0;
@@ -103,7 +103,8 @@ impl SimState {
                 from_s: (times > 0).then(|| begins.secs()),
             }
         };
-        let quotas = self.spec.stalls.iter().filter(|stall| stall.seen_as == Evidence::Quota).map(of);
+        let quotas =
+            self.spec.stalls.iter().filter(|stall| stall.seen_as == Evidence::Quota).map(throttled_by);
         quotas.fold(Throttled { seconds: Some(0.0), ..Throttled::default() }, Throttled::and)
     }
 
@@ -180,10 +181,10 @@ impl StateLine {
     fn successor(&self, from: usize, chance: f64) -> usize {
         let others = || (0..self.states.len()).filter(move |&state| state != from);
         let total: f64 = others().map(|state| self.states[state].weight).sum();
-        let mut left = chance * total;
+        let mut ticket = chance * total;
         let hit = others().find(|&state| {
-            left -= self.states[state].weight;
-            left < 0.0
+            ticket -= self.states[state].weight;
+            ticket < 0.0
         });
         hit.or_else(|| others().next_back()).unwrap_or(from)
     }
@@ -207,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn the_state_at_a_time_does_not_depend_on_when_it_is_asked() {
+    fn the_state_at_a_time_does_not_depend_on_the_order_of_queries() {
         let (forward, backward) = (line(3), line(3));
         let times: Vec<Picos> = (0..400).map(|step| Picos::from_ms(7 * step)).collect();
         let mut ahead: Vec<Stretch> = times.iter().map(|&time| forward.at(time)).collect();

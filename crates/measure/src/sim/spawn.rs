@@ -13,7 +13,7 @@ pub struct SpawnCost {
     pub ready: f64,
     /// Core cycles of the created role before its first statement.
     pub begin_cycles: f64,
-    /// Core cycles of its end, and system calls of the waiting creator.
+    /// Core cycles of its end, without system calls.
     pub end_cycles: f64,
 }
 
@@ -28,8 +28,8 @@ pub struct SpawnEvent {
     pub join_ns: f64,
 }
 
-/// Prices one creation without noise, after `idle_ns` of the created role's CPU: role 1's, or another of the creator's
-/// kind.
+/// Prices one creation without noise, after the CPU of the created role (that of role 1, or another of the creator's
+/// kind) was idle for `idle_ns`.
 pub fn price(stage: &dyn SimContext<'_>, cost: &SpawnCost, idle_ns: f64) -> SpawnEvent {
     let placement = stage.placement();
     let (creator, created) = (placement[0], placement.get(1).copied());
@@ -39,7 +39,7 @@ pub fn price(stage: &dyn SimContext<'_>, cost: &SpawnCost, idle_ns: f64) -> Spaw
     let begin_ns = cost.begin_cycles * stage.cycle_ns(created.unwrap_or(creator));
     let end_ns = cost.end_cycles * stage.cycle_ns(created.unwrap_or(creator)) + 2.0 * costs.syscall_ns;
     if created == Some(creator) {
-        // The created role gets the CPU when the creator waits for it.
+        // The created role gets the CPU when the creator begins to wait.
         let latency_ns = cost_ns + costs.switch_ns + begin_ns;
         return SpawnEvent { cost_ns, latency_ns, join_ns: latency_ns + end_ns + costs.switch_ns };
     }
@@ -47,7 +47,7 @@ pub fn price(stage: &dyn SimContext<'_>, cost: &SpawnCost, idle_ns: f64) -> Spaw
     let start_ns = costs.wake_ns + stage.idle_exit_ns(idle_ns) + lines_ns;
     let latency_ns = cost.ready * cost_ns + start_ns + begin_ns;
     let ended_ns = latency_ns + end_ns;
-    // The creator sleeps until then and has to be woken.
+    // The creator sleeps until the created role ends and has to be woken.
     let join_ns = ended_ns.max(cost_ns) + costs.wake_ns + stage.idle_exit_ns(0.0);
     SpawnEvent { cost_ns, latency_ns, join_ns }
 }
@@ -58,7 +58,7 @@ pub fn perform(stage: &mut dyn SimContext<'_>, cost: &SpawnCost, idle_ns: f64) -
     let bare = price(stage, cost, idle_ns);
     let [cost_ns, latency_ns, join_ns] =
         [bare.cost_ns, bare.latency_ns, bare.join_ns].map(|ns| stage.event(ns));
-    let held_ns = stage.pass(join_ns.max(latency_ns));
+    let stalled_ns = stage.pass(join_ns.max(latency_ns));
     stage.spend(0, cost_ns, 1);
-    SpawnEvent { cost_ns, latency_ns, join_ns: join_ns.max(latency_ns) + held_ns }
+    SpawnEvent { cost_ns, latency_ns, join_ns: join_ns.max(latency_ns) + stalled_ns }
 }

@@ -105,7 +105,7 @@ pub struct HeldBack {
 #[serde(default, deny_unknown_fields)]
 pub struct Noise {
     pub batch_sd: f64,
-    /// Of single round trips, for events.
+    /// For the single round trips of events.
     pub event_sd: f64,
     pub spike_share: f64,
     pub spike_factor: [f64; 2],
@@ -269,7 +269,7 @@ pub struct Failures {
 pub struct Away {
     pub cpu: CpuId,
     pub at_ms: u32,
-    /// Return; never by default.
+    /// Time of return; never by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_ms: Option<u32>,
     /// The reason that the system reports.
@@ -322,7 +322,7 @@ impl Default for Variation {
 
 impl Default for Homes {
     fn default() -> Homes {
-        // 1.86: pairs inside one socket, 107.6 against 200.5 ns by where a single-home tool had its line (7R13).
+        // 1.86: pairs inside one socket, 107.6 or 200.5 ns depending on where a single-home tool had its line (7R13).
         Homes { penalty: 1.15, remote: 1.86 }
     }
 }

@@ -241,9 +241,9 @@ impl<'a> SimContext<'a> for SimPass<'a> {
         if self.stalls.next_ns() > self.elapsed_ns {
             return 0.0;
         }
-        let held = self.stalls.take(self.elapsed_ns).ns;
-        self.elapsed_ns += held;
-        held
+        let stalled_ns = self.stalls.take(self.elapsed_ns).ns;
+        self.elapsed_ns += stalled_ns;
+        stalled_ns
     }
 
     fn holds(&mut self, cpu: CpuId, span_ns: f64) -> Vec<(f64, HeldAs)> {

@@ -35,7 +35,7 @@ impl<'a> Stalls<'a> {
         let mut sources = Vec::with_capacity(stalls.len() * cpus.len());
         for (index, stall) in stalls.iter().enumerate() {
             let begins = stall.from_ms.map_or(Picos::ZERO, |ms| Picos::from_ms(u64::from(ms)));
-            let concerns = |cpu: &&CpuId| stall.cpus.as_ref().is_none_or(|of| of.contains(**cpu));
+            let concerns = |cpu: &&CpuId| stall.cpus.as_ref().is_none_or(|affected| affected.contains(**cpu));
             for &cpu in cpus.iter().filter(concerns) {
                 let mut stream = Stream::of(hash([key, 0x57A11, index as u64, u64::from(cpu.0)]));
                 let mean_ns = 1e9 / stall.per_second;
@@ -48,7 +48,7 @@ impl<'a> Stalls<'a> {
                         (1.0 - into) * mean_ns
                     }
                 };
-                // A stall that starts later than the trial begins during it.
+                // A source that starts during the trial stalls it only from then on.
                 let wait_ns = begins.saturating_sub(started).ns();
                 sources.push(Source { stall, stream, next_ns: wait_ns + next_ns });
             }
@@ -69,14 +69,14 @@ impl<'a> Stalls<'a> {
 
     /// Removes the stalls up to this time and returns their total duration and the jump of the counter.
     pub fn take(&mut self, elapsed_ns: f64) -> StallEffect {
-        let mut held = StallEffect { ns: 0.0, jump_ns: 0.0 };
+        let mut effect = StallEffect { ns: 0.0, jump_ns: 0.0 };
         if let Some((_, by_ns)) = self.jump.take_if(|(at_ns, _)| *at_ns <= elapsed_ns) {
-            held.jump_ns = by_ns;
+            effect.jump_ns = by_ns;
         }
         for source in &mut self.sources {
-            while source.next_ns <= elapsed_ns + held.ns {
+            while source.next_ns <= elapsed_ns + effect.ns {
                 let lasted_ns = source.stream.between(source.stall.us) * 1e3;
-                held.ns += lasted_ns;
+                effect.ns += lasted_ns;
                 match source.stall.seen_as {
                     Evidence::Switch => self.switches += 1,
                     Evidence::Steal => self.steal_ns += lasted_ns,
@@ -91,7 +91,7 @@ impl<'a> Stalls<'a> {
             }
         }
         self.next_ns = self.soonest();
-        held
+        effect
     }
 
     /// Removes the stalls up to this time and returns the duration and evidence of each, grouped by source.
@@ -100,14 +100,14 @@ impl<'a> Stalls<'a> {
         for source in &mut self.sources {
             while source.next_ns <= until_ns {
                 let lasted_ns = source.stream.between(source.stall.us) * 1e3;
-                let held = match (source.stall.seen_as, source.stall.rhythm) {
+                let cause = match (source.stall.seen_as, source.stall.rhythm) {
                     (Evidence::Switch, _) => HeldAs::Switch,
                     (Evidence::Steal, _) => HeldAs::Steal,
                     (Evidence::Nothing, Rhythm::Periodic) => HeldAs::Tick,
                     (Evidence::Quota, _) => HeldAs::Quota,
                     (Evidence::Nothing, _) => HeldAs::Nothing,
                 };
-                each.push((lasted_ns, held));
+                each.push((lasted_ns, cause));
                 let mean_ns = 1e9 / source.stall.per_second;
                 source.next_ns += match source.stall.rhythm {
                     Rhythm::Random => lasted_ns + source.stream.exponential(mean_ns),

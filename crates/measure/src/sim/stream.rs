@@ -16,10 +16,10 @@ pub struct Flow {
     pub switch_ns: f64,
     /// Quantum: time for which a spinning role keeps a shared CPU.
     pub slice_ns: f64,
-    /// Time until a polling role sees a message sent or a slot given back.
+    /// Time until a polling role sees that a message was sent or a slot freed.
     pub sight_ns: f64,
     /// Cost for producer and consumer to read the other side's index, when their cached copy is used up.
-    pub look_ns: [f64; 2],
+    pub refresh_ns: [f64; 2],
 }
 
 /// The way in which a role waits.
@@ -30,7 +30,7 @@ pub enum Waiting {
     /// It polls for a while, then sleeps.
     Asleep {
         /// Time of polling.
-        looks_ns: f64,
+        spin_limit_ns: f64,
         /// Time from the waker's call until it runs again.
         wake_ns: f64,
         /// Cost of a wake-up for the waker.
@@ -39,7 +39,7 @@ pub enum Waiting {
     /// On a shared CPU: it polls for a while, then alternates between yields and polls.
     Yielding {
         /// Time of polling before a yield.
-        looks_ns: f64,
+        spin_limit_ns: f64,
     },
 }
 
@@ -51,7 +51,7 @@ pub struct Schedule<'a> {
     pub each: &'a mut dyn FnMut(Timed),
 }
 
-/// The result of a simulation.
+/// The totals of a simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Passed {
     /// Received messages.
@@ -70,23 +70,9 @@ pub struct Passed {
     pub busy_ns: [f64; 2],
 }
 
-/// Simulates this many messages. `work` returns the time in nanoseconds of a role's own work on the next message (0
-/// produces, 1 consumes); a message leaves its slot before the work on it.
-pub fn run(flow: &Flow, messages: u64, work: &mut dyn FnMut(usize) -> f64) -> Passed {
-    run_while(flow, &mut |passed| passed.messages < messages, work)
-}
-
-/// Simulates while `more` returns true.
-pub fn run_while(
-    flow: &Flow,
-    more: &mut dyn FnMut(&Passed) -> bool,
-    work: &mut dyn FnMut(usize) -> f64,
-) -> Passed {
-    run_due(flow, more, work, &mut Schedule { due_ns: &|_| 0.0, each: &mut |_| () })
-}
-
-/// As [`run_while`], but no message is sent before it is due. Two spinning roles on one CPU: [`paced_by_slices`].
-pub fn run_due(
+/// Simulates while `more` returns true; no message is sent before it is due. `work` returns the time in nanoseconds of a
+/// role's own work on the next message (0 produces, 1 consumes); a message leaves its slot before the work on it.
+pub fn run(
     flow: &Flow,
     more: &mut dyn FnMut(&Passed) -> bool,
     work: &mut dyn FnMut(usize) -> f64,
@@ -101,14 +87,14 @@ pub fn run_due(
 
 /// The messages that a producer has begun and the consumer has not received, with due and start times.
 #[derive(Debug, Default)]
-pub struct Begun {
+struct Begun {
     number: u64,
     waiting: VecDeque<[f64; 2]>,
 }
 
 impl Begun {
     /// Begins the next message, not before it is due; returns its start.
-    pub fn next(&mut self, now_ns: f64, schedule: &Schedule<'_>) -> f64 {
+    fn next(&mut self, now_ns: f64, schedule: &Schedule<'_>) -> f64 {
         let due_ns = (schedule.due_ns)(self.number);
         self.number += 1;
         let begun_ns = now_ns.max(due_ns);
@@ -122,7 +108,7 @@ impl Begun {
     }
 
     /// Reports the oldest message as received.
-    pub fn received(&mut self, now_ns: f64, schedule: &mut Schedule<'_>) {
+    fn received(&mut self, now_ns: f64, schedule: &mut Schedule<'_>) {
         if let Some([intended_ns, sent_ns]) = self.waiting.pop_front() {
             (schedule.each)(Timed { intended_ns, sent_ns, received_ns: now_ns });
         }
@@ -135,7 +121,7 @@ struct Side {
     /// Start of its wait, if it waits.
     waits_since: Option<f64>,
     /// Steps that it may take before it has to read the other side's index again.
-    known: u64,
+    known_steps: u64,
 }
 
 fn side_by_side(
@@ -154,24 +140,24 @@ fn side_by_side(
         let role = match [sides[0].waits_since, sides[1].waits_since] {
             [None, None] => usize::from(sides[1].at_ns < sides[0].at_ns),
             [None, Some(_)] => 0,
-            // Never both: a queue is not full and empty at once.
+            // Role 0 waits. The roles never both wait, since a queue is not full and empty at once.
             _ => 1,
         };
         let now_ns = sides[role].at_ns;
         // The consumer needs messages, the producer slots.
-        let open = if role == 0 { flow.capacity - queued } else { queued };
-        if open == 0 {
+        let available = if role == 0 { flow.capacity - queued } else { queued };
+        if available == 0 {
             *if role == 0 { &mut passed.full } else { &mut passed.empty } += 1;
             sides[role].waits_since = Some(now_ns);
-            sides[role].known = 0;
+            sides[role].known_steps = 0;
             continue;
         }
         let mut step_ns = 0.0;
-        if sides[role].known == 0 {
-            step_ns += flow.look_ns[role];
-            sides[role].known = open;
+        if sides[role].known_steps == 0 {
+            step_ns += flow.refresh_ns[role];
+            sides[role].known_steps = available;
         }
-        sides[role].known -= 1;
+        sides[role].known_steps -= 1;
         if role == 0 {
             queued += 1
         } else {
@@ -196,25 +182,26 @@ fn side_by_side(
 
 /// Lets a waiting role continue; returns the cost for the waking role.
 fn wake(flow: &Flow, side: &mut Side, since_ns: f64, now_ns: f64, role: usize, passed: &mut Passed) -> f64 {
-    // It has seen the other side's index, so no further read is due.
-    side.known = 1;
-    let looked_ns = (now_ns - since_ns).max(0.0);
+    // The role has seen the other side's index, so no further read is due.
+    side.known_steps = 1;
+    let spun_ns = (now_ns - since_ns).max(0.0);
     match flow.waiting {
-        Waiting::Asleep { looks_ns, wake_ns, waker_ns } if looked_ns >= looks_ns => {
+        Waiting::Asleep { spin_limit_ns, wake_ns, waker_ns } if spun_ns >= spin_limit_ns => {
             passed.sleeps[role] += 1;
-            passed.busy_ns[role] += looks_ns;
+            passed.busy_ns[role] += spin_limit_ns;
             side.at_ns = now_ns + wake_ns;
             waker_ns
         }
         _ => {
-            passed.busy_ns[role] += looked_ns + flow.sight_ns;
+            passed.busy_ns[role] += spun_ns + flow.sight_ns;
             side.at_ns = now_ns.max(since_ns) + flow.sight_ns;
             0.0
         }
     }
 }
 
-/// Simulates one role at a time on a shared CPU, each until it is blocked.
+/// Simulates one role at a time on a shared CPU, each until it is blocked. A spinning role keeps the CPU until its
+/// quantum ends, and spends the rest of the quantum waiting for due times.
 fn alternate(
     flow: &Flow,
     more: &mut dyn FnMut(&Passed) -> bool,
@@ -224,39 +211,40 @@ fn alternate(
     let mut passed = Passed::default();
     let mut begun = Begun::default();
     let mut queued = 0;
+    let spins = flow.waiting == Waiting::Awake;
+    let most_ns = if spins { flow.slice_ns } else { f64::INFINITY };
     // The producer makes a message before it checks for room.
     let mut in_hand = false;
     while more(&passed) {
-        // Without due messages and items the CPU is idle.
-        if !in_hand && queued == 0 {
+        // Without due or queued messages the CPU is idle.
+        if !in_hand && queued == 0 && !spins {
             passed.elapsed_ns = passed.elapsed_ns.max(begun.due_ns(schedule));
         }
         let mut slice_ns = 0.0;
-        let is_full = loop {
+        while slice_ns < most_ns {
             if !in_hand {
-                let now_ns = passed.elapsed_ns + slice_ns;
-                if begun.due_ns(schedule) > now_ns {
-                    break false;
+                let due_ns = begun.due_ns(schedule) - passed.elapsed_ns;
+                if due_ns > slice_ns && !(spins && due_ns < most_ns) {
+                    break;
                 }
-                begun.next(now_ns, schedule);
-                slice_ns += work(0);
+                slice_ns = begun.next(passed.elapsed_ns + slice_ns, schedule) - passed.elapsed_ns + work(0);
             }
             in_hand = queued == flow.capacity;
             if in_hand {
-                break true;
+                passed.full += 1;
+                break;
             }
             queued += 1;
-        };
-        passed.full += u64::from(is_full);
-        hand_over(flow, 0, slice_ns, is_full, &mut passed);
+        }
+        hand_over(flow, 0, slice_ns, in_hand, &mut passed);
         let mut slice_ns = 0.0;
-        while queued > 0 && more(&passed) {
+        while queued > 0 && slice_ns < most_ns && more(&passed) {
             begun.received(passed.elapsed_ns + slice_ns, schedule);
             slice_ns += work(1);
             queued -= 1;
             passed.messages += 1;
         }
-        passed.empty += 1;
+        passed.empty += u64::from(queued == 0);
         hand_over(flow, 1, slice_ns, true, &mut passed);
     }
     passed
@@ -265,24 +253,18 @@ fn alternate(
 /// A blocked role yields the shared CPU, or keeps it to the end of its quantum; it polls first if it waits for the
 /// queue.
 fn hand_over(flow: &Flow, role: usize, worked_ns: f64, polls: bool, passed: &mut Passed) {
-    let looked_ns = |looks_ns: f64| if polls { looks_ns.min(flow.slice_ns) } else { 0.0 };
+    let spun_ns = |spin_limit_ns: f64| if polls { spin_limit_ns.min(flow.slice_ns) } else { 0.0 };
     let spent_ns = match flow.waiting {
-        Waiting::Awake => {
-            passed.preempted[role] += 1;
-            // It may have worked through several quanta before it was blocked.
-            let slices = (worked_ns / flow.slice_ns).floor() + 1.0;
-            slices * flow.slice_ns
-        }
-        Waiting::Asleep { looks_ns, .. } => {
-            passed.sleeps[role] += 1;
-            worked_ns + looked_ns(looks_ns)
-        }
-        Waiting::Yielding { looks_ns } => {
-            // The kernel counts a yield as an involuntary switch.
-            passed.preempted[role] += 1;
-            worked_ns + looked_ns(looks_ns)
+        Waiting::Awake => worked_ns.max(flow.slice_ns),
+        Waiting::Asleep { spin_limit_ns, .. } | Waiting::Yielding { spin_limit_ns } => {
+            worked_ns + spun_ns(spin_limit_ns)
         }
     };
+    match flow.waiting {
+        Waiting::Asleep { .. } => passed.sleeps[role] += 1,
+        // The kernel counts a yield as an involuntary switch.
+        _ => passed.preempted[role] += 1,
+    }
     // The switch is system time of the thread that caused it.
     passed.busy_ns[role] += spent_ns + flow.switch_ns;
     passed.elapsed_ns += spent_ns + flow.switch_ns;
@@ -299,38 +281,14 @@ pub struct Timed {
     pub received_ns: f64,
 }
 
-/// Simulates a fixed rate between two spinning roles on one CPU, which alternate every quantum whatever their work.
-pub fn paced_by_slices(
-    flow: &Flow,
-    every_ns: f64,
-    messages: u64,
-    work: &mut dyn FnMut(usize) -> f64,
-    each: &mut dyn FnMut(Timed),
-) {
-    let mut received: VecDeque<f64> = VecDeque::new();
-    let mut free_ns = [0.0f64; 2];
-    for number in 0..messages {
-        let intended_ns = number as f64 * every_ns;
-        // The slot is that of the message one capacity earlier.
-        let room_ns =
-            if received.len() as u64 == flow.capacity { received.pop_front().unwrap_or(0.0) } else { 0.0 };
-        let round_ns = 2.0 * flow.slice_ns;
-        let ready_ns = intended_ns.max(free_ns[0]).max(room_ns);
-        let into_ns = ready_ns.rem_euclid(round_ns);
-        let begun_ns = if into_ns < flow.slice_ns { ready_ns } else { ready_ns - into_ns + round_ns };
-        let turn_ns = begun_ns - begun_ns.rem_euclid(round_ns) + flow.slice_ns;
-        let put_ns = begun_ns + work(0);
-        let seen_ns = put_ns.max(turn_ns).max(free_ns[1]);
-        free_ns = [put_ns, seen_ns + work(1)];
-        received.push_back(seen_ns);
-        each(Timed { intended_ns, sent_ns: begun_ns, received_ns: seen_ns });
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::rng::Stream;
     use super::*;
+
+    fn pass(flow: &Flow, messages: u64, work: &mut dyn FnMut(usize) -> f64) -> Passed {
+        paced(flow, 0.0, messages, work, &mut |_| ())
+    }
 
     fn paced(
         flow: &Flow,
@@ -338,10 +296,9 @@ mod tests {
         messages: u64,
         work: &mut dyn FnMut(usize) -> f64,
         each: &mut dyn FnMut(Timed),
-    ) {
+    ) -> Passed {
         let due_ns = |number: u64| number as f64 * every_ns;
-        let mut schedule = Schedule { due_ns: &due_ns, each };
-        run_due(flow, &mut |passed| passed.messages < messages, work, &mut schedule);
+        run(flow, &mut |passed| passed.messages < messages, work, &mut Schedule { due_ns: &due_ns, each })
     }
 
     const AWAKE: Flow = Flow {
@@ -351,7 +308,7 @@ mod tests {
         switch_ns: 1_500.0,
         slice_ns: 4e6,
         sight_ns: 0.0,
-        look_ns: [0.0; 2],
+        refresh_ns: [0.0; 2],
     };
 
     fn exponential(stream: &mut Stream, mean_ns: f64) -> f64 {
@@ -359,7 +316,7 @@ mod tests {
     }
 
     fn rate(flow: &Flow, messages: u64, work: &mut dyn FnMut(usize) -> f64) -> f64 {
-        let passed = run(flow, messages, work);
+        let passed = pass(flow, messages, work);
         passed.messages as f64 / passed.elapsed_ns
     }
 
@@ -368,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn random_work_meets_the_formula_of_a_line_with_a_bound() {
+    fn random_work_matches_the_formula_of_a_bounded_queue() {
         for capacity in [1, 2, 8, 64] {
             for (producer, consumer) in [(1.0, 0.8), (0.8, 1.0), (1.0, 1.0)] {
                 let (lambda, mu) = (1.0 / producer, 1.0 / consumer);
@@ -388,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn even_work_goes_at_the_pace_of_the_slower_side() {
+    fn constant_work_runs_at_the_pace_of_the_slower_side() {
         for capacity in [1, 2, 100] {
             for (producer, consumer) in [(30.0, 50.0), (50.0, 30.0), (40.0, 40.0)] {
                 let mut work = |role: usize| [producer, consumer][role];
@@ -400,7 +357,7 @@ mod tests {
 
     #[test]
     fn a_shared_cpu_pays_two_switches_for_each_lap() {
-        let waiting = Waiting::Asleep { looks_ns: 0.0, wake_ns: 5_000.0, waker_ns: 500.0 };
+        let waiting = Waiting::Asleep { spin_limit_ns: 0.0, wake_ns: 5_000.0, waker_ns: 500.0 };
         for capacity in [1u64, 8, 64, 512] {
             let k = capacity as f64;
             let formula = k / (k * 60.0 + 2.0 * 1_500.0);
@@ -412,17 +369,17 @@ mod tests {
     }
 
     #[test]
-    fn looking_on_a_shared_cpu_hands_over_once_in_a_slice() {
-        let passed = run(&Flow { capacity: 10, one_cpu: true, ..AWAKE }, 1_000, &mut |_| 30.0);
+    fn spinning_on_a_shared_cpu_hands_over_once_per_quantum() {
+        let passed = pass(&Flow { capacity: 10, one_cpu: true, ..AWAKE }, 1_000, &mut |_| 30.0);
         close(passed.messages as f64 / passed.elapsed_ns, 10.0 / 8e6, 0.02, "capacity 10");
         assert_eq!((passed.sleeps, passed.preempted), ([0, 0], [100, 100]));
     }
 
     #[test]
-    fn a_consumer_that_sleeps_costs_its_producer_a_wake_up_for_each_time_it_found_nothing() {
-        let waiting = Waiting::Asleep { looks_ns: 0.0, wake_ns: 2_000.0, waker_ns: 300.0 };
+    fn each_sleep_of_the_consumer_costs_the_producer_a_wake_up() {
+        let waiting = Waiting::Asleep { spin_limit_ns: 0.0, wake_ns: 2_000.0, waker_ns: 300.0 };
         let flow = Flow { capacity: 1_000, waiting, ..AWAKE };
-        let passed = run(&flow, 50_000, &mut |role| [100.0, 20.0][role]);
+        let passed = pass(&flow, 50_000, &mut |role| [100.0, 20.0][role]);
         let share = passed.empty as f64 / passed.messages as f64;
         assert!(share > 0.01 && share < 0.9, "found empty for {share} of the messages");
         close(passed.messages as f64 / passed.elapsed_ns, 1.0 / (100.0 + share * 300.0), 0.02, "wake-ups");
@@ -430,28 +387,28 @@ mod tests {
     }
 
     #[test]
-    fn with_one_place_both_sides_wait_for_each_others_wake_up() {
-        let waiting = Waiting::Asleep { looks_ns: 0.0, wake_ns: 20_000.0, waker_ns: 500.0 };
-        let passed = run(&Flow { waiting, ..AWAKE }, 10_000, &mut |_| 30.0);
+    fn with_one_slot_both_sides_wait_for_wake_ups() {
+        let waiting = Waiting::Asleep { spin_limit_ns: 0.0, wake_ns: 20_000.0, waker_ns: 500.0 };
+        let passed = pass(&Flow { waiting, ..AWAKE }, 10_000, &mut |_| 30.0);
         // Each message waits until the consumer is awake, and its slot until the producer is.
         close(passed.messages as f64 / passed.elapsed_ns, 1.0 / 40_000.0, 0.02, "one place");
         assert_eq!(passed.sleeps[0] / 100, passed.sleeps[1] / 100);
     }
 
     #[test]
-    fn looks_that_are_long_enough_spare_the_wake_up() {
-        let sleepy = |looks_ns| Waiting::Asleep { looks_ns, wake_ns: 20_000.0, waker_ns: 500.0 };
-        let flow = |looks_ns| Flow { waiting: sleepy(looks_ns), sight_ns: 60.0, ..AWAKE };
-        let sees = run(&flow(10_000.0), 10_000, &mut |_| 30.0);
+    fn long_enough_polling_avoids_the_wake_up() {
+        let sleepy = |spin_limit_ns| Waiting::Asleep { spin_limit_ns, wake_ns: 20_000.0, waker_ns: 500.0 };
+        let flow = |spin_limit_ns| Flow { waiting: sleepy(spin_limit_ns), sight_ns: 60.0, ..AWAKE };
+        let sees = pass(&flow(10_000.0), 10_000, &mut |_| 30.0);
         assert_eq!(sees.sleeps, [0, 0]);
-        let sleeps = run(&flow(0.0), 10_000, &mut |_| 30.0);
+        let sleeps = pass(&flow(0.0), 10_000, &mut |_| 30.0);
         assert!(sleeps.elapsed_ns > 50.0 * sees.elapsed_ns, "{sleeps:?} against {sees:?}");
     }
 
     #[test]
-    fn an_index_is_looked_at_once_for_each_run_of_messages() {
-        let flow = Flow { capacity: 100, look_ns: [80.0; 2], sight_ns: 80.0, ..AWAKE };
-        let slow_consumer = run(&flow, 100_000, &mut |role| [10.0, 20.0][role]);
+    fn an_index_is_read_once_per_run_of_messages() {
+        let flow = Flow { capacity: 100, refresh_ns: [80.0; 2], sight_ns: 80.0, ..AWAKE };
+        let slow_consumer = pass(&flow, 100_000, &mut |role| [10.0, 20.0][role]);
         // The consumer never waits, and each read of the index shows it a hundred messages, or the few that are new.
         let per_message = slow_consumer.elapsed_ns / 100_000.0;
         assert!((20.0..24.0).contains(&per_message), "{per_message} ns");
@@ -459,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_beyond_what_the_pair_can_do_falls_behind_and_one_below_does_not() {
+    fn a_rate_above_the_throughput_falls_behind_and_one_below_does_not() {
         let late = |every_ns: f64| {
             let mut last = 0.0;
             let flow = Flow { capacity: 10, sight_ns: 60.0, ..AWAKE };
@@ -474,13 +431,14 @@ mod tests {
     }
 
     #[test]
-    fn no_rate_passes_more_than_goes_without_one() {
-        let asleep = Waiting::Asleep { looks_ns: 0.0, wake_ns: 2_000.0, waker_ns: 600.0 };
+    fn rates_above_capacity_reach_full_throughput() {
+        let asleep = Waiting::Asleep { spin_limit_ns: 0.0, wake_ns: 2_000.0, waker_ns: 600.0 };
         for (one_cpu, waiting) in [
             (false, asleep),
             (true, asleep),
             (false, Waiting::Awake),
-            (true, Waiting::Yielding { looks_ns: 2_000.0 }),
+            (true, Waiting::Awake),
+            (true, Waiting::Yielding { spin_limit_ns: 2_000.0 }),
         ] {
             for capacity in [1, 10, 100] {
                 let flow = Flow { capacity, one_cpu, waiting, sight_ns: 60.0, ..AWAKE };
@@ -495,8 +453,8 @@ mod tests {
     }
 
     #[test]
-    fn on_one_cpu_a_message_of_a_rate_costs_a_switch_until_it_is_seen() {
-        let waiting = Waiting::Asleep { looks_ns: 0.0, wake_ns: 2_000.0, waker_ns: 600.0 };
+    fn on_one_cpu_a_paced_message_arrives_after_one_switch() {
+        let waiting = Waiting::Asleep { spin_limit_ns: 0.0, wake_ns: 2_000.0, waker_ns: 600.0 };
         let flow = Flow { capacity: 10, one_cpu: true, waiting, ..AWAKE };
         paced(&flow, 50_000.0, 100, &mut |_| 30.0, &mut |message| {
             assert_eq!(message.sent_ns, message.intended_ns);

@@ -170,7 +170,7 @@ impl Structure {
         }
     }
 
-    /// The number of CPUs, computed without building the machine, since a file may ask for a huge number.
+    /// The number of CPUs, computed without building the machine, since a file may request a huge number.
     pub fn cpu_count(&self) -> u64 {
         match self {
             Structure::Tree { levels, threads_per_core, .. } if !levels.is_empty() => levels
@@ -192,8 +192,8 @@ impl Structure {
                 let topology = self.topology();
                 // All CPUs of a tree are equivalent to the first.
                 let firsts = if matches!(self, Structure::Tree { .. }) { 1 } else { MAX_CPUS };
-                let of = |first: CpuId| topology.cpus().iter().map(move |other| (first, other));
-                let pairs = topology.cpus().iter().take(firsts).flat_map(of);
+                let pairs_with = |first: CpuId| topology.cpus().iter().map(move |other| (first, other));
+                let pairs = topology.cpus().iter().take(firsts).flat_map(pairs_with);
                 let found: BTreeSet<Relation> = pairs.map(|(a, b)| topology.relation(a, b)).collect();
                 found.into_iter().filter(|&relation| relation != Relation::SameCpu).collect()
             }
@@ -259,11 +259,11 @@ fn tree(levels: &[Tier], threads: u32, siblings: Siblings, numbering: Numbering)
         })
     };
     let mut domains = Vec::new();
-    let mut cores_in_one = cores;
+    let mut cores_per_group = cores;
     for tier in levels {
-        cores_in_one /= tier.count;
-        for (id, first) in (0..cores).step_by(cores_in_one as usize).enumerate() {
-            let cpus = (first..first + cores_in_one).flat_map(cpus_of_core).collect();
+        cores_per_group /= tier.count;
+        for (id, first) in (0..cores).step_by(cores_per_group as usize).enumerate() {
+            let cpus = (first..first + cores_per_group).flat_map(cpus_of_core).collect();
             domains.push(Domain { level: tier.level, cpus, os_id: Some(id as u32) });
         }
     }

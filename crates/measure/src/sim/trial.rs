@@ -51,8 +51,8 @@ pub fn perform(
     let outcome = trial.spans(assignment, stop, spans);
     let elapsed = Picos::from_ns(trial.elapsed_ns);
     let placement = &assignment.placement;
-    let gone = sim.lost_cpu(placement, started + elapsed);
-    let outcome = match gone {
+    let lost = sim.lost_cpu(placement, started + elapsed);
+    let outcome = match lost {
         Some(cpu) => Err(TrialFailure::CpuLost { cpu }),
         None => outcome.map(|spans| {
             core_ghz.clear();
@@ -190,7 +190,7 @@ impl<'a> Trial<'a> {
         let (counter, noise) = (self.sim.counter, &self.sim.spec.noise);
         let mut noise = BatchNoise::new(noise, noise.batch_sd, line_costs.key);
         let trips = f64::from(round_trips);
-        // Capacity for a reasonable order; an extreme one grows step by step and can be stopped.
+        // Capacity for a usual order; the memory of an extreme order grows step by step, and a stop can interrupt this.
         let room = (u64::from(places) * u64::from(visits)).min(1 << 20) as usize;
         ticks.clear();
         ticks.reserve(room);
@@ -254,14 +254,14 @@ impl<'a> Trial<'a> {
             let operations = line_costs.run_ns(self, first);
             let (mut elapsed_ns, horizon_ns) = (self.elapsed_ns, self.horizon_ns());
             let batches: [f64; SLICES] = std::array::from_fn(|line| trips * operations[line] * factors[line]);
-            let calm = (line..lines).find(|&line| {
+            let first_struck = (line..lines).find(|&line| {
                 elapsed_ns += batches[line] + counter.cost_ns;
                 all_ns[line] = batches[line] + counter.cost_ns;
                 elapsed_ns >= horizon_ns
             });
             self.elapsed_ns = elapsed_ns;
             line = lines;
-            if let Some(struck) = calm {
+            if let Some(struck) = first_struck {
                 all_ns[struck] += self.hold_up();
                 line_costs.operation_ns(self, first + struck as u32);
                 line = struck + 1;
@@ -322,12 +322,12 @@ impl<'a> Trial<'a> {
             self.elapsed_ns = elapsed_ns;
         }
         table.truncate(used);
-        let seen = table.into_iter().enumerate().filter(|&(_, count)| count > 0);
-        let counts = seen.map(|(ticks, count)| (ticks as u64, count)).chain(beyond).collect();
+        let counted = table.into_iter().enumerate().filter(|&(_, count)| count > 0);
+        let counts = counted.map(|(ticks, count)| (ticks as u64, count)).chain(beyond).collect();
         Ok(Samples::Counts { counts })
     }
 
-    /// Time until which nothing happens: one comparison for almost every sample.
+    /// Time of the next update or stall: one comparison for almost every sample.
     fn horizon_ns(&self) -> f64 {
         self.update_ns.min(self.stalls.next_ns())
     }
@@ -338,9 +338,9 @@ impl<'a> Trial<'a> {
         if self.elapsed_ns < self.stalls.next_ns() {
             return 0.0;
         }
-        let held = self.stalls.take(self.elapsed_ns);
-        self.elapsed_ns += held.ns;
-        held.ns + held.jump_ns
+        let stall = self.stalls.take(self.elapsed_ns);
+        self.elapsed_ns += stall.ns;
+        stall.ns + stall.jump_ns
     }
 
     #[cold]

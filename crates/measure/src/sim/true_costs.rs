@@ -29,15 +29,15 @@ pub struct TrueCosts {
     variation: Variation,
     home_penalty: f64,
     remote_home: f64,
-    /// Whether a process can know memory nodes.
+    /// Whether memory nodes are reported.
     knows_nodes: bool,
     offset_sd_ns: f64,
     /// Transfer in ns by state (at least one), spin and relation; NaN for relations without pairs.
     tables: Vec<[ByRelation; 2]>,
     /// Slowdown of an eager spin, where latency follows from a shape instead of the table.
     penalty: ByRelation,
-    /// Relative factors by CPU id.
-    of_cpu: Vec<f64>,
+    /// Relative deviations by CPU id.
+    cpu_deviations: Vec<f64>,
 }
 
 /// The source of latency if it is not the relation alone.
@@ -53,7 +53,7 @@ impl TrueCosts {
     pub fn new(spec: &Spec, topology: Topology, reported: &Topology) -> TrueCosts {
         let hardware = u64::from(spec.hardware_seed);
         let ids = topology.cpus().last().map_or(0, |last| last.0 + 1);
-        let of_cpu = (0..ids)
+        let cpu_deviations = (0..ids)
             .map(|id| spec.variation.cpu_sd * normal(hash([hardware, salt::CPU, u64::from(id)])))
             .collect();
         TrueCosts {
@@ -66,7 +66,7 @@ impl TrueCosts {
             offset_sd_ns: spec.counter.offset_sd_ns,
             tables: tables(spec),
             penalty: by_relation(|relation| spec.eager_penalty.get(&relation).copied().unwrap_or(1.0)),
-            of_cpu,
+            cpu_deviations,
             topology,
         }
     }
@@ -85,8 +85,8 @@ impl TrueCosts {
                 mixed_ns * penalty
             }
             Shape::Mesh { width, near_ns, step_ns } => {
-                let apart = (a.0 % width).abs_diff(b.0 % width) + (a.0 / width).abs_diff(b.0 / width);
-                (near_ns + step_ns * (f64::from(apart) - 1.0)) * penalty
+                let distance = (a.0 % width).abs_diff(b.0 % width) + (a.0 / width).abs_diff(b.0 / width);
+                (near_ns + step_ns * (f64::from(distance) - 1.0)) * penalty
             }
             Shape::Matrix { position, size, ns } => {
                 ns[position[a.index()] as usize * size + position[b.index()] as usize] * penalty
@@ -109,7 +109,7 @@ impl TrueCosts {
         if home.0 != left && home.0 != right {
             return self.remote_home * self.home_penalty;
         }
-        let odd = self.of_pair(salt::HOME, a, b) & 1 == 1;
+        let odd = self.pair_bits(salt::HOME, a, b) & 1 == 1;
         let better = if odd { left.max(right) } else { left.min(right) };
         if home.0 == better { 1.0 } else { self.home_penalty }
     }
@@ -128,7 +128,7 @@ impl TrueCosts {
 
     /// Factors of the slices for a pair and home, with mean exactly 1.
     pub fn slices(&self, a: CpuId, b: CpuId, home: Home, scale: f64) -> [f64; SLICES] {
-        let key = hash([self.of_pair(salt::SLICE, a, b), u64::from(home.0)]);
+        let key = hash([self.pair_bits(salt::SLICE, a, b), u64::from(home.0)]);
         let mut factors: [f64; SLICES] = std::array::from_fn(|slice| normal(hash([key, slice as u64])));
         let mean = factors.iter().sum::<f64>() / SLICES as f64;
         // Centring removes one degree of freedom; this restores the standard deviation.
@@ -141,7 +141,7 @@ impl TrueCosts {
 
     /// Factor of one direction relative to the mean of both: antisymmetric, so it cancels in a round trip.
     pub fn direction(&self, from: CpuId, to: CpuId) -> f64 {
-        let skew = self.variation.asymmetry_sd * normal(self.of_pair(salt::DIRECTION, from, to));
+        let skew = self.variation.asymmetry_sd * normal(self.pair_bits(salt::DIRECTION, from, to));
         if from < to { 1.0 + skew } else { 1.0 - skew }
     }
 
@@ -159,19 +159,19 @@ impl TrueCosts {
     }
 
     fn pair_factor(&self, a: CpuId, b: CpuId) -> f64 {
-        let own = 1.0 + self.of_cpu[a.index()] + self.of_cpu[b.index()];
-        let pair = 1.0 + self.variation.pair_sd * normal(self.of_pair(salt::PAIR, a, b));
+        let cpus = 1.0 + self.cpu_deviations[a.index()] + self.cpu_deviations[b.index()];
+        let pair = 1.0 + self.variation.pair_sd * normal(self.pair_bits(salt::PAIR, a, b));
         let defect = match self.variation.defect_share {
             share if share > 0.0 => {
-                let bits = self.of_pair(salt::DEFECT, a, b);
+                let bits = self.pair_bits(salt::DEFECT, a, b);
                 if unit(bits) < share { 1.3 + 0.7 * unit(hash([bits])) } else { 1.0 }
             }
             _ => 1.0,
         };
-        own * pair * defect
+        cpus * pair * defect
     }
 
-    fn of_pair(&self, salt: u64, a: CpuId, b: CpuId) -> u64 {
+    fn pair_bits(&self, salt: u64, a: CpuId, b: CpuId) -> u64 {
         hash([self.hardware, salt, u64::from(a.0.min(b.0)) << 32 | u64::from(a.0.max(b.0))])
     }
 }

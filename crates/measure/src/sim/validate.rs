@@ -13,7 +13,7 @@ pub struct Fault {
 }
 
 const SHARE: RangeInclusive<f64> = 0.0..=1.0;
-/// Relative standard deviations: above, the log-normal approximation fails and factors approach zero.
+/// Relative standard deviations: above 0.2, the log-normal approximation fails and factors approach zero.
 const SPREAD: RangeInclusive<f64> = 0.0..=0.2;
 const FACTOR: RangeInclusive<f64> = 0.05..=100.0;
 const LATENCY_NS: RangeInclusive<f64> = 0.01..=1e9;
@@ -23,22 +23,22 @@ const LATENCY_NS: RangeInclusive<f64> = 0.01..=1e9;
 /// # Errors
 /// The key and the problem.
 pub fn check(spec: &Spec) -> Result<(), Fault> {
-    names(spec)?;
+    check_names(spec)?;
     if let Some((key, problem)) = spec.structure.fault() {
         return Err(Fault { key: key.to_owned(), problem });
     }
     for (key, value, range) in numbers(spec) {
-        number(key, value, range)?;
+        check_number(key, value, range)?;
     }
     for (key, [low, high], range) in [
         ("noise.spike_factor", spec.noise.spike_factor, FACTOR),
         ("noise.bad_factor", spec.noise.bad_factor, FACTOR),
         ("noise.sibling_factor", spec.noise.sibling_factor, FACTOR),
     ] {
-        pair(key, low, high, range)?;
+        check_pair(key, low, high, range)?;
     }
-    latencies("latency_ns", &spec.latency_ns, LATENCY_NS)?;
-    latencies("eager_penalty", &spec.eager_penalty, FACTOR)?;
+    check_latencies("latency_ns", &spec.latency_ns, LATENCY_NS)?;
+    check_latencies("eager_penalty", &spec.eager_penalty, FACTOR)?;
     for relation in spec.structure.relations() {
         if !spec.latency_ns.contains_key(&relation) {
             let key = format!("latency_ns.{}", relation.name());
@@ -46,26 +46,26 @@ pub fn check(spec: &Spec) -> Result<(), Fault> {
         }
     }
     for stall in &spec.stalls {
-        number("stalls.per_second", stall.per_second, 0.001..=10_000.0)?;
-        pair("stalls.us", stall.us[0], stall.us[1], 0.01..=1e6)?;
+        check_number("stalls.per_second", stall.per_second, 0.001..=10_000.0)?;
+        check_pair("stalls.us", stall.us[0], stall.us[1], 0.01..=1e6)?;
     }
-    // Two CPUs that are mostly stopped would never finish a trial.
+    // A pair of CPUs that are stopped most of the time would never finish a trial.
     let share: f64 = spec.stalls.iter().map(|stall| stall.per_second * stall.us[1] / 1e6).sum();
     if share > 0.25 {
         let problem = format!("stop a CPU for up to {share} of the time, expected at most 0.25");
         return Err(Fault { key: "stalls".to_owned(), problem });
     }
     for state in &spec.states {
-        number("states.weight", state.weight, 0.0..=1e6)?;
-        number("states.dwell_ms", state.dwell_ms, 1.0..=1e9)?;
-        number("states.line_scale", state.line_scale, 0.0..=2.0)?;
-        latencies("states.latency_ns", &state.latency_ns, LATENCY_NS)?;
-        latencies("states.eager_ns", &state.eager_ns, LATENCY_NS)?;
+        check_number("states.weight", state.weight, 0.0..=1e6)?;
+        check_number("states.dwell_ms", state.dwell_ms, 1.0..=1e9)?;
+        check_number("states.line_scale", state.line_scale, 0.0..=2.0)?;
+        check_latencies("states.latency_ns", &state.latency_ns, LATENCY_NS)?;
+        check_latencies("states.eager_ns", &state.eager_ns, LATENCY_NS)?;
     }
-    cpus(spec)
+    check_cpus(spec)
 }
 
-fn names(spec: &Spec) -> Result<(), Fault> {
+fn check_names(spec: &Spec) -> Result<(), Fault> {
     let printable = !spec.name.is_empty() && !spec.name.chars().any(char::is_control);
     if !printable || spec.name.len() > 200 {
         let problem = "must be 1 to 200 printable characters".to_owned();
@@ -138,7 +138,7 @@ fn numbers(spec: &Spec) -> Vec<(&'static str, f64, RangeInclusive<f64>)> {
     all
 }
 
-fn number(key: &str, value: f64, range: RangeInclusive<f64>) -> Result<(), Fault> {
+fn check_number(key: &str, value: f64, range: RangeInclusive<f64>) -> Result<(), Fault> {
     if range.contains(&value) {
         return Ok(());
     }
@@ -146,9 +146,9 @@ fn number(key: &str, value: f64, range: RangeInclusive<f64>) -> Result<(), Fault
     Err(Fault { key: key.to_owned(), problem })
 }
 
-fn pair(key: &str, low: f64, high: f64, range: RangeInclusive<f64>) -> Result<(), Fault> {
-    number(key, low, range.clone())?;
-    number(key, high, range)?;
+fn check_pair(key: &str, low: f64, high: f64, range: RangeInclusive<f64>) -> Result<(), Fault> {
+    check_number(key, low, range.clone())?;
+    check_number(key, high, range)?;
     if high < low {
         let problem = format!("is [{low}, {high}], expected the lower bound first");
         return Err(Fault { key: key.to_owned(), problem });
@@ -156,15 +156,19 @@ fn pair(key: &str, low: f64, high: f64, range: RangeInclusive<f64>) -> Result<()
     Ok(())
 }
 
-fn latencies(table: &str, by: &BTreeMap<Relation, f64>, range: RangeInclusive<f64>) -> Result<(), Fault> {
+fn check_latencies(
+    table: &str,
+    by: &BTreeMap<Relation, f64>,
+    range: RangeInclusive<f64>,
+) -> Result<(), Fault> {
     by.iter().try_for_each(|(relation, &value)| {
-        number(&format!("{table}.{}", relation.name()), value, range.clone())
+        check_number(&format!("{table}.{}", relation.name()), value, range.clone())
     })
 }
 
-fn cpus(spec: &Spec) -> Result<(), Fault> {
+fn check_cpus(spec: &Spec) -> Result<(), Fault> {
     let failures = &spec.failures;
-    let there = spec.structure.topology().cpus().clone();
+    let present = spec.structure.topology().cpus().clone();
     let allowed = spec.allowance.clone().unwrap_or_default();
     for (key, named) in [
         ("failures.refuse_pin", Some(&failures.refuse_pin)),
@@ -175,9 +179,9 @@ fn cpus(spec: &Spec) -> Result<(), Fault> {
         ("allowance.mask", allowed.mask.as_ref()),
         ("allowance.isolated", Some(&allowed.isolated)),
     ] {
-        let strange = named.map(|named| named.difference(&there)).unwrap_or_default();
-        if !strange.is_empty() {
-            let problem = format!("lists {strange}, but the machine has {there}");
+        let unknown = named.map(|named| named.difference(&present)).unwrap_or_default();
+        if !unknown.is_empty() {
+            let problem = format!("lists {unknown}, but the machine has {present}");
             return Err(Fault { key: key.to_owned(), problem });
         }
     }
@@ -187,7 +191,7 @@ fn cpus(spec: &Spec) -> Result<(), Fault> {
     }
     for away in &failures.departures {
         let problem = match away.back_ms {
-            _ if !there.contains(away.cpu) => format!("lists {}, but the machine has {there}", away.cpu),
+            _ if !present.contains(away.cpu) => format!("lists {}, but the machine has {present}", away.cpu),
             Some(back) if back <= away.at_ms => "has a CPU that comes back before it left".to_owned(),
             _ => continue,
         };

@@ -1,6 +1,6 @@
 //! The pattern of a ping-pong on one word, where each side has its own wait strategy.
 
-use crate::pricing::SimContext;
+use crate::pricing::{QUANTUM_NS, SimContext};
 
 /// The cost of a wait strategy in machine events.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -34,16 +34,13 @@ pub struct Trip {
     pub spins: f64,
 }
 
-/// The scheduler quantum after which the other of two roles gets the CPU.
-pub const SLICE_NS: f64 = 3e6;
-
 /// Prices one round trip: role 0 waits with `costs[0]`, role 1 with `costs[1]`.
 pub fn price(stage: &dyn SimContext<'_>, costs: [&WaitCost; 2]) -> Trip {
     let mut slept = [false; 2];
     // Whether a side sleeps depends on the length of its wait, which depends on whether the other side sleeps.
     for _ in 0..3 {
         let ns: f64 = [0, 1].map(|side| hop_ns(stage, costs[side], side, slept[side])).iter().sum();
-        slept = [0, 1].map(|side| ns > looks_ns(stage, costs[side], side));
+        slept = [0, 1].map(|side| ns > spin_limit_ns(stage, costs[side], side));
     }
     let hops = [0, 1].map(|side| hop_ns(stage, costs[side], side, slept[side]));
     let ns = hops[0] + hops[1];
@@ -56,12 +53,12 @@ pub fn price(stage: &dyn SimContext<'_>, costs: [&WaitCost; 2]) -> Trip {
         // A sleeper is charged for its polls, its own wake-up, and waking the other side.
         let woken_ns = stage.costs().wake_ns / 2.0 + 2.0 * calls_ns;
         let waking_ns = if slept[1 - side] { calls_ns + stage.costs().wake_ns / 3.0 } else { 0.0 };
-        let awake_ns = looks_ns(stage, costs[side], side).min(ns);
+        let awake_ns = spin_limit_ns(stage, costs[side], side).min(ns);
         if slept[side] { (awake_ns + woken_ns + waking_ns).min(ns) } else { ns }
     });
     let spins = [0, 1].map(|side| {
-        let looked_ns = looks_ns(stage, costs[side], side).min(ns);
-        if costs[side].waits_for_line { 1.0 } else { looked_ns / poll_ns(stage, costs[side], side) }
+        let spun_ns = spin_limit_ns(stage, costs[side], side).min(ns);
+        if costs[side].waits_for_line { 1.0 } else { spun_ns / poll_ns(stage, costs[side], side) }
     });
     Trip { ns, slept, cpu_ns, spins: spins[0] + spins[1] }
 }
@@ -93,7 +90,7 @@ pub fn slowdown(stage: &dyn SimContext<'_>, cost: &WaitCost) -> f64 {
     1.0 + (most - 1.0) * duty.min(1.0)
 }
 
-fn looks_ns(stage: &dyn SimContext<'_>, cost: &WaitCost, side: usize) -> f64 {
+fn spin_limit_ns(stage: &dyn SimContext<'_>, cost: &WaitCost, side: usize) -> f64 {
     if cost.polls.is_infinite() { f64::INFINITY } else { cost.polls * poll_ns(stage, cost, side) }
 }
 
@@ -102,7 +99,11 @@ fn hop_ns(stage: &dyn SimContext<'_>, cost: &WaitCost, side: usize, asleep: bool
     let [to, from] = [stage.placement()[side], stage.placement()[1 - side]];
     let costs = stage.costs();
     if to == from {
-        return if asleep || cost.calls > 0.0 { costs.switch_ns + 2.0 * costs.syscall_ns } else { SLICE_NS };
+        return if asleep || cost.calls > 0.0 {
+            costs.switch_ns + 2.0 * costs.syscall_ns
+        } else {
+            QUANTUM_NS
+        };
     }
     if asleep {
         // Two transfers: of the word and of the kernel's queue for it. Two calls: the waker's before the wake-up and
@@ -113,8 +114,8 @@ fn hop_ns(stage: &dyn SimContext<'_>, cost: &WaitCost, side: usize, asleep: bool
     let transfer_ns =
         if cost.eager { stage.eager_transfer_ns(from, to) } else { stage.transfer_ns(from, to) };
     let between_ns = poll_ns(stage, cost, side);
-    // The line arrives at a random moment between two polls: on average half of that time remains. A strategy that
-    // waits for the line ends its wait then and only has to exit.
+    // The line arrives at a random moment between two polls: on average half of that interval remains. A strategy that
+    // waits for the line then only has to exit its wait.
     let late_ns = match cost {
         WaitCost { waits_for_line: true, .. } => between_ns,
         WaitCost { eager: true, .. } => 0.0,
@@ -126,9 +127,9 @@ fn hop_ns(stage: &dyn SimContext<'_>, cost: &WaitCost, side: usize, asleep: bool
 /// Performs one round trip with the scenario's noise and returns its duration.
 pub fn perform(stage: &mut dyn SimContext<'_>, trip: &Trip) -> f64 {
     let ns = stage.event(trip.ns);
-    let held_ns = stage.pass(ns);
+    let stalled_ns = stage.pass(ns);
     for side in 0..2 {
         stage.spend(side, trip.cpu_ns[side] / trip.ns * ns, u32::from(trip.slept[side]));
     }
-    ns + held_ns
+    ns + stalled_ns
 }

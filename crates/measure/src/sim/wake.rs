@@ -77,35 +77,35 @@ pub fn price_all(stage: &dyn SimContext<'_>, cost: &WakeCost, gap_ns: f64) -> [f
     [first, last, calls_ns + waiters.len() as f64 * step_ns]
 }
 
-/// Weights of the positions in the mask at which a woken thread runs, relative to the waker, which does not move.
+/// Weights of the positions, relative to the waker, at which a woken thread runs; the waker does not move.
 pub const PLACES: [(RanOn, f64); 4] =
     [(RanOn::SameCpu, 1.0), (RanOn::Sibling, 2.0), (RanOn::SameL3, 4.0), (RanOn::Elsewhere, 3.0)];
 
-/// The CPU on which a woken thread runs: a position by [`PLACES`], then one of its CPUs with equal probability.
+/// The CPU on which a woken thread runs: a position drawn by [`PLACES`], then one of its CPUs with equal probability.
 pub fn placed(stage: &mut dyn SimContext<'_>, mask: &CpuSet, waker: CpuId) -> CpuId {
     let topology = stage.topology();
-    let there = |place: RanOn| -> Vec<CpuId> {
+    let cpus_at = |place: RanOn| -> Vec<CpuId> {
         mask.iter().filter(|&cpu| RanOn::of(topology, waker, cpu) == place).collect()
     };
-    let places = PLACES.map(|(place, weight)| (there(place), weight));
-    let known = || places.iter().filter(|(cpus, _)| !cpus.is_empty());
-    let mut left = stage.unit() * known().map(|(_, weight)| weight).sum::<f64>();
-    let drawn = known().find(|(_, weight)| {
-        left -= weight;
-        left < 0.0
+    let places = PLACES.map(|(place, weight)| (cpus_at(place), weight));
+    let occupied = || places.iter().filter(|(cpus, _)| !cpus.is_empty());
+    let mut ticket = stage.unit() * occupied().map(|(_, weight)| weight).sum::<f64>();
+    let drawn = occupied().find(|(_, weight)| {
+        ticket -= weight;
+        ticket < 0.0
     });
-    let Some((cpus, _)) = drawn.or(known().next_back()) else { return waker };
+    let Some((cpus, _)) = drawn.or(occupied().next_back()) else { return waker };
     cpus[((stage.unit() * cpus.len() as f64) as usize).min(cpus.len() - 1)]
 }
 
 /// Performs one wake-up between two CPUs with the scenario's noise.
 pub fn perform(stage: &mut dyn SimContext<'_>, cost: &WakeCost, gap_ns: f64, pair: [CpuId; 2]) -> WakeEvent {
-    let held_ns = stage.pass(gap_ns);
-    let bare = price(stage, cost, gap_ns + held_ns, pair);
+    let stalled_ns = stage.pass(gap_ns);
+    let bare = price(stage, cost, gap_ns + stalled_ns, pair);
     let wake_ns = stage.event(bare.wake_ns);
-    let held_ns = stage.pass(wake_ns);
+    let stalled_ns = stage.pass(wake_ns);
     let waker_ns = stage.event(bare.waker_ns);
     stage.spend(0, gap_ns + waker_ns, 0);
     stage.spend(1, if bare.slept { wake_ns / 2.0 } else { gap_ns + wake_ns }, u32::from(bare.slept));
-    WakeEvent { wake_ns: wake_ns + held_ns, waker_ns, slept: bare.slept }
+    WakeEvent { wake_ns: wake_ns + stalled_ns, waker_ns, slept: bare.slept }
 }

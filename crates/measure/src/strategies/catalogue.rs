@@ -16,7 +16,7 @@ use crate::sim::wait::WaitCost;
 use std::fmt;
 
 /// Maximum of the number N in a name: hints between polls, or polls before a sleep.
-const MOST: u32 = 1_000_000;
+const MAX_NUMBER: u32 = 1_000_000;
 
 /// A strategy by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +35,7 @@ struct Row {
     cost: fn(u32) -> WaitCost,
 }
 
-/// Generic code for a strategy that is known only by name.
+/// Generic code for a strategy that is chosen by name at run time.
 #[cfg(all(target_os = "linux", not(miri)))]
 pub trait Task {
     /// The result.
@@ -45,8 +45,8 @@ pub trait Task {
     fn with<S: Strategy>(self, strategy: S) -> Self::Output;
 }
 
-/// A row is the strategy with the number N of its name, its code, name, instruction and description, and its cost where
-/// it differs from `POLL`.
+/// A row has an id, the code of the strategy for the number N of its name, the name, an instruction that a CPU may
+/// lack, the description, and the costs that differ from `POLL`.
 macro_rules! strategies {
     ($($(#[$arch:meta])? $id:ident($number:pat => $code:expr) $name:literal $([$instruction:ident])? $how:literal
         $({ $($cost:tt)+ })?;)+) => {
@@ -64,7 +64,7 @@ macro_rules! strategies {
         },)+];
 
         impl StrategyKind {
-            /// Runs a task with the strategy, each compiled into loops of its own; `None` for one of another
+            /// Runs a task with the strategy, each compiled into its own loops; `None` for a strategy of another
             /// architecture.
             #[cfg(all(target_os = "linux", not(miri)))]
             pub fn run<T: Task>(self, task: T) -> Option<T::Output> {
@@ -91,7 +91,7 @@ const POLL: WaitCost = WaitCost {
     waits_for_line: false,
 };
 
-// The costs are those until it sleeps; those of the sleep are the same for all strategies.
+// The costs cover the time until the sleep; the cost of the sleep is the same for all strategies.
 strategies! {
     Busy(_ => Spinning(Busy)) "busy" "polls again at once" { eager: true };
     Pause(_ => Spinning(Pause)) "pause" "one wait hint (PAUSE, ISB on Arm) between polls" { hints: 1.0 };
@@ -137,12 +137,12 @@ strategies! {
 /// assert!(strategy_kind("pauze").unwrap_err().to_string().ends_with("a similar name exists: `pause`"));
 /// ```
 pub fn strategy_kind(name: &str) -> Result<StrategyKind, RequestError> {
-    if let Some((of, number)) = name.split_once(':')
-        && let Some(row) = ROWS.iter().find(|row| row.name.strip_suffix(":N") == Some(of))
+    if let Some((base, number)) = name.split_once(':')
+        && let Some(row) = ROWS.iter().find(|row| row.name.strip_suffix(":N") == Some(base))
     {
-        let number = number.parse().ok().filter(|number| (1..=MOST).contains(number));
+        let number = number.parse().ok().filter(|number| (1..=MAX_NUMBER).contains(number));
         let number = number.ok_or_else(|| {
-            let allowed = format!("N of {of}:N is a number from 1 to {MOST}");
+            let allowed = format!("N of {base}:N is a number from 1 to {MAX_NUMBER}");
             RequestError::out_of_range(format!("`{name}`"), allowed)
         })?;
         return Ok(StrategyKind { id: row.id, number });
@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_stands_for_a_strategy_and_reads_back() {
+    fn every_name_is_parsed_and_printed_back() {
         for row in ROWS {
             let name = row.name.replace('N', "7");
             assert_eq!(strategy_kind(&name).unwrap().to_string(), name);

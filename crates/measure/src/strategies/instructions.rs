@@ -34,12 +34,12 @@ impl Instruction {
     /// Duration of a trial wait in ticks, longer than an interception by a hypervisor (MWAITX takes 7 to 8 µs on a
     /// guest).
     #[cfg(all(target_os = "linux", not(miri)))]
-    fn tried_ticks(self) -> u64 {
+    fn trial_ticks(self) -> u64 {
         match self {
-            // Linux limits it to 100,000 cycles.
+            // Linux limits both to 100,000 cycles.
             Instruction::Umwait | Instruction::Tpause => 80_000,
             Instruction::Mwaitx => 2_500_000,
-            // It has no deadline and lasts until the next event, some µs at least; Arm counters are slow.
+            // WFE has no deadline and lasts until the next event, some µs at least; Arm counters are slow.
             Instruction::Wfe => 50,
         }
     }
@@ -54,7 +54,7 @@ pub fn lack(instruction: Instruction) -> Option<String> {
     let Some(wait) = imp::trial(instruction) else {
         return Some(format!("this CPU lacks {feature}: {name} belongs to another architecture"));
     };
-    let ticks = instruction.tried_ticks();
+    let ticks = instruction.trial_ticks();
     match attempt(|| waits(wait, ticks)) {
         Attempt::Yes => None,
         Attempt::No => Some(format!(
@@ -104,7 +104,7 @@ mod imp {
         }
     }
 
-    /// A separate line, since the stack around it is written.
+    /// A line of its own, since other data on the stack are written.
     #[repr(align(64))]
     struct Line([u32; 16]);
 
@@ -118,8 +118,8 @@ mod imp {
     /// Monitors the line of an address (Intel SDM 2B, "UMONITOR").
     #[inline(always)]
     pub fn umonitor(address: *const u32) {
-        // SAFETY: it reads no memory and changes none; a CPU without it ends the process by a signal, which is why it is
-        // tried in a process of its own before.
+        // SAFETY: UMONITOR reads and changes no memory; a CPU without it raises a signal, so callers first try it in a
+        // separate process.
         unsafe { asm!("umonitor {}", in(reg) address, options(nostack, preserves_flags)) }
     }
 
@@ -127,7 +127,7 @@ mod imp {
     #[inline(always)]
     pub fn umwait(deadline_ticks: u64) {
         let (low, high) = (deadline_ticks as u32, (deadline_ticks >> 32) as u32);
-        // SAFETY: as above; it changes flags, which are not declared as preserved.
+        // SAFETY: as `umonitor`; UMWAIT changes flags, which are not declared as preserved.
         unsafe { asm!("umwait {:e}", in(reg) 1, in("eax") low, in("edx") high, options(nostack)) }
     }
 
@@ -135,14 +135,14 @@ mod imp {
     #[inline(always)]
     pub fn tpause(deadline_ticks: u64) {
         let (low, high) = (deadline_ticks as u32, (deadline_ticks >> 32) as u32);
-        // SAFETY: as above.
+        // SAFETY: as `umwait`.
         unsafe { asm!("tpause {:e}", in(reg) 1, in("eax") low, in("edx") high, options(nostack)) }
     }
 
     /// Monitors the line of an address (AMD APM 3, "MONITORX").
     #[inline(always)]
     pub fn monitorx(address: *const u32) {
-        // SAFETY: as `umonitor`; no extension and no hint is asked for.
+        // SAFETY: as `umonitor`; no extension and no hint is requested.
         unsafe {
             asm!("monitorx", in("rax") address, in("ecx") 0, in("edx") 0, options(nostack, preserves_flags))
         }
@@ -152,7 +152,7 @@ mod imp {
     /// bits 4 to 7 of EAX are 0 for C1 (0xF would be C0).
     #[inline(always)]
     pub fn mwaitx(ticks: u32) {
-        // SAFETY: as above. The compiler keeps RBX for itself: it is exchanged before and after.
+        // SAFETY: as `umonitor`; the compiler reserves RBX, so RBX is exchanged before and after.
         unsafe {
             asm!(
                 "xchg {ticks}, rbx",
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_instruction_of_another_architecture_is_lacking_and_every_answer_names_its_feature() {
+    fn foreign_instructions_are_lacking_and_every_reason_names_the_feature() {
         let all = [Instruction::Umwait, Instruction::Tpause, Instruction::Mwaitx, Instruction::Wfe];
         for instruction in all {
             if let Some(lack) = lack(instruction) {

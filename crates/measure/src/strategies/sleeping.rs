@@ -2,7 +2,7 @@
 
 use super::Strategy;
 use super::{Turn, is_mine};
-use crate::stage::{Guard, Halt};
+use crate::kernel_context::{Guard, Halt};
 use crate::sync::yield_now;
 use crate::wait::{Pause, WaitAction};
 
@@ -14,7 +14,7 @@ pub struct SpinFutex(pub u32);
 #[derive(Debug, Clone, Copy)]
 pub struct Backoff;
 
-const POLLS_OF_A_STEP: u32 = 8;
+const POLLS_PER_STEP: u32 = 8;
 const MAX_HINTS: u32 = 64;
 const YIELDS: u32 = 16;
 
@@ -22,17 +22,17 @@ impl SpinFutex {
     /// Polls until the turn of `wanted` or the limit; returns the last word.
     #[inline(always)]
     fn spin(self, turn: &Turn, wanted: u32, polls: &mut u64) -> Result<u32, u32> {
-        let mut left = self.0;
+        let mut polls_left = self.0;
         loop {
             let word = turn.poll();
             *polls += 1;
             if is_mine(word, wanted) {
                 return Ok(word);
             }
-            if left == 0 {
+            if polls_left == 0 {
                 return Err(word);
             }
-            left -= 1;
+            polls_left -= 1;
             Pause::wait();
         }
     }
@@ -73,7 +73,7 @@ impl Backoff {
     fn spin(turn: &Turn, wanted: u32, polls: &mut u64) -> Result<u32, u32> {
         let mut hints = 1;
         while hints <= MAX_HINTS {
-            for _ in 0..POLLS_OF_A_STEP {
+            for _ in 0..POLLS_PER_STEP {
                 let word = turn.poll();
                 *polls += 1;
                 if is_mine(word, wanted) {
@@ -159,12 +159,12 @@ mod loom_tests {
     }
 
     #[test]
-    fn loom_a_turn_reaches_whoever_sleeps() {
+    fn loom_a_turn_reaches_a_sleeping_role() {
         hand_over::<0>();
     }
 
     #[test]
-    fn loom_a_turn_reaches_whoever_looks_once_and_sleeps() {
+    fn loom_a_turn_reaches_a_role_that_polls_once_and_sleeps() {
         hand_over::<1>();
     }
 }

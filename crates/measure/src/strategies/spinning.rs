@@ -2,12 +2,12 @@
 
 use super::Strategy;
 use super::{Turn, is_mine};
-use crate::stage::{Guard, Halt, POLLS};
+use crate::kernel_context::{Guard, Halt, POLLS};
 use crate::wait::{self, WaitAction};
 
 /// Action between two polls.
 pub trait Idle: Copy + Send + Sync {
-    /// Polls between two checks of the guard: a check becomes negligible, and a wait ends within milliseconds.
+    /// Polls between two checks of the guard: enough to make a check negligible, few enough to leave in milliseconds.
     fn patience(&self) -> u32;
 
     /// Waits briefly, or not at all. `word` is the result of the last poll.
@@ -26,7 +26,7 @@ pub struct Busy;
 #[derive(Debug, Clone, Copy)]
 pub struct Pause;
 
-/// This many spin hints.
+/// A number of spin hints.
 #[derive(Debug, Clone, Copy)]
 pub struct Pauses(pub u32);
 

@@ -1,5 +1,5 @@
 //! Arithmetic: a fixed mix of integer and string operations in each thread, and the n queens problem by backtracking
-//! over bit masks. The tasks of the latter are the positions of the first two queens; threads take them dynamically.
+//! over bit masks. A task of n queens is a position of the first two queens; threads take tasks dynamically.
 
 use super::threads::together;
 use super::{Job, Numbers, WorkError};
@@ -75,9 +75,9 @@ pub fn queens(job: &Job) -> Result<Numbers, WorkError> {
     let next = AtomicUsize::new(0);
     let (elapsed, found) = together(job, |_, _| {
         let mut found = 0;
-        // Relaxed: the counter gives out numbers and carries no data.
+        // Relaxed: the counter only distributes indices; no data is published through it.
         while let Some(&[first, second]) = tasks.get(next.fetch_add(1, Relaxed)) {
-            found += below(size, first, second);
+            found += solutions_below(size, first, second);
         }
         found
     })?;
@@ -89,7 +89,7 @@ pub fn queens(job: &Job) -> Result<Numbers, WorkError> {
 }
 
 /// Number of solutions with the first two queens in these columns.
-fn below(size: u32, first: u32, second: u32) -> u64 {
+fn solutions_below(size: u32, first: u32, second: u32) -> u64 {
     let all = (1u32 << size) - 1;
     let (a, b) = (1u32 << first, 1u32 << second);
     if b & (a | a << 1 | a >> 1) != 0 {
@@ -118,14 +118,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_round_more_is_another_answer() {
+    fn every_round_changes_the_answer() {
         assert_ne!(mix(100), mix(101));
     }
 
     #[test]
-    fn small_boards_have_as_many_solutions_as_is_known() {
+    fn small_boards_have_the_known_number_of_solutions() {
         for size in 4..=10u32 {
-            let found: u64 = (0..size).flat_map(|a| (0..size).map(move |b| below(size, a, b))).sum();
+            let found: u64 =
+                (0..size).flat_map(|a| (0..size).map(move |b| solutions_below(size, a, b))).sum();
             assert_eq!(found, KNOWN[size as usize], "{size}");
         }
         assert_eq!(KNOWN[17], 95_815_104);

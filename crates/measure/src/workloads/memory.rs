@@ -15,7 +15,7 @@ const BLOCK: usize = 128;
 /// Minimum bytes between two readings of the clock, also for small buffers.
 const BETWEEN_CLOCKS: usize = 1 << 20;
 
-/// Fails if the buffers of all threads exceed the free memory: the kernel would kill a program.
+/// Fails if the buffers of all threads exceed the free memory, since the kernel would then kill a program.
 fn ensure_buffers(job: &Job) -> Result<(), WorkError> {
     lacking((job.threads * job.workload.memory_bytes()) as u64)
         .map_or(Ok(()), |reason| Err(WorkError::Buffers(reason)))
@@ -74,7 +74,7 @@ fn per_second(rates: Vec<Result<f64, WorkError>>) -> Result<Numbers, WorkError> 
     Ok(vec![("mb_per_s", rate / 1e6)])
 }
 
-/// Minimum size of an array; with unknown caches the next constant, larger than most caches.
+/// Minimum size of an array, and its size if the caches are unknown: larger than most caches.
 const MIN_ARRAY: u64 = 32 << 20;
 const UNKNOWN_CACHES: u64 = 256 << 20;
 /// Maximum share of the free memory for three arrays.
@@ -83,12 +83,14 @@ const SCALAR: f64 = 3.0;
 
 /// Size of an array for these CPUs in bytes. Fails if memory is too small: smaller arrays would measure caches.
 fn array_bytes(cpus: &CpuSet) -> Result<u64, WorkError> {
-    let whole = last_level_bytes(cpus).map_or(UNKNOWN_CACHES, |bytes| (4 * bytes).max(MIN_ARRAY));
+    let array_size = last_level_bytes(cpus).map_or(UNKNOWN_CACHES, |bytes| (4 * bytes).max(MIN_ARRAY));
     match available_bytes() {
-        Some(free) if 3 * whole > (ARRAYS_SHARE * free as f64) as u64 => {
-            Err(WorkError::Memory { cpus: cpus.clone(), needed_mib: (3 * whole) >> 20, free_mib: free >> 20 })
-        }
-        _ => Ok(whole),
+        Some(free) if 3 * array_size > (ARRAYS_SHARE * free as f64) as u64 => Err(WorkError::Memory {
+            cpus: cpus.clone(),
+            needed_mib: (3 * array_size) >> 20,
+            free_mib: free >> 20,
+        }),
+        _ => Ok(array_size),
     }
 }
 
@@ -97,8 +99,8 @@ pub(super) fn stream(job: &Job) -> Result<Numbers, WorkError> {
         true => current_mask().map_err(WorkError::refused("its CPUs cannot be read"))?,
         false => job.cpus.iter().take(job.threads).copied().collect(),
     };
-    let whole = array_bytes(&cpus)? as usize;
-    let words = whole / 8 / job.threads;
+    let array_size = array_bytes(&cpus)? as usize;
+    let words = array_size / 8 / job.threads;
     let kind = job.workload.kind;
     let per_element = match kind {
         WorkloadKind::StreamCopy | WorkloadKind::StreamScale => 16,
@@ -146,10 +148,10 @@ fn check_array(kind: WorkloadKind, [a, b, c]: [&[f64]; 3]) -> Result<(), WorkErr
 
 /// Total bytes of the last-level caches of these CPUs; `None` if unknown for any of them.
 pub fn last_level_bytes(cpus: &CpuSet) -> Option<u64> {
-    within(Path::new("/sys/devices/system/cpu"), cpus)
+    last_level_bytes_in(Path::new("/sys/devices/system/cpu"), cpus)
 }
 
-fn within(root: &Path, cpus: &CpuSet) -> Option<u64> {
+fn last_level_bytes_in(root: &Path, cpus: &CpuSet) -> Option<u64> {
     let caches: Option<BTreeMap<String, u64>> = cpus.iter().map(|cpu| last_level(root, cpu)).collect();
     // One entry per cache, identified by the CPUs that share it.
     caches.filter(|caches| !caches.is_empty()).map(|caches| caches.values().sum())
@@ -162,13 +164,13 @@ fn last_level(root: &Path, cpu: CpuId) -> Option<(String, u64)> {
         let read =
             |name: &str| Some(std::fs::read_to_string(entry.path().join(name)).ok()?.trim().to_owned());
         let level: u32 = read("level")?.parse().ok()?;
-        Some((level, read("shared_cpu_list")?, bytes(&read("size")?)?))
+        Some((level, read("shared_cpu_list")?, parse_bytes(&read("size")?)?))
     });
     caches.max_by_key(|(level, ..)| *level).map(|(_, sharers, bytes)| (sharers, bytes))
 }
 
 /// Parses sizes such as `32768K` and `36M`.
-fn bytes(text: &str) -> Option<u64> {
+fn parse_bytes(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let factor = match &text[digits.len()..] {
         "K" => 1 << 10,
@@ -185,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_kernel_of_stream_leaves_its_answer() {
+    fn each_stream_kernel_computes_its_result() {
         let kinds = [
             WorkloadKind::StreamCopy,
             WorkloadKind::StreamScale,
@@ -220,18 +222,18 @@ mod tests {
                 std::fs::write(folder.join(name), format!("{text}\n")).unwrap();
             }
         }
-        let of = |list: &str| within(root.path(), &list.parse().unwrap());
-        assert_eq!(of("0-1"), Some(32 << 20));
-        assert_eq!(of("0-2"), Some(48 << 20));
+        let total = |list: &str| last_level_bytes_in(root.path(), &list.parse().unwrap());
+        assert_eq!(total("0-1"), Some(32 << 20));
+        assert_eq!(total("0-2"), Some(48 << 20));
         // The cache of CPU 3 is unknown, so the total is unknown.
-        assert_eq!(of("0-3"), None);
-        assert_eq!(of(""), None);
+        assert_eq!(total("0-3"), None);
+        assert_eq!(total(""), None);
     }
 
     #[test]
     fn sizes_have_units() {
         assert_eq!(
-            [bytes("512"), bytes("8M"), bytes("1G"), bytes("8T"), bytes("M")],
+            [parse_bytes("512"), parse_bytes("8M"), parse_bytes("1G"), parse_bytes("8T"), parse_bytes("M")],
             [Some(512), Some(8 << 20), Some(1 << 30), None, None]
         );
     }

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 const PHASE_WORK: u64 = 2_000;
 const COUNTER_WORK: u64 = 50;
 const SLOTS: u64 = 64;
-/// Rounds between two readings of the clock by role 0.
+/// Rounds between two readings of the clock.
 const CHUNK: u64 = 64;
 
 fn work(steps: u64) {
@@ -25,25 +25,25 @@ pub fn barrier(job: &Job) -> Result<Numbers, WorkError> {
     let (arrived, phase, last) =
         (CachePadded(AtomicU64::new(0)), CachePadded(AtomicU64::new(0)), AtomicU64::new(u64::MAX));
     let (elapsed, done) = together(job, |role, begun| {
-        let mut mine = 0u64;
-        // Relaxed: only role 0 writes the end, before it arrives; a thread that sees the phase that role 0 opened sees
-        // it too.
-        while mine < last.load(Relaxed) {
+        let mut passed = 0u64;
+        // Relaxed: only role 0 writes the end, before it arrives; a thread that sees the phase opened by that
+        // arrival sees the end too.
+        while passed < last.load(Relaxed) {
             work(PHASE_WORK);
-            if role == 0 && mine.is_multiple_of(CHUNK) && begun.elapsed() >= job.span {
-                last.store(mine + 1, Relaxed);
+            if role == 0 && passed.is_multiple_of(CHUNK) && begun.elapsed() >= job.span {
+                last.store(passed + 1, Relaxed);
             }
-            mine += 1;
+            passed += 1;
             // AcqRel: the last thread to arrive has seen all earlier writes of the others, and publishes them with the
             // phase.
-            if arrived.fetch_add(1, AcqRel) + 1 == threads * mine {
-                phase.store(mine, Release);
+            if arrived.fetch_add(1, AcqRel) + 1 == threads * passed {
+                phase.store(passed, Release);
             } else {
                 // Acquire pairs with the Release of the last to arrive.
-                spin_until(|| phase.load(Acquire) >= mine);
+                spin_until(|| phase.load(Acquire) >= passed);
             }
         }
-        mine
+        passed
     })?;
     let phases = done.first().copied().unwrap_or(0);
     if done.iter().any(|other| *other != phases) || arrived.load(Acquire) != threads * phases {
@@ -52,7 +52,7 @@ pub fn barrier(job: &Job) -> Result<Numbers, WorkError> {
     Ok(vec![("phases_per_s", phases as f64 / elapsed.as_secs_f64())])
 }
 
-/// A token that circulates; each thread adds one.
+/// A token that circulates; each thread increments it.
 pub fn ring(job: &Job) -> Result<Numbers, WorkError> {
     let threads = job.threads as u64;
     let token = CachePadded(AtomicU64::new(0));
@@ -94,7 +94,7 @@ pub fn all_to_all(job: &Job) -> Result<Numbers, WorkError> {
     let last = AtomicU64::new(u64::MAX);
     let (elapsed, done) = together(job, |role, begun| {
         let mut phase = 0u64;
-        // Relaxed: role 0 writes the end before its messages of that phase; a thread that got one of them sees it.
+        // Relaxed: role 0 writes the end before its messages of that phase; a thread that got one sees the end.
         while phase < last.load(Relaxed) {
             if role == 0 && phase.is_multiple_of(CHUNK) && begun.elapsed() >= job.span {
                 last.store(phase + 1, Relaxed);
@@ -143,13 +143,13 @@ impl Queue {
         // Acquire pairs with the Release in `push`.
         spin_until(|| self.written.load(Acquire) > position);
         let item = self.items[(position % SLOTS) as usize].load(Relaxed);
-        // Release: the writer may reuse the slot once it sees this.
+        // Release: the writer may reuse the slot once it sees the position.
         self.read.store(position + 1, Release);
         item
     }
 }
 
-/// Stages connected by queues: each adds one to every item, the last checks order and value.
+/// Stages connected by queues: each increments every item, and the last checks order and value.
 pub fn pipeline(job: &Job) -> Result<Numbers, WorkError> {
     const END: u64 = u64::MAX;
     let stages = job.threads;
@@ -186,14 +186,14 @@ pub fn pipeline(job: &Job) -> Result<Numbers, WorkError> {
 pub fn shared_counter(job: &Job) -> Result<Numbers, WorkError> {
     let counter = CachePadded(AtomicU64::new(0));
     let (elapsed, done) = together(job, |_, begun| {
-        let mut mine = 0u64;
-        while !mine.is_multiple_of(CHUNK) || begun.elapsed() < job.span {
+        let mut additions = 0u64;
+        while !additions.is_multiple_of(CHUNK) || begun.elapsed() < job.span {
             work(COUNTER_WORK);
             // Relaxed: the sum is read after all threads were joined.
             counter.fetch_add(1, Relaxed);
-            mine += 1;
+            additions += 1;
         }
-        mine
+        additions
     })?;
     let expected: u64 = done.into_iter().sum();
     let found = counter.load(Relaxed);

@@ -16,7 +16,7 @@ const LINES: u64 = 400;
 pub fn execl(job: &Job) -> Result<Numbers, WorkError> {
     let program = std::env::current_exe().map_err(WorkError::refused("this program cannot be found"))?;
     let until = now_us() + job.span.as_micros() as u64;
-    let (elapsed, counts) = together(&free(job), |_, _| {
+    let (elapsed, counts) = together(&unpinned(job), |_, _| {
         let output = Command::new(&program).args(["work", CHAIN, "0", &until.to_string()]).output();
         let output = output.map_err(WorkError::refused("a chain could not be started"))?;
         let printed = String::from_utf8_lossy(&output.stdout).trim().to_owned();
@@ -27,7 +27,7 @@ pub fn execl(job: &Job) -> Result<Numbers, WorkError> {
 }
 
 /// Removes the pinning: the system's choice of CPUs within the placement is part of the workload.
-fn free(job: &Job) -> Job {
+fn unpinned(job: &Job) -> Job {
     Job { cpus: Vec::new(), ..job.clone() }
 }
 
@@ -55,7 +55,7 @@ fn now_us() -> u64 {
 
 pub fn create(job: &Job) -> Result<Numbers, WorkError> {
     const ANSWER: i32 = 7;
-    let (elapsed, counts) = together(&free(job), |_, begun| {
+    let (elapsed, counts) = together(&unpinned(job), |_, begun| {
         let mut count = 0u64;
         while begun.elapsed() < job.span {
             // SAFETY: the child calls nothing but `_exit`, which is allowed after a fork of many threads.
@@ -86,21 +86,21 @@ pub fn create(job: &Job) -> Result<Numbers, WorkError> {
 }
 
 /// One pair of processes per thread: one sends a counter through a pipe, the other returns it through a second one;
-/// both check that it is the next number. The pairs may use the whole placement, like those of UnixBench's `context1 -c
-/// N` under `taskset`.
+/// both check that the number is the next. The pairs may use the whole placement, like those of UnixBench's
+/// `context1 -c N` under `taskset`.
 pub fn pipe(job: &Job) -> Result<Numbers, WorkError> {
     let mut pairs = Vec::with_capacity(job.threads);
     for _ in 0..job.threads {
-        let (from_first, to_second) = pair().map_err(WorkError::refused("no pipe could be created"))?;
-        let (from_second, to_first) = pair().map_err(WorkError::refused("no pipe could be created"))?;
-        // SAFETY: this process has one thread, so that the child may do whatever it may do.
+        let (from_first, to_second) = open_pipe().map_err(WorkError::refused("no pipe could be created"))?;
+        let (from_second, to_first) = open_pipe().map_err(WorkError::refused("no pipe could be created"))?;
+        // SAFETY: this process has only one thread, so the child may do anything that this process may.
         let child = unsafe { libc::fork() };
         if child == 0 {
             // An open end here would keep another child from noticing that its parent has ended.
             pairs.into_iter().for_each(Pair::leave);
             drop((to_second, from_second));
             let done = echo(from_first, to_first).is_ok();
-            // SAFETY: ends the child without running what belongs to its parent.
+            // SAFETY: ends the child without running its parent's destructors and exit handlers.
             unsafe { libc::_exit(i32::from(!done)) }
         }
         if child < 0 {
@@ -109,7 +109,7 @@ pub fn pipe(job: &Job) -> Result<Numbers, WorkError> {
         pairs.push(Pair { to: to_second, from: from_second, child: Child(child) });
     }
     let pairs: Vec<Mutex<Option<Pair>>> = pairs.into_iter().map(|pair| Mutex::new(Some(pair))).collect();
-    let (_, sent) = together(&free(job), |number, begun| {
+    let (_, sent) = together(&unpinned(job), |number, begun| {
         let pair = pairs[number].lock().unwrap_or_else(PoisonError::into_inner).take();
         pair.map_or(Ok(0.0), |pair| pair.loops_per_s(begun, job.span))
     })?;
@@ -118,7 +118,7 @@ pub fn pipe(job: &Job) -> Result<Numbers, WorkError> {
 }
 
 struct Pair {
-    // Closed before the child is waited for, which ends it.
+    // Dropped before the child is waited for: the closed pipes end the child.
     to: File,
     from: File,
     child: Child,
@@ -129,7 +129,7 @@ struct Child(libc::pid_t);
 impl Child {
     fn wait(&self) -> Option<i32> {
         let mut status = 0;
-        // SAFETY: the status is writable; a child that was waited for already is an error, which changes nothing.
+        // SAFETY: the status is writable; for a child that was already waited for, the call only returns an error.
         let found = unsafe { libc::waitpid(self.0, &mut status, 0) };
         (found == self.0).then_some(status)
     }
@@ -191,13 +191,13 @@ fn echo(mut from: File, mut to: File) -> io::Result<()> {
     }
 }
 
-fn pair() -> io::Result<(File, File)> {
+fn open_pipe() -> io::Result<(File, File)> {
     let mut fds = [0; 2];
-    // SAFETY: two numbers that are writable.
+    // SAFETY: the array is writable and takes the two descriptors.
     if unsafe { libc::pipe2(fds.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: both descriptors are fresh and nobody else has them.
+    // SAFETY: both descriptors were just opened and have no other owner.
     let [from, to] = fds.map(|fd| File::from(unsafe { OwnedFd::from_raw_fd(fd) }));
     Ok((from, to))
 }
@@ -209,7 +209,7 @@ pub fn shell(job: &Job) -> Result<Numbers, WorkError> {
         (0..LINES).map(|line| format!("{} line {line}", line.wrapping_mul(2_654_435_761) % 9_973)).collect();
     let text = lines.join("\n") + "\n";
     let script = "sort | od -c | sort | grep -v zzzz | tee /dev/null | wc -l";
-    let one = || -> Result<u64, WorkError> {
+    let run_pipeline = || -> Result<u64, WorkError> {
         let refused = WorkError::refused("a shell could not be run");
         let mut child = Command::new("/bin/sh")
             .args(["-c", script])
@@ -224,11 +224,11 @@ pub fn shell(job: &Job) -> Result<Numbers, WorkError> {
         let printed = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         printed.parse().map_err(|_| WorkError::PipelinePrinted { printed })
     };
-    let expected = one()?;
+    let expected = run_pipeline()?;
     let (mut batches, started) = (0u64, Instant::now());
     while batches == 0 || started.elapsed() < job.span {
         let counts: Vec<Result<u64, WorkError>> = std::thread::scope(|scope| {
-            let running: Vec<_> = (0..copies).map(|_| scope.spawn(one)).collect();
+            let running: Vec<_> = (0..copies).map(|_| scope.spawn(run_pipeline)).collect();
             let joined = running.into_iter().map(|thread| thread.join());
             joined.map(|count| count.unwrap_or(Err(WorkError::ShellEnded))).collect()
         });

@@ -94,7 +94,7 @@ pub fn threads_yield(job: &Job) -> Result<Numbers, WorkError> {
         events
     })?;
     let all: Vec<_> = done.into_iter().flatten().collect();
-    counted(&mutexes, (all.len() * LOCKS) as u64)?;
+    check_total(&mutexes, (all.len() * LOCKS) as u64)?;
     let rate = all.len() as f64 / elapsed.as_secs_f64();
     Ok([vec![("events_per_s", rate)], events::numbers(all)].concat())
 }
@@ -113,13 +113,13 @@ pub fn mutex_array(job: &Job) -> Result<Numbers, WorkError> {
         }
         begun.elapsed()
     })?;
-    counted(&mutexes, CROWD as u64 * rounds)?;
+    check_total(&mutexes, CROWD as u64 * rounds)?;
     let time_s = elapsed.as_secs_f64();
     let rate = CROWD as f64 / time_s;
     Ok([vec![("time_s", time_s), ("events_per_s", rate)], events::numbers(done)].concat())
 }
 
-fn counted(mutexes: &[Mutex<u64>], expected: u64) -> Result<(), WorkError> {
+fn check_total(mutexes: &[Mutex<u64>], expected: u64) -> Result<(), WorkError> {
     let found: u64 = mutexes.iter().map(|mutex| *mutex.lock().unwrap_or_else(PoisonError::into_inner)).sum();
     if found == expected { Ok(()) } else { Err(WorkError::Locks { expected, found }) }
 }

@@ -1,6 +1,6 @@
 //! Adapters of a list: missing requirements are named, and builds happen once, and again after changes.
 
-use super::misdeeds::{adapter, start};
+use super::faults::{adapter, start};
 use coretalk_measure::Stop;
 use coretalk_measure::adapters::builder::{AdapterBuilder, Ready, Unready};
 use coretalk_measure::adapters::catalogue::{AdapterSpec, Catalogue, Origin};
@@ -13,10 +13,10 @@ use std::time::Duration;
 
 /// A list of one adapter, which is this program, with additional requirements.
 fn spec(more: &str) -> AdapterSpec {
-    let [program, word, misdeed] = &adapter("none").command[..] else { unreachable!("three words") };
-    let [program, word, misdeed] = [program, word, misdeed].map(|word| word.to_string_lossy());
+    let [program, word, fault] = &adapter("none").command[..] else { unreachable!("three words") };
+    let [program, word, fault] = [program, word, fault].map(|word| word.to_string_lossy());
     let text =
-        format!("[[adapter]]\nname = \"own\"\nrun = [\"{program}\", \"{word}\", \"{misdeed}\"]\n{more}\n");
+        format!("[[adapter]]\nname = \"own\"\nrun = [\"{program}\", \"{word}\", \"{fault}\"]\n{more}\n");
     Catalogue::parse(&text, Origin::Users).unwrap().specs()[0].clone()
 }
 
@@ -35,7 +35,7 @@ fn ready(spec: &AdapterSpec, folder: &Path, allowed: &CpuSet) -> (Result<Ready, 
     (ready, was_built)
 }
 
-pub fn what_is_built_is_kept_until_something_changes() {
+pub fn builds_are_cached_until_an_input_changes() {
     let folder = tempfile::tempdir().unwrap();
     let (allowed, users) = (affinity::current_mask().unwrap(), folder.path().join("users"));
     fs::create_dir_all(&users).unwrap();
@@ -55,10 +55,10 @@ pub fn what_is_built_is_kept_until_something_changes() {
     assert_eq!(kept, 2, "one for each content");
 }
 
-pub fn what_is_missing_or_fails_is_named_and_leaves_nothing() {
+pub fn failures_name_the_cause_and_leave_no_build() {
     let folder = tempfile::tempdir().unwrap();
     let allowed = affinity::current_mask().unwrap();
-    for (more, said) in [
+    for (more, message) in [
         ("needs = [\"sh\", \"no-such-compiler\"]", "not installed: no-such-compiler"),
         ("version = [\"sh\", \"-c\", \"exit 3\"]", "`sh -c exit 3` ended with exit status 3"),
         (
@@ -70,13 +70,13 @@ pub fn what_is_missing_or_fails_is_named_and_leaves_nothing() {
     ] {
         let (ready, _) = ready(&spec(more), folder.path(), &allowed);
         let error = ready.unwrap_err().to_string();
-        assert!(error.contains(said), "{error}");
+        assert!(error.contains(message), "{error}");
     }
-    let left = fs::read_dir(folder.path().join("cache")).map_or(0, Iterator::count);
-    assert_eq!(left, 0, "a build that failed was left");
+    let entries = fs::read_dir(folder.path().join("cache")).map_or(0, Iterator::count);
+    assert_eq!(entries, 0, "a build that failed was left");
 }
 
-pub fn a_list_says_what_each_offers_and_what_is_missing() {
+pub fn find_all_reports_offers_or_an_error_per_adapter() {
     let folder = tempfile::tempdir().unwrap();
     let start = start();
     let builder = AdapterBuilder {

@@ -54,7 +54,7 @@ impl Shared {
 }
 
 #[derive(Default)]
-struct Said {
+struct RoleResult {
     ns: u64,
     sum: u64,
     events: Vec<u64>,
@@ -64,41 +64,41 @@ struct Said {
     creations: Vec<[u64; 3]>,
 }
 
-pub fn main(misdeed: &str, word: &str) {
+pub fn main(fault: &str, word: &str) {
     match word {
-        "describe" => describe(misdeed),
-        "serve" => serve(misdeed),
+        "describe" => describe(fault),
+        "serve" => serve(fault),
         _ => std::process::exit(2),
     }
 }
 
-fn describe(misdeed: &str) {
-    if misdeed == "describes-nothing" {
+fn describe(fault: &str) {
+    if fault == "describes-nothing" {
         return println!("hello");
     }
     println!("coretalk-adapter 2\nruntime Double 1.0\nqueue ring payload=u64 capacity=any");
-    if ["none", "lost-updates", "missing-share", "wrong-share", "unknown-role"].contains(&misdeed) {
+    if ["none", "lost-updates", "missing-share", "wrong-share", "unknown-role"].contains(&fault) {
         println!("contend tally");
     }
-    // One capability detects most misbehaviours.
-    if ["none", "microseconds", "short-median"].contains(&misdeed) {
+    // Most misbehaviours are detected with a single capability, the queue.
+    if ["none", "microseconds", "short-median"].contains(&fault) {
         println!("wait spin\nwake park");
     }
-    if ["none", "mixes", "sleeps-alone"].contains(&misdeed) {
+    if ["none", "mixes", "sleeps-alone"].contains(&fault) {
         println!("alternate spin\ncost spin\nclock");
     }
-    if ["none", "runs-late", "runs-at-once"].contains(&misdeed) {
+    if ["none", "runs-late", "runs-at-once"].contains(&fault) {
         println!("spawn thread");
     }
 }
 
-fn serve(misdeed: &str) {
-    if misdeed == "ignores-sigterm" {
+fn serve(fault: &str) {
+    if fault == "ignores-sigterm" {
         // SAFETY: sets how this process treats a signal; no memory is involved.
         unsafe { libc::signal(libc::SIGTERM, libc::SIG_IGN) };
     }
     let mut roles = Vec::new();
-    let others: Option<[Worker; 2]> = (misdeed == "works-elsewhere").then(|| [0, 1].map(|_| Worker::start()));
+    let others: Option<[Worker; 2]> = (fault == "works-elsewhere").then(|| [0, 1].map(|_| Worker::start()));
     for line in std::io::stdin().lock().lines() {
         let line = line.unwrap();
         let words: Vec<&str> = line.split(' ').collect();
@@ -107,19 +107,19 @@ fn serve(misdeed: &str) {
                 // Threads of the last pass end only now.
                 roles.clear();
                 match parse(&words) {
-                    Some(pass) => roles.push(prepare(pass, misdeed)),
-                    // At once: later output could be read as the answer to the next request.
-                    None if misdeed == "done-after-error" => {
-                        say(&format!("error unknown\ndone {}", words[1]))
+                    Some(pass) => roles.push(prepare(pass, fault)),
+                    // Sent in one write: a later line could be read as the answer to the next request.
+                    None if fault == "done-after-error" => {
+                        print_line(&format!("error unknown\ndone {}", words[1]))
                     }
-                    None => say("error there is no such thing here"),
+                    None => print_line("error there is no such thing here"),
                 }
             }
-            "go" => go(roles.last_mut().unwrap(), misdeed, others.as_ref()),
+            "go" => go(roles.last_mut().unwrap(), fault, others.as_ref()),
             _ => std::process::exit(3),
         }
     }
-    if ["stays", "ignores-sigterm"].contains(&misdeed) {
+    if ["stays", "ignores-sigterm"].contains(&fault) {
         std::thread::sleep(FOREVER);
     }
 }
@@ -156,7 +156,7 @@ fn parse(words: &[&str]) -> Option<Pass> {
     })
 }
 
-fn say(line: &str) {
+fn print_line(line: &str) {
     let mut out = std::io::stdout().lock();
     out.write_all(format!("{line}\n").as_bytes()).unwrap();
     out.flush().unwrap();
@@ -171,16 +171,16 @@ struct Worker {
 
 impl Worker {
     fn start() -> Worker {
-        let (tasks, told): (_, Receiver<Box<dyn FnOnce() + Send>>) = channel();
-        let (tell, tid) = channel();
+        let (tasks, received): (_, Receiver<Box<dyn FnOnce() + Send>>) = channel();
+        let (tid_sender, tid) = channel();
         let thread = std::thread::spawn(move || {
-            tell.send(affinity::current_thread()).unwrap();
-            told.iter().for_each(|task| task());
+            tid_sender.send(affinity::current_thread()).unwrap();
+            received.iter().for_each(|task| task());
         });
         Worker { tid: tid.recv().unwrap(), tasks: Some(tasks), thread: Some(thread) }
     }
 
-    fn tell(&self, task: impl FnOnce() + Send + 'static) {
+    fn execute(&self, task: impl FnOnce() + Send + 'static) {
         self.tasks.as_ref().unwrap().send(Box::new(task)).unwrap();
     }
 }
@@ -197,38 +197,38 @@ impl Drop for Worker {
 struct Roles {
     pass: Pass,
     workers: Vec<Worker>,
-    /// Workers started after `go` to replace the announced ones, and alive when they are checked.
+    /// Workers that replace the announced ones after `go`, kept alive until they are checked.
     late: Vec<Worker>,
 }
 
-fn prepare(pass: Pass, misdeed: &str) -> Roles {
+fn prepare(pass: Pass, fault: &str) -> Roles {
     let count = if ["cost", "clock", "spawn"].contains(&pass.kind.as_str()) { 1 } else { 2 };
     let workers: Vec<Worker> = (0..count).map(|_| Worker::start()).collect();
     let mut tids: Vec<i32> = workers.iter().map(|worker| worker.tid).collect();
-    match misdeed {
-        // The process that started this program.
+    match fault {
+        // Names the process that started this program.
         // SAFETY: the call only returns a number.
         "foreign-thread" => tids[1] = unsafe { libc::getppid() },
         "dead-thread" => {
             tids[1] = Worker::start().tid;
-            // The system may take a moment to remove it.
+            // The system may take a moment to remove the thread.
             std::thread::sleep(Duration::from_millis(50));
         }
         "one-thread" => tids[1] = tids[0],
         _ => {}
     }
-    let early = if misdeed == "early" { "\nns 5" } else { "" };
-    let last = if misdeed == "unknown-role" && pass.kind == "contend" { 2 } else { tids.len() - 1 };
+    let early = if fault == "early" { "\nns 5" } else { "" };
+    let last = if fault == "unknown-role" && pass.kind == "contend" { 2 } else { tids.len() - 1 };
     let numbers = (0..tids.len() - 1).chain([last]);
     let roles: Vec<String> =
         numbers.zip(&tids).map(|(role, thread)| format!("role {role} {thread}")).collect();
-    say(&format!("{}{early}", roles.join("\n")));
+    print_line(&format!("{}{early}", roles.join("\n")));
     Roles { pass, workers, late: Vec::new() }
 }
 
-fn go(roles: &mut Roles, misdeed: &str, others: Option<&[Worker; 2]>) {
+fn go(roles: &mut Roles, fault: &str, others: Option<&[Worker; 2]>) {
     let pass = roles.pass.clone();
-    match misdeed {
+    match fault {
         "hangs" => std::thread::sleep(FOREVER),
         "crashes" => {
             eprintln!("the double is out of ideas");
@@ -250,9 +250,9 @@ fn go(roles: &mut Roles, misdeed: &str, others: Option<&[Worker; 2]>) {
         _ => {}
     }
     let shared = Arc::new(Shared::new());
-    let (tell, told) = channel();
-    let mut said = [Said::default(), Said::default()];
-    let workers = match (misdeed, others) {
+    let (sender, receiver) = channel();
+    let mut results = [RoleResult::default(), RoleResult::default()];
+    let workers = match (fault, others) {
         ("late-threads", _) => {
             roles.late = vec![Worker::start(), Worker::start()];
             &roles.late[..]
@@ -260,92 +260,92 @@ fn go(roles: &mut Roles, misdeed: &str, others: Option<&[Worker; 2]>) {
         (_, Some(others)) => others,
         _ => &roles.workers,
     };
-    if misdeed == "idle-role" {
-        let tell = tell.clone();
-        roles.workers[0].tell(move || alone(&pass, &tell));
+    if fault == "idle-role" {
+        let sender = sender.clone();
+        roles.workers[0].execute(move || run_one_role(&pass, &sender));
         for _ in 0..2 {
-            let (role, one) = told.recv().unwrap();
-            said[role] = one;
+            let (role, result) = receiver.recv().unwrap();
+            results[role] = result;
         }
-        return answer(&roles.pass, &said, misdeed);
+        return answer(&roles.pass, &results, fault);
     }
     for (role, worker) in workers.iter().enumerate() {
-        let (pass, shared, tell) = (pass.clone(), Arc::clone(&shared), tell.clone());
-        let rebinds = misdeed == "rebinds" && role == 1;
-        let moves = misdeed == "moves" && role == 1;
-        let sleeps = misdeed == "sleeps-alone" && pass.kind == "cost";
+        let (pass, shared, sender) = (pass.clone(), Arc::clone(&shared), sender.clone());
+        let rebinds = fault == "rebinds" && role == 1;
+        let moves = fault == "moves" && role == 1;
+        let sleeps = fault == "sleeps-alone" && pass.kind == "cost";
         let count = workers.len() as u64;
-        worker.tell(move || {
+        worker.execute(move || {
             let bound = affinity::current_mask().unwrap();
-            let both: CpuSet = (0..2).map(CpuId).collect();
+            let two_cpus: CpuSet = (0..2).map(CpuId).collect();
             if rebinds {
-                affinity::set_mask(&both).unwrap();
+                affinity::set_mask(&two_cpus).unwrap();
             }
             if moves {
-                affinity::set_mask(&both.difference(&bound)).unwrap();
+                affinity::set_mask(&two_cpus.difference(&bound)).unwrap();
             }
-            // For as long as the work would take.
-            let said = if sleeps {
+            // Sleeps for as long as the work would take.
+            let result = if sleeps {
                 std::thread::sleep(Duration::from_nanos(100 * pass.count));
-                Said { ns: 100 * pass.count, ..Said::default() }
+                RoleResult { ns: 100 * pass.count, ..RoleResult::default() }
             } else {
                 work(&pass, &shared, role, count)
             };
             if moves {
                 affinity::set_mask(&bound).unwrap();
             }
-            tell.send((role, said)).unwrap();
+            sender.send((role, result)).unwrap();
         });
     }
     for _ in workers {
-        let (role, one) = told.recv().unwrap();
-        said[role] = one;
+        let (role, result) = receiver.recv().unwrap();
+        results[role] = result;
     }
-    answer(&pass, &said, misdeed);
+    answer(&pass, &results, fault);
 }
 
 /// Polls the clock for as long as the messages may take, and reports the other role's results.
-fn alone(pass: &Pass, tell: &Sender<(usize, Said)>) {
+fn run_one_role(pass: &Pass, sender: &Sender<(usize, RoleResult)>) {
     let begun = Instant::now();
     while begun.elapsed().as_nanos() < 500 * u128::from(pass.count) {
         std::hint::spin_loop();
     }
     let ns = begun.elapsed().as_nanos() as u64;
     let sum = (0..pass.count).map(|operation| pass.numbers[(operation % 1024) as usize]).sum();
-    tell.send((0, Said { ns, ..Said::default() })).unwrap();
-    tell.send((1, Said { ns, sum, ..Said::default() })).unwrap();
+    sender.send((0, RoleResult { ns, ..RoleResult::default() })).unwrap();
+    sender.send((1, RoleResult { ns, sum, ..RoleResult::default() })).unwrap();
 }
 
-fn answer(pass: &Pass, said: &[Said; 2], misdeed: &str) {
-    let [first, second] = said;
+fn answer(pass: &Pass, results: &[RoleResult; 2], fault: &str) {
+    let [first, second] = results;
     let mut ns = first.ns.max(second.ns);
-    match misdeed {
+    match fault {
         "long-time" => ns = 2 * ns + 10_000_000,
         "short-time" => ns /= 20,
         _ => {}
     }
-    say(&format!("ns {ns}"));
+    print_line(&format!("ns {ns}"));
     let mut events = [first.events.as_slice(), &second.events].concat();
-    if misdeed == "microseconds" {
+    if fault == "microseconds" {
         events.iter_mut().for_each(|ns| *ns /= 1_000);
     }
-    if misdeed == "short-median" && !events.is_empty() {
+    if fault == "short-median" && !events.is_empty() {
         let short = 6 * events.len() / 10;
         let rest = events.iter().sum::<u64>() / (events.len() - short) as u64;
         events = [vec![1; short], vec![rest; events.len() - short]].concat();
     }
     if let Some((first, later)) = first.creations.split_first() {
-        say(&format!("events first {}:1", first[1]));
+        print_line(&format!("events first {}:1", first[1]));
         for (which, name) in ["cost", "latency", "join"].into_iter().enumerate().filter(|_| !later.is_empty())
         {
-            let late = if misdeed == "runs-late" && name == "latency" { 1_000_000 } else { 0 };
-            let part = if misdeed == "runs-at-once" && name == "latency" { 1_000 } else { 1 };
+            let late = if fault == "runs-late" && name == "latency" { 1_000_000 } else { 0 };
+            let part = if fault == "runs-at-once" && name == "latency" { 1_000 } else { 1 };
             let counted: Vec<String> =
                 later.iter().map(|ns| format!("{}:1", ns[which] / part + late)).collect();
-            say(&format!("events {name} {}", counted.join(" ")));
+            print_line(&format!("events {name} {}", counted.join(" ")));
         }
     }
-    let ways = if pass.kind == "alternate" && misdeed != "mixes" { 2 } else { 1 };
+    let ways = if pass.kind == "alternate" && fault != "mixes" { 2 } else { 1 };
     for (way, word) in
         ["events", "events busy"].into_iter().enumerate().take(ways).filter(|_| !events.is_empty())
     {
@@ -353,34 +353,34 @@ fn answer(pass: &Pass, said: &[Said; 2], misdeed: &str) {
         of_way.sort_unstable();
         let counted: Vec<String> =
             of_way.chunk_by(|a, b| a == b).map(|ns| format!("{}:{}", ns[0], ns.len())).collect();
-        say(&format!("{word} {}", counted.join(" ")));
+        print_line(&format!("{word} {}", counted.join(" ")));
     }
     if pass.kind == "contend" {
-        return contended(pass, said, misdeed);
+        return contended(pass, results, fault);
     }
-    let lie = u64::from(misdeed == "wrong-sum");
-    let count = pass.count - u64::from(misdeed == "wrong-count");
-    let number = pass.number + u64::from(misdeed == "other-pass");
-    let sum = first.sum + second.sum + lie;
-    // At once: later output could be read as the answer to the next request.
-    let more = if misdeed == "speaks-unasked" { "\nhello" } else { "" };
-    say(&format!("count {count}\nsum {sum}\nnote clock_ns 20\ndone {number}{more}"));
+    let excess = u64::from(fault == "wrong-sum");
+    let count = pass.count - u64::from(fault == "wrong-count");
+    let number = pass.number + u64::from(fault == "other-pass");
+    let sum = first.sum + second.sum + excess;
+    // Sent in one write: a later line could be read as the answer to the next request.
+    let more = if fault == "speaks-unasked" { "\nhello" } else { "" };
+    print_line(&format!("count {count}\nsum {sum}\nnote clock_ns 20\ndone {number}{more}"));
 }
 
-fn contended(pass: &Pass, said: &[Said; 2], misdeed: &str) {
-    for (role, Said { share: [operations, begin, end], .. }) in said.iter().enumerate() {
-        if role == 0 || misdeed != "missing-share" {
-            let added = operations + u64::from(misdeed == "wrong-share");
-            say(&format!("ops {role} {operations} {begin} {end} {added}"));
+fn contended(pass: &Pass, results: &[RoleResult; 2], fault: &str) {
+    for (role, RoleResult { share: [operations, begin, end], .. }) in results.iter().enumerate() {
+        if role == 0 || fault != "missing-share" {
+            let added = operations + u64::from(fault == "wrong-share");
+            print_line(&format!("ops {role} {operations} {begin} {end} {added}"));
         }
     }
-    let made: u64 = said.iter().map(|said| said.sum).sum();
-    let found = made - u64::from(misdeed == "lost-updates");
-    say(&format!("count {made}\nsum {found}\ndone {}", pass.number));
+    let made: u64 = results.iter().map(|result| result.sum).sum();
+    let found = made - u64::from(fault == "lost-updates");
+    print_line(&format!("count {made}\nsum {found}\ndone {}", pass.number));
 }
 
-/// Starts a process that left its group, outlives its parents and would stay for ten minutes; `name` replaces its
-/// environment.
+/// Starts a process that left its group, outlives its parents and would stay for ten minutes; with `name`, it has
+/// that name and no environment.
 fn daemon(name: Option<String>) {
     let name = name.map(|name| CString::new(name).unwrap());
     let none = [std::ptr::null()];
@@ -406,7 +406,7 @@ fn daemon(name: Option<String>) {
     }
 }
 
-fn work(pass: &Pass, shared: &Shared, role: usize, roles: u64) -> Said {
+fn work(pass: &Pass, shared: &Shared, role: usize, roles: u64) -> RoleResult {
     if role == 1 {
         *shared.waiter.lock().unwrap() = Some(std::thread::current());
     }
@@ -416,9 +416,9 @@ fn work(pass: &Pass, shared: &Shared, role: usize, roles: u64) -> Said {
     }
     let begun = Instant::now();
     let since = |begun: Instant| begun.elapsed().as_nanos() as u64;
-    let mut said = Said {
+    let mut result = RoleResult {
         events: Vec::with_capacity(if pass.events { pass.count as usize } else { 0 }),
-        ..Said::default()
+        ..RoleResult::default()
     };
     if pass.kind == "contend" {
         let (begin, mut operations) = (since(begun), 0);
@@ -427,7 +427,7 @@ fn work(pass: &Pass, shared: &Shared, role: usize, roles: u64) -> Said {
             operations += 1;
         }
         let end = since(begun);
-        return Said { ns: end, sum: operations, share: [operations, begin, end], ..said };
+        return RoleResult { ns: end, sum: operations, share: [operations, begin, end], ..result };
     }
     for operation in 0..pass.count {
         let number = pass.numbers[(operation % 1024) as usize];
@@ -445,42 +445,42 @@ fn work(pass: &Pass, shared: &Shared, role: usize, roles: u64) -> Said {
                 while queue.is_empty() {
                     queue = shared.changed.wait(queue).unwrap();
                 }
-                said.sum += queue.pop_front().unwrap();
+                result.sum += queue.pop_front().unwrap();
                 shared.changed.notify_one();
             }
             ("cost", _) => {
                 std::hint::black_box(shared.word.load(SeqCst));
                 std::hint::spin_loop();
             }
-            ("clock", _) => said.events.push(since(Instant::now())),
+            ("clock", _) => result.events.push(since(Instant::now())),
             ("spawn", _) => {
                 pause(pass.gap_ns, number);
                 let before = Instant::now();
                 let created = std::thread::spawn(move || (since(before), number));
                 let cost = since(before);
                 let (latency, number) = created.join().unwrap();
-                said.creations.push([cost, latency, since(before)]);
-                said.sum += number;
+                result.creations.push([cost, latency, since(before)]);
+                result.sum += number;
             }
             ("wait" | "alternate", 0) => {
                 let sent = Instant::now();
                 shared.word.store(number + 1, SeqCst);
-                said.sum += until(|| Some(shared.answer.swap(0, SeqCst)).filter(|word| *word > 0)) - 1;
+                result.sum += poll_until(|| Some(shared.answer.swap(0, SeqCst)).filter(|word| *word > 0)) - 1;
                 if pass.events {
-                    said.events.push(since(sent));
+                    result.events.push(since(sent));
                 }
             }
             ("wait" | "alternate", _) => {
-                let word = until(|| Some(shared.word.swap(0, SeqCst)).filter(|word| *word > 0));
+                let word = poll_until(|| Some(shared.word.swap(0, SeqCst)).filter(|word| *word > 0));
                 shared.answer.store(word, SeqCst);
             }
             (_, 0) => {
-                until(|| (shared.asleep.load(SeqCst) > operation).then_some(()));
+                poll_until(|| (shared.asleep.load(SeqCst) > operation).then_some(()));
                 pause(pass.gap_ns, number);
                 shared.sent_at.store(since(shared.epoch), SeqCst);
                 shared.word.store(number + 1, SeqCst);
                 shared.waiter.lock().unwrap().as_ref().unwrap().unpark();
-                until(|| (shared.answer.load(SeqCst) > operation).then_some(()));
+                poll_until(|| (shared.answer.load(SeqCst) > operation).then_some(()));
             }
             _ => {
                 shared.asleep.store(operation + 1, SeqCst);
@@ -490,14 +490,14 @@ fn work(pass: &Pass, shared: &Shared, role: usize, roles: u64) -> Said {
                         word => break word,
                     }
                 };
-                said.events.push(since(shared.epoch) - shared.sent_at.load(SeqCst));
-                said.sum += word - 1;
+                result.events.push(since(shared.epoch) - shared.sent_at.load(SeqCst));
+                result.sum += word - 1;
                 shared.answer.store(operation + 1, SeqCst);
             }
         }
     }
-    said.ns = since(begun);
-    said
+    result.ns = since(begun);
+    result
 }
 
 fn pause(gap_ns: f64, number: u64) {
@@ -508,9 +508,9 @@ fn pause(gap_ns: f64, number: u64) {
 }
 
 /// Polls until there is a value, and yields to the other role in between.
-fn until<T>(look: impl Fn() -> Option<T>) -> T {
+fn poll_until<T>(poll: impl Fn() -> Option<T>) -> T {
     for turn in 0u32.. {
-        if let Some(found) = look() {
+        if let Some(found) = poll() {
             return found;
         }
         if turn % 64 == 63 {

@@ -2,22 +2,22 @@
 //! Times do not matter, except that limits are met.
 // Without the usual harness: this program is also the adapter, and adapters print only their protocol.
 #![cfg_attr(not(target_os = "linux"), allow(unused, reason = "threads are bound as Linux does it"))]
-#![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+#![allow(clippy::unwrap_used, reason = "a failing helper fails its test")]
 
 #[cfg(target_os = "linux")]
 mod builder;
 #[cfg(target_os = "linux")]
 mod double;
 #[cfg(target_os = "linux")]
-mod misdeeds;
+mod faults;
 
 fn main() {
     #[cfg(target_os = "linux")]
     {
         let words: Vec<String> = std::env::args().collect();
         match words.iter().map(String::as_str).collect::<Vec<_>>()[1..] {
-            ["double", misdeed, word] => double::main(misdeed, word),
-            _ => misdeeds::run(&words[1..]),
+            ["double", fault, word] => double::main(fault, word),
+            _ => faults::run(&words[1..]),
         }
     }
 }

@@ -1,5 +1,5 @@
 //! An allocator that counts each thread's allocations: a reproducible measure of work.
-#![allow(unsafe_code, reason = "an allocator cannot be written without")]
+#![allow(unsafe_code, reason = "an allocator cannot be written without unsafe code")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -7,12 +7,12 @@ use std::cell::Cell;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Allocated {
     pub calls: u64,
-    /// Allocated bytes, whether freed since or not; a reallocation counts in full.
+    /// Allocated bytes, including those freed since; a reallocation counts in full.
     pub bytes: u64,
 }
 
 impl Allocated {
-    /// Allocations of this thread so far; the test harness has a thread of its own, which allocates at any time.
+    /// Allocations of this thread so far. Other threads are excluded: the test harness allocates at any time.
     pub fn by_this_thread() -> Allocated {
         SO_FAR.get()
     }
@@ -24,7 +24,7 @@ thread_local! {
 
 struct Counting;
 
-fn note(bytes: usize) {
+fn count(bytes: usize) {
     let Allocated { calls, bytes: before } = SO_FAR.get();
     SO_FAR.set(Allocated { calls: calls + 1, bytes: before + bytes as u64 });
 }
@@ -32,12 +32,12 @@ fn note(bytes: usize) {
 // SAFETY: passes everything to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        note(layout.size());
+        count(layout.size());
         // SAFETY: as the caller promised.
         unsafe { System.alloc(layout) }
     }
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        note(size);
+        count(size);
         // SAFETY: as the caller promised.
         unsafe { System.realloc(pointer, layout, size) }
     }

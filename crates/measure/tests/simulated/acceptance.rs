@@ -26,13 +26,13 @@ const NOISES: [(&str, &str); 5] = [
     ("drift 1 % over 300 ms", "batch_sd = 0.03\ndrift_sd = 0.01\ndrift_ms = 300"),
 ];
 
-/// Factor that a run adds to every transfer of a relation: ticks of the system, the clock read of each batch, and the
+/// Factor by which a run lengthens every transfer of a relation: timer ticks, the clock read of each batch, and the
 /// mean of skewed noise. An endless run would include it, so intervals should too; more passes cannot remove it.
 type Added = BTreeMap<Relation, f64>;
 
-/// That factor from a run with another seed: the median of measured ÷ true over the cells of each relation.
+/// Estimates [`Added`] from a run with another seed: the median of measured ÷ true over the cells of each relation.
 fn added(scenario: &Scenario, counts: Counts, precision: f64) -> Added {
-    measured(scenario.clone(), 1011, counts, precision).relations()
+    measure_with(scenario.clone(), 1011, counts, precision).relations()
 }
 
 /// Shares of cells whose interval contains the result of an endless run: in nanoseconds at nominal clocks, and in core
@@ -40,16 +40,16 @@ fn added(scenario: &Scenario, counts: Counts, precision: f64) -> Added {
 fn coverage(run: &Run, added: &Added) -> [f64; 3] {
     const NOMINAL_GHZ: f64 = 4.0;
     let values = run.values();
-    let mut held = [0usize; 3];
+    let mut contained = [0usize; 3];
     for (pair, value) in &values {
         let relation = run.machine.topology().relation(pair[0], pair[1]);
         let bare_ns = run.true_ns(*pair, value);
-        let lasting_ns = bare_ns * added[&relation];
-        held[0] += usize::from(value.latency_ns.contains(lasting_ns));
-        held[1] += usize::from(value.cycles.unwrap().contains(lasting_ns * NOMINAL_GHZ));
-        held[2] += usize::from(value.latency_ns.contains(bare_ns));
+        let endless_ns = bare_ns * added[&relation];
+        contained[0] += usize::from(value.latency_ns.contains(endless_ns));
+        contained[1] += usize::from(value.cycles.unwrap().contains(endless_ns * NOMINAL_GHZ));
+        contained[2] += usize::from(value.latency_ns.contains(bare_ns));
     }
-    held.map(|held| held as f64 / values.len() as f64)
+    contained.map(|count| count as f64 / values.len() as f64)
 }
 
 fn half_width(run: &Run) -> f64 {
@@ -61,7 +61,7 @@ fn half_width(run: &Run) -> f64 {
     median(&widths).unwrap()
 }
 
-fn measured(scenario: Scenario, seed: u64, counts: Counts, precision: f64) -> Run {
+fn measure_with(scenario: Scenario, seed: u64, counts: Counts, precision: f64) -> Run {
     let machine = open(scenario, seed);
     let mut settings = defaults(&machine, seed);
     settings.counts = counts;
@@ -72,7 +72,7 @@ fn measured(scenario: Scenario, seed: u64, counts: Counts, precision: f64) -> Ru
 
 #[test]
 #[ignore = "over ten thousand cells"]
-fn printed_intervals_hold_the_truth_in_every_scenario() {
+fn printed_intervals_contain_the_truth_in_every_scenario() {
     println!(
         "\n{:28} {:>18} {:>6} {:>8} {:>8} {:>8} {:>10} {:>6} {:>12}",
         "scenario", "counts", "cells", "ns", "cycles", "bare ns", "half-width", "wide", "added at most"
@@ -86,7 +86,7 @@ fn printed_intervals_hold_the_truth_in_every_scenario() {
             ("fixed 1000 × 300", fixed, 0.02),
         ] {
             let added = added(&large(noise), counts, precision);
-            let run = measured(large(noise), 11, counts, precision);
+            let run = measure_with(large(noise), 11, counts, precision);
             let (covered, width, cells) = (coverage(&run, &added), half_width(&run), run.values().len());
             let wide = run.values().iter().filter(|(_, value)| value.flags.contains(Flag::WideCi)).count();
             let most = added.values().map(|factor| factor - 1.0).fold(0.0, f64::max);
@@ -126,7 +126,7 @@ const MAX_ADDED: f64 = 0.004;
 fn bad_cells_are_found_and_good_ones_are_left_alone() {
     println!("\n{:28} {:>6} {:>8} {:>9}", "bad trials", "bad", "recall", "precision");
     for share in [0.003, 0.01] {
-        let run = measured(large(&format!("bad_share = {share}")), 12, Counts::Adaptive, 0.02);
+        let run = measure_with(large(&format!("bad_share = {share}")), 12, Counts::Adaptive, 0.02);
         let found = bad_cells(&run);
         println!("{share:<28} {:6} {:8.4} {:9.4}", found.bad, found.recall(), found.precision());
         assert!(found.recall() >= 0.99 && found.precision() >= 0.90, "{found:?}");
@@ -135,7 +135,7 @@ fn bad_cells_are_found_and_good_ones_are_left_alone() {
 
 #[test]
 #[ignore = "over ten thousand cells"]
-fn a_parallel_bias_of_two_percent_is_found_and_none_is_not() {
+fn a_parallel_bias_of_two_percent_is_found_and_none_is_invented() {
     println!("\n{:28} {:>9} {:>9}", "bias with 32 pairs", "verdicts", "refused");
     for (bias, bounds) in [(0.0, 0.0..=0.05), (0.02, 0.95..=1.0)] {
         let (mut verdicts, mut refused) = (0, 0);
@@ -178,13 +178,13 @@ fn large_machines_are_measured_in_seconds_of_their_own_time() {
     let machine = open(builtin("mesh-64"), 3);
     let settings = defaults(&machine, 3);
     let run = measure(machine, settings, ResumedState::default());
-    let mut left = run.pairs().len();
-    let mut seen = vec![false; left];
+    let mut unmeasured = run.pairs().len();
+    let mut measured_cells = vec![false; unmeasured];
     let first = run.kept.rounds.iter().filter(|round| round.purpose == Purpose::Map).find_map(|round| {
         for trial in &round.trials {
-            left -= usize::from(!std::mem::replace(&mut seen[trial.cell as usize], true));
+            unmeasured -= usize::from(!std::mem::replace(&mut measured_cells[trial.cell as usize], true));
         }
-        (left == 0).then_some(round.started + round.elapsed)
+        (unmeasured == 0).then_some(round.started + round.elapsed)
     });
     println!("first complete map of mesh-64 after {:.2} s", first.unwrap().secs());
     assert!(first.unwrap().secs() <= 1.0);
@@ -192,7 +192,7 @@ fn large_machines_are_measured_in_seconds_of_their_own_time() {
 
 #[test]
 #[ignore = "over ten thousand cells"]
-fn plan_says_how_long_the_run_takes() {
+fn plan_predicts_the_time_of_the_run() {
     println!("\n{:16} {:>5} {:>10} {:>10} {:>7}", "machine", "seed", "plan", "run", "ratio");
     let mut missed = Vec::new();
     for name in Scenario::names() {
@@ -206,7 +206,7 @@ fn plan_says_how_long_the_run_takes() {
             println!("{name:16} {seed:5} {planned:8.2} s {took:8.2} s {ratio:7.3}");
             ratios.push(ratio);
         }
-        // A plan cannot foresee the re-measurements that a moving machine needs.
+        // A plan cannot foresee the re-measurements that a machine with changing states needs.
         let usual = median(&ratios).unwrap();
         if (usual - 1.0).abs() > 0.10 || ratios.iter().any(|ratio| (ratio - 1.0).abs() > 0.25) {
             missed.push(format!("{name}: {ratios:.3?}"));

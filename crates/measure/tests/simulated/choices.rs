@@ -17,11 +17,11 @@ fn base() -> LatencySettings {
     LatencySettings { pairs: PairChoice::Representatives, ladder: false, precision, ..defaults(&machine, 3) }
 }
 
-fn performed(settings: &LatencySettings) -> Run {
+fn measure_large(settings: &LatencySettings) -> Run {
     measure(open(builtin("epyc-2s-192"), 3), settings.clone(), ResumedState::default())
 }
 
-/// The settings with one field changed, for every field: a new field does not compile without its line here.
+/// The settings with one field changed, for every field: a new field does not compile without a line here.
 fn one_change_each(base: &LatencySettings) -> Vec<(&'static str, LatencySettings)> {
     let LatencySettings {
         cpus,
@@ -74,12 +74,12 @@ fn one_change_each(base: &LatencySettings) -> Vec<(&'static str, LatencySettings
 #[test]
 fn every_setting_changes_what_is_performed() {
     let base = base();
-    let reference = performed(&base);
+    let reference = measure_large(&base);
     for (name, mut settings) in one_change_each(&base) {
         if name == "tails" {
             settings.budget = Picos::from_ms(2_000);
         }
-        let changed = performed(&settings);
+        let changed = measure_large(&settings);
         assert_ne!(changed.kept.rounds, reference.kept.rounds, "`{name}` has no effect");
     }
 }
@@ -95,21 +95,21 @@ fn a_budget_is_spent_where_intervals_are_wide() {
     };
     let wide =
         |run: &Run| run.values().iter().filter(|(_, value)| value.flags.contains(Flag::WideCi)).count();
-    let most = |run: &Run| run.values().iter().map(|(_, value)| value.passes).max().unwrap();
+    let max_passes = |run: &Run| run.values().iter().map(|(_, value)| value.passes).max().unwrap();
     let usual = with(2, 60_000);
-    assert!(wide(&usual) > 0 && most(&usual) == 24, "{} {}", wide(&usual), most(&usual));
+    assert!(wide(&usual) > 0 && max_passes(&usual) == 24, "{} {}", wide(&usual), max_passes(&usual));
     let all = with(MAX_ANALYSES, 60_000);
-    assert!(wide(&all) == 0 && most(&all) > 24, "{} {}", wide(&all), most(&all));
+    assert!(wide(&all) == 0 && max_passes(&all) > 24, "{} {}", wide(&all), max_passes(&all));
     assert!(!all.result.budget_ended && all.took < Picos::from_ms(60_000));
     // Passes that do not reach the next analysis are not begun, and the budget is given as the reason.
     let short = with(MAX_ANALYSES, 4_000);
-    assert!(wide(&short) > 0 && short.result.budget_ended, "{} {}", wide(&short), most(&short));
-    assert!([24, 48].contains(&most(&short)) && wide(&short) <= wide(&usual), "{}", most(&short));
+    assert!(wide(&short) > 0 && short.result.budget_ended, "{} {}", wide(&short), max_passes(&short));
+    assert!([24, 48].contains(&max_passes(&short)) && wide(&short) <= wide(&usual), "{}", max_passes(&short));
 }
 
 #[test]
-fn the_rate_of_tails_changes_what_messages_would_have_seen() {
-    let at = |rate_per_s| {
+fn the_rate_of_tails_changes_the_delays_of_messages() {
+    let tails_at = |rate_per_s| {
         let run = run(toml("based_on = 'laptop-smt'"), 3, |settings| {
             settings.cpus.truncate(2);
             settings.budget = Picos::from_ms(2_000);
@@ -117,13 +117,13 @@ fn the_rate_of_tails_changes_what_messages_would_have_seen() {
         });
         run.result.tails[0].clone()
     };
-    let (slow, fast) = (at(1e4), at(1e7));
+    let (slow, fast) = (tails_at(1e4), tails_at(1e7));
     assert_eq!(slow.raw, fast.raw);
     assert_ne!(slow.at_rate, fast.at_rate);
 }
 
 #[test]
-fn the_hint_is_chosen_for_a_gain_and_obeyed_where_asked_for() {
+fn the_hint_is_chosen_for_a_gain_unless_requested() {
     let with = |scenario, hint| run(scenario, 3, |settings| settings.hint = hint);
     let gaining = || builtin("chiplet-16");
     let indifferent = || toml("based_on = 'chiplet-16'\n[eager_penalty]\nl3 = 1.0\npackage = 1.0");
@@ -152,7 +152,7 @@ fn the_hint_is_chosen_for_a_gain_and_obeyed_where_asked_for() {
 
 #[test]
 fn the_better_home_is_the_headline_and_the_worse_its_penalty() {
-    let auto = performed(&base());
+    let auto = measure_large(&base());
     let across = |run: &Run| -> Vec<_> {
         let topology = run.machine.topology();
         let values = run.values().into_iter();
@@ -161,9 +161,9 @@ fn the_better_home_is_the_headline_and_the_worse_its_penalty() {
             .map(|(pair, value)| (pair, value.clone()))
             .collect()
     };
-    let seen = across(&auto);
-    assert!(seen.len() >= 4);
-    for (pair, value) in &seen {
+    let crossing = across(&auto);
+    assert!(crossing.len() >= 4);
+    for (pair, value) in &crossing {
         let [near, far] =
             [0, 1].map(|node| auto.machine.true_ns(pair[0], pair[1], auto.kernel(), Home(node)));
         assert_eq!(value.home, Home(u32::from(far < near)), "{pair:?}");
@@ -171,10 +171,10 @@ fn the_better_home_is_the_headline_and_the_worse_its_penalty() {
         assert!((penalty / (near.max(far) / near.min(far)) - 1.0).abs() < 0.02, "{pair:?}: {penalty}");
     }
     for (pair, value) in auto.values() {
-        let crosses = seen.iter().any(|(across, _)| *across == pair);
+        let crosses = crossing.iter().any(|(across, _)| *across == pair);
         assert_eq!(value.home_penalty.is_some(), crosses, "{pair:?}");
     }
-    let fixed = performed(&LatencySettings { home: HomeSetting::Node(Home(1)), ..base() });
+    let fixed = measure_large(&LatencySettings { home: HomeSetting::Node(Home(1)), ..base() });
     for (pair, value) in fixed.values() {
         assert_eq!((value.home, value.home_penalty), (Home(1), None), "{pair:?}");
         let ratio = value.latency_ns.point / fixed.true_ns(pair, value);
@@ -183,7 +183,7 @@ fn the_better_home_is_the_headline_and_the_worse_its_penalty() {
 }
 
 #[test]
-fn fixed_counts_measure_exactly_what_was_asked() {
+fn fixed_counts_are_met_exactly() {
     // Passes consist of whole runs of 16 lines if the samples fill at least eight runs.
     for (samples, iterations, passes) in
         [(1, 100, 1), (10, 1000, 8), (24, 7, 8), (300, 100, 18), (301, 64, 18), (400, 64, 24)]
@@ -200,7 +200,7 @@ fn fixed_counts_measure_exactly_what_was_asked() {
 }
 
 #[test]
-fn serial_parallel_and_automatic_are_what_they_say() {
+fn the_parallel_setting_determines_the_regime() {
     let regime = |name: &str, parallel| {
         let run = run(builtin(name), 3, |settings| {
             settings.parallel = parallel;
@@ -226,7 +226,7 @@ fn a_busy_machine_is_measured_one_pair_at_a_time() {
     assert_eq!(regime(true), Regime::Serial);
 }
 
-/// 32 single-threaded cores on four dies, 16 concurrent pairs, with this total slowdown by each other.
+/// 32 single-threaded cores on four dies, 16 concurrent pairs that slow each other down by `bias` in total.
 fn in_parallel(bias: f64, budget_ms: u64) -> Run {
     let scenario = toml(&format!(
         "based_on = 'chiplet-16'\n[structure]\nkind = 'tree'\n\
@@ -248,7 +248,7 @@ fn outcomes(run: &Run) -> &[GateOutcome] {
 }
 
 #[test]
-fn no_bias_passes_the_gate() {
+fn a_machine_without_bias_passes_the_gate() {
     let run = in_parallel(0.0, 60_000);
     assert_eq!(run.ended, Ended::Complete);
     assert!(
@@ -279,7 +279,7 @@ fn a_bias_of_two_percent_is_refused_and_measured_again_with_fewer_pairs() {
 }
 
 #[test]
-fn a_bias_that_the_budget_cannot_cure_is_said_on_every_cell_of_the_relation() {
+fn an_uncorrected_bias_is_flagged_on_every_cell_of_the_relation() {
     let run = in_parallel(0.3, 1_100);
     let refused: Vec<Relation> =
         outcomes(&run).iter().filter(|o| !o.equivalent).map(|o| o.relation).collect();

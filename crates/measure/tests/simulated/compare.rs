@@ -7,7 +7,7 @@ use coretalk_model::compare::of_latency;
 use coretalk_model::compare::{
     Alignment, CellDifference, Comparison, LeastEffect, Levels, ReadingKey, Side, Verdict, compare,
 };
-use coretalk_model::latency::Cell;
+use coretalk_model::latency::PairOutcome;
 use coretalk_model::stats::Key;
 use coretalk_model::{CpuId, Relation};
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ fn side(run: &Run) -> Side {
     of_latency(run.machine.environment(), run.machine.topology(), &run.settings, &run.result)
 }
 
-fn against(a: &Run, b: &Run) -> Comparison {
+fn compare_runs(a: &Run, b: &Run) -> Comparison {
     let alignment = Alignment::by_number(Levels::reported(a.machine.topology().clone()));
     compare(&side(a), &side(b), &alignment, LeastEffect::DEFAULT)
 }
@@ -44,7 +44,7 @@ fn change(run: &mut Run, factor: impl Fn([CpuId; 2]) -> f64) {
         let cpus = map.cells.cpus().to_vec();
         for row in 0..cpus.len() {
             for column in 0..row {
-                if let Some(Cell::Measured(value)) = map.cells.get_mut(row, column) {
+                if let Some(PairOutcome::Measured(value)) = map.cells.get_mut(row, column) {
                     let factor = factor([cpus[column], cpus[row]]);
                     value.latency_ns = value.latency_ns.scaled(factor);
                     value.cycles = value.cycles.map(|cycles| cycles.scaled(factor));
@@ -57,8 +57,8 @@ fn change(run: &mut Run, factor: impl Fn([CpuId; 2]) -> f64) {
 pub fn alike(name: &str, pairs: u64) -> Tally {
     let mut tally = Tally { pairs, ..Tally::default() };
     for pair in 0..pairs {
-        let comparison = against(&run(name, 10_000 + 2 * pair), &run(name, 10_001 + 2 * pair));
-        let mut any = false;
+        let comparison = compare_runs(&run(name, 10_000 + 2 * pair), &run(name, 10_001 + 2 * pair));
+        let mut found_any = false;
         for dataset in &comparison.datasets {
             for level in &dataset.levels {
                 tally.levels += 1;
@@ -68,17 +68,17 @@ pub fn alike(name: &str, pairs: u64) -> Tally {
                     Verdict::Faster | Verdict::Slower => {
                         println!("{name} pair {pair}: {level:?}");
                         tally.different += 1;
-                        any = true;
+                        found_any = true;
                     }
                 }
             }
             let is_alarm = |cell: &&CellDifference| cell.difference.verdict.is_different() || cell.departs;
             for cell in dataset.cells.iter().filter(is_alarm) {
                 println!("{name} pair {pair}: {cell:?}");
-                any = true;
+                found_any = true;
             }
         }
-        tally.with_any += u64::from(any);
+        tally.with_any += u64::from(found_any);
     }
     tally
 }
@@ -103,7 +103,7 @@ pub fn shifted_level(name: &str, factor: f64, pairs: u64) -> Vec<(Relation, u64,
             b.result = plain.clone();
             let of_level = |[x, y]: [CpuId; 2]| topology.relation(x, y) == relation;
             change(&mut b, |pair| if of_level(pair) { factor } else { 1.0 });
-            let comparison = against(&a, &b);
+            let comparison = compare_runs(&a, &b);
             let tally = found.entry(relation).or_default();
             for level in &comparison.datasets[0].levels {
                 let verdict = level.difference.verdict;
@@ -127,7 +127,7 @@ pub fn changed_cells(name: &str, share: f64, factor: f64, pairs: u64) -> (u64, u
         let key = Key::of(&[77, pair]);
         let chosen = |[x, y]: [CpuId; 2]| key.uniform(u64::from(x.0) << 32 | u64::from(y.0)) < share;
         change(&mut b, |pair| if chosen(pair) { factor } else { 1.0 });
-        for cell in &against(&a, &b).datasets[0].cells {
+        for cell in &compare_runs(&a, &b).datasets[0].cells {
             let ReadingKey::Pair(pair) = cell.key else { continue };
             let different = cell.difference.verdict.is_different();
             changed += u64::from(chosen(pair));
@@ -138,7 +138,7 @@ pub fn changed_cells(name: &str, share: f64, factor: f64, pairs: u64) -> (u64, u
     (changed, found, wrong)
 }
 
-fn pairs(whole: u64, reduced: u64) -> u64 {
+fn scaled_pairs(whole: u64, reduced: u64) -> u64 {
     if is_acceptance() { whole } else { reduced }
 }
 
@@ -156,9 +156,9 @@ fn two_runs_on_one_machine_are_not_different() {
         ("chiplet-16-smt", 100, 0),
     ] {
         let Tally { pairs, levels, different, with_any, same, cannot_tell } =
-            alike(name, pairs(whole, reduced));
+            alike(name, scaled_pairs(whole, reduced));
         println!("{name:16} {pairs:6} {levels:8} {different:10} {with_any:10} {same:6} {cannot_tell:6}");
-        // One in a thousand levels, one in a hundred pairs; none of a few.
+        // At most one in a thousand levels and one in a hundred pairs, so none in a reduced run.
         if different > levels / 1_000 || with_any > pairs / 100 {
             missed.push(format!("{name}: {different} of {levels} levels, {with_any} of {pairs} pairs"));
         }
@@ -171,8 +171,8 @@ fn a_shift_of_five_percent_is_found_at_every_level() {
     println!("\n{:16} {:10} {:>6} {:>6} {:>6}", "scenario", "level", "pairs", "found", "others");
     let mut missed = Vec::new();
     for name in ["chiplet-16", "chiplet-16-smt", "hybrid", "arm-coarse-clock", "epyc-2s-192"] {
-        let many = name == "epyc-2s-192";
-        let runs = if many { pairs(20, 0) } else { pairs(200, 3) };
+        let is_large = name == "epyc-2s-192";
+        let runs = if is_large { scaled_pairs(20, 0) } else { scaled_pairs(200, 3) };
         for (level, found, others) in shifted_level(name, 1.05, runs) {
             println!("{name:16} {level:10} {runs:6} {found:6} {others:6}");
             let found = found as f64 / runs.max(1) as f64;
@@ -185,13 +185,13 @@ fn a_shift_of_five_percent_is_found_at_every_level() {
 }
 
 #[test]
-fn of_the_cells_called_different_few_are_not() {
+fn few_cells_are_wrongly_reported_as_different() {
     println!(
         "\n{:16} {:>6} {:>8} {:>8} {:>8} {:>8}",
         "scenario", "pairs", "changed", "found", "false", "FDR"
     );
     for (name, whole, reduced) in [("mesh-64", 40, 1), ("chiplet-16", 300, 5)] {
-        let runs = pairs(whole, reduced);
+        let runs = scaled_pairs(whole, reduced);
         let (changed, found, wrong) = changed_cells(name, 0.02, 1.05, runs);
         let rate = wrong as f64 / (found + wrong).max(1) as f64;
         println!("{name:16} {runs:6} {changed:8} {found:8} {wrong:8} {rate:8.4}");

@@ -19,7 +19,7 @@ fn first_trial(machine: &SimMachine, options: Parameters) -> TrialSpec {
 }
 
 #[test]
-fn what_is_simulated_is_what_the_cost_says() {
+fn simulated_contention_matches_the_stated_cost() {
     let machine = open("chiplet-16");
     let truth = |method: &str, threads: &str, sections_ns: [f64; 2]| {
         let options = Parameters::default().with("method", method).with("threads", threads);
@@ -44,14 +44,14 @@ fn what_is_simulated_is_what_the_cost_says() {
     assert_eq!(cost("per-thread").turn, Turn::Apart);
     let [one, eight] = ["1", "8"].map(|threads| truth("per-thread", threads, [0.0, 100.0]).0);
     assert!((one / eight - 8.0).abs() < 0.1, "{one} {eight}");
-    // In order of arrival all threads get the same; a sleeping mutex does sleep.
+    // In order of arrival all threads get equally many turns; a sleeping mutex does sleep.
     let (_, fair) = truth("ticket", "8", [0.0, 0.0]);
     assert!(fair.operations.iter().max().unwrap() - fair.operations.iter().min().unwrap() <= 1);
     assert!(truth("pthread-mutex", "8", [500.0, 0.0]).1.sleeps.iter().sum::<u64>() > 0);
 }
 
 #[test]
-fn threads_that_share_a_cpu_and_spin_wait_for_time_slices() {
+fn spinning_threads_that_share_a_cpu_wait_for_quanta() {
     let mut machine = open("chiplet-16");
     let mut wall_ns = |method: &str, threads: &str| {
         let options = Parameters::default().with("method", method).with("threads", threads);
@@ -68,7 +68,7 @@ fn threads_that_share_a_cpu_and_spin_wait_for_time_slices() {
 }
 
 /// One pass without sections: nanoseconds per operation and thread, run length, fairness.
-fn unsheltered(machine: &mut SimMachine, method: &str, threads: &str, arrange: &str) -> [f64; 3] {
+fn pass_without_sections(machine: &mut SimMachine, method: &str, threads: &str, arrange: &str) -> [f64; 3] {
     let options = Parameters::default().with("method", method).with("threads", threads);
     let options = options.with("arrange", arrange).with("critical_ns", 0.0).with("parallel_ns", 0.0);
     let spec = first_trial(machine, options);
@@ -78,7 +78,7 @@ fn unsheltered(machine: &mut SimMachine, method: &str, threads: &str, arrange: &
 
 #[test]
 fn one_and_two_threads_cost_what_was_measured() {
-    // The measured guest and hop, without methods that call the kernel, whose calls cost what the scenario says.
+    // The measured guest and hop, without methods that call the kernel: the scenario sets the cost of their calls.
     let measured = "based_on = 'laptop-smt'\nlatency_ns.l3 = 27.6\ncore_clock.ghz = 3.67";
     let mut machine = open_toml(measured);
     for (method, alone_ns, together_ns, runs) in [
@@ -96,8 +96,8 @@ fn one_and_two_threads_cost_what_was_measured() {
         ("rwlock", 4.5, 67.5, 3.9..4.5),
         ("flag-wait", 4.4, 29.5, 2.1..5.1),
     ] {
-        let [one_ns, ..] = unsheltered(&mut machine, method, "1", "compact-core");
-        let [two_ns, run_length, jain] = unsheltered(&mut machine, method, "2", "compact-core");
+        let [one_ns, ..] = pass_without_sections(&mut machine, method, "1", "compact-core");
+        let [two_ns, run_length, jain] = pass_without_sections(&mut machine, method, "2", "compact-core");
         for (found, expected) in [(one_ns, alone_ns), (two_ns, together_ns)] {
             assert!((found / expected - 1.0f64).abs() < 0.2, "{method}: {found} for {expected}");
         }
@@ -106,19 +106,19 @@ fn one_and_two_threads_cost_what_was_measured() {
 }
 
 #[test]
-fn one_thread_that_finds_its_lock_free_wakes_nobody() {
+fn an_uncontended_release_wakes_no_thread() {
     let mut machine = open("chiplet-16");
-    let [alone_ns, ..] = unsheltered(&mut machine, "pthread-mutex", "1", "compact-core");
+    let [alone_ns, ..] = pass_without_sections(&mut machine, "pthread-mutex", "1", "compact-core");
     assert!(alone_ns < 20.0, "{alone_ns}");
 }
 
 #[test]
-fn nobody_starves_however_far_the_others_are() {
+fn no_thread_starves_at_any_distance() {
     for scenario in ["chiplet-16", "epyc-2s-192"] {
         let mut machine = open(scenario);
         for method in ["fetch-add", "cas-loop", "std-mutex", "tas", "ttas"] {
             for arrange in ["compact-core", "scatter-l3"] {
-                let [.., jain] = unsheltered(&mut machine, method, "8", arrange);
+                let [.., jain] = pass_without_sections(&mut machine, method, "8", arrange);
                 assert!(jain > 0.5, "{scenario} {method} {arrange}: Jain {jain}");
             }
         }

@@ -18,9 +18,9 @@ const MACHINES: [&str; 3] = ["chiplet-16", "chiplet-16-smt", "epyc-2s-192"];
 
 /// Results that differ from the truth, with their trials.
 #[derive(Default)]
-struct Off(Vec<String>);
+struct Deviations(Vec<String>);
 
-impl Off {
+impl Deviations {
     /// Differences below a step of the counter are ignored.
     fn check(&mut self, spec: &TrialSpec, name: &str, [found, truth, step_ns]: [f64; 3]) {
         if (found / truth - 1.0).abs() >= 0.03 && (found - truth).abs() >= step_ns {
@@ -30,7 +30,7 @@ impl Off {
     }
 }
 
-impl Drop for Off {
+impl Drop for Deviations {
     fn drop(&mut self) {
         assert!(self.0.is_empty() || std::thread::panicking(), "{}", self.0.join("\n"));
     }
@@ -41,18 +41,18 @@ fn passes(machine: &mut SimMachine, spec: &TrialSpec, ms: u64) -> Vec<Observed> 
 }
 
 /// Compares passes of these trials with the true values of some quantities.
-fn hold<N: AsRef<str>>(
+fn compare_passes<N: AsRef<str>>(
     machine: &mut SimMachine,
     all: Vec<TrialSpec>,
     ms: u64,
     truth: impl Fn(&SimMachine, &TrialSpec) -> Vec<(N, f64)>,
 ) {
-    let mut off = Off::default();
+    let mut deviations = Deviations::default();
     for spec in all {
-        let said = passes(machine, &spec, ms);
+        let observed = passes(machine, &spec, ms);
         let clock_ns = machine.bare_stage(&spec.placement).clock_ns();
         for (name, truth) in truth(machine, &spec) {
-            off.check(&spec, name.as_ref(), [middle(&said, name.as_ref(), clock_ns), truth, 0.0]);
+            deviations.check(&spec, name.as_ref(), [middle(&observed, name.as_ref(), clock_ns), truth, 0.0]);
         }
     }
 }
@@ -68,7 +68,7 @@ fn gaps_loads_distances_and_broadcasts() {
         all.retain(|spec| spec.parameters.text(names::RECEIVER) != Some(names::SLEEPS));
         all.extend(trials(&machine, "sharing", &Parameters::default()));
         all.extend(trials(&machine, "broadcast", &Parameters::default()));
-        hold(&mut machine, all, 20, |machine, spec| {
+        compare_passes(&mut machine, all, 20, |machine, spec| {
             let stage = machine.bare_stage(&spec.placement);
             match (spec.probe.as_str(), Load::of(spec)) {
                 ("sharing", _) => {
@@ -97,7 +97,7 @@ fn creations() {
     for scenario in MACHINES {
         let mut machine = open(scenario);
         let all = trials(&machine, "spawn", &Parameters::default());
-        hold(&mut machine, all, 60, |machine, spec| {
+        compare_passes(&mut machine, all, 60, |machine, spec| {
             let config = spawn::Config::of(spec).unwrap();
             let stage = machine.bare_stage(&spec.placement);
             let truth = sim::spawn::price(&stage, &config.kind.cost(), config.pause_ns);
@@ -114,16 +114,16 @@ fn contention() {
         let mut all = trials(&machine, "contend", &options);
         all.retain(|spec| {
             let config = contend::Config::of(spec).unwrap();
-            // With threads that sleep at once or overwrite each other, the least noise changes the course of events and
-            // makes it up to a sixth slower, so a single course is no truth. They are only checked alone.
+            // If threads sleep at once or overwrite each other, the least noise changes the order of events and slows
+            // them by up to a sixth, so one simulation is no reference. These methods are only checked with one thread.
             let chaotic =
                 ["pthread-mutex", "flag-wait", "flag-wait-always", "racy"].contains(&config.method.id);
-            // Eight threads with ten times as much parallel as critical work are at the onset of waiting, which noise
-            // causes.
+            // Eight threads with ten times as much parallel as critical work are at the onset of waiting, where noise
+            // decides.
             let at_the_edge = spec.placement.len() == 8 && config.method.locks && config.sections_ns[1] > 0.0;
             !(chaotic && spec.placement.len() > 1 || at_the_edge)
         });
-        hold(&mut machine, all, 4, |machine, spec| {
+        compare_passes(&mut machine, all, 4, |machine, spec| {
             let config = contend::Config::of(spec).unwrap();
             let (cost, sections) = (config.method.cost, contend::sections(&config));
             let mut stage = machine.bare_stage(&spec.placement);
@@ -134,7 +134,7 @@ fn contention() {
 }
 
 /// Runs a probe and compares its trials with the truth.
-fn hold_run(
+fn compare_run(
     scenario: &str,
     probe: &str,
     options: Parameters,
@@ -144,11 +144,11 @@ fn hold_run(
     let settings = settings(&machine, probe, options, 600);
     let (result, ended, _) = measure(&mut machine, &settings);
     assert_eq!(ended, Ended::Complete, "{scenario}");
-    let mut off = Off::default();
+    let mut deviations = Deviations::default();
     for trial in &result.trials {
         let step_ns = machine.rate().ns(1.0);
         for (name, found, truth) in truth(&machine, trial) {
-            off.check(&trial.spec, name, [found, truth, step_ns]);
+            deviations.check(&trial.spec, name, [found, truth, step_ns]);
         }
     }
 }
@@ -164,7 +164,7 @@ fn wake_ups() {
     let names = "semaphore,std-mutex,condvar-one-locked,pipe,ticket,uncontended:tas,notify-idle:park,notify-all:5,sleep-1ms";
     for scenario in MACHINES {
         let options = Parameters::default().with("primitive", names);
-        hold_run(scenario, "wake", options, |machine, trial| {
+        compare_run(scenario, "wake", options, |machine, trial| {
             let stage = machine.bare_stage(&trial.spec.placement);
             let gap_ns = trial.spec.parameters.number("gap_ns").unwrap_or(1e6);
             let median = |view| median_ns(machine, trial, view);
@@ -206,8 +206,8 @@ fn ways_of_waiting() {
         for mode in [None, Some("no-clock"), Some("alternate"), Some("cost")] {
             let asym = mode.is_none().then_some("pause:futex,busy:yield");
             let options = Parameters::default().with("strategy", names).with_some("mode", mode);
-            let mut beside = false;
-            hold_run(scenario, "wait", options.with_some("asym", asym), |machine, trial| {
+            let mut sibling_measured = false;
+            compare_run(scenario, "wait", options.with_some("asym", asym), |machine, trial| {
                 let parsed = Trial::of(&trial.spec).unwrap();
                 let costs = parsed.sides.map(|side| side.map(|side| side.cost()));
                 let stage = machine.bare_stage(&trial.spec.placement);
@@ -215,7 +215,7 @@ fn ways_of_waiting() {
                 let (point, median) =
                     (|name| trial.values[name].point, |view| median_ns(machine, trial, view));
                 let trip = || wait::price(&stage, [one(), other()]);
-                beside |= trial.values.contains_key("sibling_slowdown");
+                sibling_measured |= trial.values.contains_key("sibling_slowdown");
                 match parsed.mode {
                     Mode::Timed => vec![
                         ("trip", median("trip"), trip().ns),
@@ -230,7 +230,7 @@ fn ways_of_waiting() {
                     Mode::Clock => Vec::new(),
                 }
             });
-            assert_eq!(beside, mode.is_none() && scenario == "chiplet-16-smt", "{scenario}");
+            assert_eq!(sibling_measured, mode.is_none() && scenario == "chiplet-16-smt", "{scenario}");
         }
     }
 }
@@ -247,25 +247,26 @@ fn lost_time_is_found_with_its_cause() {
         let count = (1536 / cpus as u64).max(8);
         let passes: Vec<Observed> = (0..count).map(|key| pass(&mut machine, &spec, 250, key)).collect();
         let mean = |name: &str| -> f64 {
-            let of = |pass: &Observed| (0..cpus).map(|role| pass.by_role[&role].values[name]).sum::<f64>();
-            passes.iter().map(of).sum::<f64>() / (passes.len() * cpus) as f64
+            let sum_of =
+                |pass: &Observed| (0..cpus).map(|role| pass.by_role[&role].values[name]).sum::<f64>();
+            passes.iter().map(sum_of).sum::<f64>() / (passes.len() * cpus) as f64
         };
-        // Their durations are uniform in the logarithm.
+        // The durations of stalls are uniform in the logarithm.
         let mean_us = |[low, high]: [f64; 2]| (high - low) / (high / low).ln();
-        let mut off = Off::default();
+        let mut deviations = Deviations::default();
         for (name, truth) in [
             (jitter::names::TICK, 250.0 * mean_us([1.0, 3.0]) * 1e-6),
             (jitter::names::SWITCH, 40.0 * mean_us([20.0, 30.0]) * 1e-6),
             (jitter::names::RATE, 290.0),
         ] {
-            off.check(&spec, name, [mean(name), truth, 0.0]);
+            deviations.check(&spec, name, [mean(name), truth, 0.0]);
         }
         assert!(mean(jitter::names::UNEXPLAINED) < 1e-9);
     }
 }
 
 #[test]
-fn neighbours_are_others_and_no_place_is_asked_twice() {
+fn loads_run_on_other_cpus_and_no_place_repeats() {
     let options = Parameters::default().with(names::LOAD, "compute");
     let mut all = trials(&open("chiplet-16-smt"), "latency", &options);
     all.retain(|spec| spec.placement[..2] == [CpuId(0), CpuId(1)]);

@@ -11,16 +11,16 @@ use coretalk_model::stats::{Estimate, median};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Minimum runs in a state to distinguish a coverage of 92 % from 95 %.
-const FEWEST: usize = 80;
-/// Minimum coverage of a quantity: with 95 % chance goes below it in 1 of 30 quantities of 200 runs.
-const LEAST: f64 = 0.92;
+const MIN_RUNS: usize = 80;
+/// Minimum coverage of a quantity: at a true coverage of 95 %, chance puts 1 in 30 quantities of 200 runs below it.
+const MIN_COVERAGE: f64 = 0.92;
 
 /// Trial, quantity, and the states of the machine to which the numbers belong.
 type Key = (String, String, BTreeSet<i32>);
 
-/// The states to which a trial attributes its numbers, as far as a reader can see: the octaves from 20 ns of the CAS
-/// latency. `noisy-vm` has 15, 25 and 124 ns, and between the first two only CAS differs much.
-fn stated(trial: &TrialResult) -> BTreeSet<i32> {
+/// The states to which a trial attributes its numbers, as far as a reader can see: the octave of the CAS latency
+/// above 20 ns. `noisy-vm` has 15, 25 and 124 ns, and between the first two only CAS differs much.
+fn attributed_states(trial: &TrialResult) -> BTreeSet<i32> {
     trial.cas_ns.iter().map(|cas_ns| (cas_ns / 20.0).max(1.0).log2() as i32).collect()
 }
 
@@ -32,15 +32,18 @@ fn intervals(
     seeds: std::ops::RangeInclusive<u64>,
 ) -> BTreeMap<Key, Vec<Estimate>> {
     let mut found: BTreeMap<Key, Vec<Estimate>> = BTreeMap::new();
-    let of = probes::series_by_id(probe).unwrap();
+    let series_probe = probes::series_by_id(probe).unwrap();
     for seed in seeds {
         let mut machine = SimMachine::open(scenario.clone(), seed);
         let mut settings = SeriesSettings { seed, ..settings(&machine, probe, options.clone(), 20) };
-        settings.trials.retain(|trial| of.lacks_simulated(trial, Arch::X86).is_none());
+        settings.trials.retain(|trial| series_probe.lacks_simulated(trial, Arch::X86).is_none());
         let (ended, _) = measure_from(&mut machine, &settings, SeriesResumedState::default());
         for trial in &ended.unwrap().0.trials {
             for (name, estimate) in trial.medians_ns.iter().chain(&trial.values) {
-                found.entry((label(trial), name.clone(), stated(trial))).or_default().push(*estimate);
+                found
+                    .entry((label(trial), name.clone(), attributed_states(trial)))
+                    .or_default()
+                    .push(*estimate);
             }
         }
     }
@@ -63,7 +66,7 @@ fn noiseless(name: &str) -> Scenario {
     ))
 }
 
-/// The truth is the median over all runs with the same states, the result of an endless run. On a quiet machine the
+/// The truth is the median over all runs with the same states, as in an endless run. On a quiet machine the
 /// interval must also contain the noise-free value; on a noisy one preemption and spikes add up to 3 % to a mean.
 fn check(scenario: &str, is_quiet: bool, cases: &[(&str, Parameters)]) {
     println!(
@@ -74,27 +77,28 @@ fn check(scenario: &str, is_quiet: bool, cases: &[(&str, Parameters)]) {
     for (probe, options) in cases {
         let runs = intervals(&builtin(scenario), probe, options, 1..=200);
         let quiet = intervals(&noiseless(scenario), probe, options, 1..=9);
-        let (mut held_in, mut bare_in, mut all, mut bare_of, mut lowest) =
+        let (mut contained, mut bare_contained, mut all, mut bare_total, mut lowest) =
             (0, 0, 0, 0, (f64::INFINITY, String::new()));
-        for (key, intervals) in runs.iter().filter(|(_, intervals)| intervals.len() >= FEWEST) {
-            let held = |truth: f64| intervals.iter().filter(|interval| interval.contains(truth)).count();
+        for (key, intervals) in runs.iter().filter(|(_, intervals)| intervals.len() >= MIN_RUNS) {
+            let containing =
+                |truth: f64| intervals.iter().filter(|interval| interval.contains(truth)).count();
             let truth = typical(intervals);
-            let share = held(truth) as f64 / intervals.len() as f64;
+            let share = containing(truth) as f64 / intervals.len() as f64;
             quantities += 1;
-            held_in += held(truth);
+            contained += containing(truth);
             all += intervals.len();
             if share < lowest.0 {
                 lowest = (share, format!("{key:?}"));
             }
             if let Some(bare) = quiet.get(key) {
-                bare_in += held(typical(bare));
-                bare_of += intervals.len();
+                bare_contained += containing(typical(bare));
+                bare_total += intervals.len();
             }
-            if share < LEAST {
+            if share < MIN_COVERAGE {
                 missed.push(format!("{scenario} {probe} {key:?}: {share:.3} of {}", intervals.len()));
             }
         }
-        let [covered, bare] = [held_in as f64 / all as f64, bare_in as f64 / bare_of as f64];
+        let [covered, bare] = [contained as f64 / all as f64, bare_contained as f64 / bare_total as f64];
         println!(
             "{scenario:12} {probe:10} {all:7} {:8.2} % {:8.2} % {:8.1} %, {}",
             100.0 * covered,
@@ -111,7 +115,7 @@ fn check(scenario: &str, is_quiet: bool, cases: &[(&str, Parameters)]) {
 
 #[test]
 #[ignore = "hundreds of runs"]
-fn intervals_of_trials_hold_the_truth_on_a_guest() {
+fn intervals_of_trials_contain_the_truth_on_a_guest() {
     let none = Parameters::default;
     let wakes = none().with("primitive", "park,pipe");
     // Of three CPUs the first and the last are on one die.
@@ -123,7 +127,7 @@ fn intervals_of_trials_hold_the_truth_on_a_guest() {
 
 #[test]
 #[ignore = "hundreds of runs"]
-fn intervals_of_trials_hold_the_truth_on_a_large_machine() {
+fn intervals_of_trials_contain_the_truth_on_a_large_machine() {
     let locks = Parameters::default().with("threads", "1,2");
     check("epyc-2s-192", true, &[("wait", Parameters::default()), ("contend", locks)]);
 }

@@ -1,5 +1,5 @@
-//! A lost CPU behaves as on Linux: threads on it are refused before it is reported offline, meanwhile it is missing
-//! from the cpuset, and concurrent work is delayed. It costs only the work that needs it; so does a lack of budget.
+//! Tests that a lost CPU, or a lack of budget, costs only the work that needs it. The CPU behaves as on Linux:
+//! it first refuses threads, then is missing from the cpuset, then is offline; concurrent work is delayed.
 
 use crate::trials::{Slots, settings_of};
 use crate::vocabulary::{Kept, Run, defaults, measure, open, toml};
@@ -11,7 +11,7 @@ use coretalk_measure::session::sink::Decision;
 use coretalk_measure::{
     Allowance, Granted, Machine, MachineError, Round, RoundOutcome, SimMachine, Stop, WorkerSettings,
 };
-use coretalk_model::latency::{Cell, LatencySettings, MissingReason, Parallel};
+use coretalk_model::latency::{LatencySettings, MissingReason, PairOutcome, Parallel};
 use coretalk_model::series::{Parameters, PassOutcome, TrialSpec};
 use coretalk_model::{
     CpuId, CpuLoss, CpuSet, DoctorFinding, Environment, LossReason, Picos, Recording, TickRate, Tool,
@@ -19,28 +19,33 @@ use coretalk_model::{
 };
 
 const LEAVER: CpuId = CpuId(3);
-/// Time for which the system reports nothing, and usual time until which the CPU is only missing from the cpuset.
-const UNTOLD: Picos = Picos::from_ms(90);
-const HALF_TOLD: Picos = Picos::from_ms(220);
+/// Time for which the system reports nothing, and usual time until it reports the CPU offline.
+const UNREPORTED: Picos = Picos::from_ms(90);
+const OFFLINE_AFTER: Picos = Picos::from_ms(220);
 
-/// A simulated machine that loses its CPU in this way.
-struct Slow {
+/// A simulated machine that loses `LEAVER` in these steps.
+struct LosingMachine {
     machine: SimMachine,
     /// Time until the system reports the CPU offline.
-    half_told: Picos,
+    offline_after: Picos,
     missed: Option<Picos>,
     /// The queue whose passes get no time.
-    late: Option<&'static str>,
+    starved_queue: Option<&'static str>,
 }
 
-impl Slow {
-    fn leaving_at(ms: u32) -> Slow {
+impl LosingMachine {
+    fn leaving_at(ms: u32) -> LosingMachine {
         let text = format!("based_on = 'laptop-smt'\n[failures]\ndepartures = [{{ cpu = 3, at_ms = {ms} }}]");
-        Slow { machine: open(toml(&text), 3), half_told: HALF_TOLD, missed: None, late: None }
+        LosingMachine {
+            machine: open(toml(&text), 3),
+            offline_after: OFFLINE_AFTER,
+            missed: None,
+            starved_queue: None,
+        }
     }
 
     /// Records a trial that missed the CPU; returns whether it is the first, which delays the concurrent ones.
-    fn holds_up<'a>(
+    fn record_miss<'a>(
         missed: &mut Option<Picos>,
         now: Picos,
         mut failures: impl Iterator<Item = &'a TrialFailure>,
@@ -53,13 +58,13 @@ impl Slow {
     }
 }
 
-fn hold_up<T>(outcomes: &mut [Result<T, TrialFailure>]) {
+fn time_out_others<T>(outcomes: &mut [Result<T, TrialFailure>]) {
     for outcome in outcomes.iter_mut().filter(|outcome| outcome.is_ok()) {
         *outcome = Err(TrialFailure::TimedOut { limit: Picos::from_ms(2_000) });
     }
 }
 
-impl Machine for Slow {
+impl Machine for LosingMachine {
     fn perform_each(
         &mut self,
         batch: &[Round],
@@ -69,8 +74,8 @@ impl Machine for Slow {
         let missed = &mut self.missed;
         self.machine.perform_each(batch, stop, &mut |mut round| {
             let failures = round.trials.iter().filter_map(|trial| trial.as_ref().err());
-            if Slow::holds_up(missed, round.started, failures) {
-                hold_up(&mut round.trials);
+            if LosingMachine::record_miss(missed, round.started, failures) {
+                time_out_others(&mut round.trials);
             }
             take(round)
         })
@@ -85,21 +90,21 @@ impl Machine for Slow {
     ) -> Vec<Result<PassOutcome, TrialFailure>> {
         let mut outcomes = self.machine.perform_trials(orders, stop);
         for (order, outcome) in orders.iter().zip(&mut outcomes) {
-            if self.late.is_some() && order.spec.parameters.text("queue") == self.late {
+            if self.starved_queue.is_some() && order.spec.parameters.text("queue") == self.starved_queue {
                 *outcome = Err(TrialFailure::Interrupted);
             }
         }
         let failures = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
-        if Slow::holds_up(&mut self.missed, self.machine.now(), failures) {
-            hold_up(&mut outcomes);
+        if LosingMachine::record_miss(&mut self.missed, self.machine.now(), failures) {
+            time_out_others(&mut outcomes);
         }
         outcomes
     }
-    fn absent(&self, of: &CpuSet) -> Vec<(CpuId, LossReason)> {
-        let absent = self.machine.absent(of).into_iter();
+    fn absent(&self, cpus: &CpuSet) -> Vec<(CpuId, LossReason)> {
+        let absent = self.machine.absent(cpus).into_iter();
         match self.missed.map(|missed| self.now() - missed) {
-            Some(since) if since >= self.half_told => absent.collect(),
-            Some(since) if since >= UNTOLD => absent.map(|(cpu, _)| (cpu, LossReason::Cpuset)).collect(),
+            Some(since) if since >= self.offline_after => absent.collect(),
+            Some(since) if since >= UNREPORTED => absent.map(|(cpu, _)| (cpu, LossReason::Cpuset)).collect(),
             _ => Vec::new(),
         }
     }
@@ -139,10 +144,10 @@ impl Machine for Slow {
 }
 
 #[test]
-fn pairs_beside_a_cpu_that_leaves_are_measured_again_and_its_own_are_missed_once() {
-    // In the pilot, in the gate and in the map.
+fn pairs_disturbed_by_a_lost_cpu_are_measured_again() {
+    // Times in the pilot, in the gate and in the map.
     for at_ms in [4, 40, 350, 700] {
-        let mut slow = Slow::leaving_at(at_ms);
+        let mut slow = LosingMachine::leaving_at(at_ms);
         let settings = LatencySettings { parallel: Parallel::AtMost(4), ..defaults(&slow.machine, 3) };
         let pairs = coretalk_model::latency::cells(slow.topology(), &settings);
         let mut kept = Kept::default();
@@ -152,8 +157,8 @@ fn pairs_beside_a_cpu_that_leaves_are_measured_again_and_its_own_are_missed_once
         assert_eq!((ended, result.complete), (Ended::Complete, false), "{at_ms}");
         let departed: Vec<&str> = kept.decisions.iter().map(|it| it.key.as_str()).collect();
         assert!(departed.contains(&"departed:0:3"), "{at_ms}: {departed:?}");
-        let told = kept.decisions.iter().find(|it| it.key == "departed:0:3").unwrap();
-        assert!(told.value.contains("offline"), "{at_ms}: {}", told.value);
+        let loss = kept.decisions.iter().find(|it| it.key == "departed:0:3").unwrap();
+        assert!(loss.value.contains("offline"), "{at_ms}: {}", loss.value);
         for trial in kept.rounds.iter().flat_map(|round| &round.trials) {
             let pair = pairs[trial.cell as usize];
             assert!(trial.outcome.is_ok() || pair.contains(&LEAVER), "{at_ms}: {pair:?} {:?}", trial.outcome);
@@ -165,44 +170,45 @@ fn pairs_beside_a_cpu_that_leaves_are_measured_again_and_its_own_are_missed_once
         }
         for (row, column, cell) in result.maps[0].cells.iter() {
             let is_of_leaver = [row, column].iter().any(|&cpu| result.maps[0].cells.cpus()[cpu] == LEAVER);
-            let is_measured = matches!(cell, Cell::Measured(_));
+            let is_measured = matches!(cell, PairOutcome::Measured(_));
             assert!(is_measured || is_of_leaver, "{at_ms}: {row} {column} has no value");
         }
     }
 }
 
 #[test]
-fn the_visit_of_a_tool_that_a_cpu_broke_off_is_made_again_once_it_is_back() {
+fn a_tool_visit_aborted_by_a_lost_cpu_is_repeated_once_it_is_back() {
     let tools = vec![Tool::CoreToCoreLatency, Tool::C2clat];
-    let begun = |failures: &str, resumed: ResumedState| {
+    let run_with = |failures: &str, resumed: ResumedState| {
         let machine = open(toml(&format!("based_on = 'laptop-smt'\n[failures]\n{failures}")), 3);
         let settings = LatencySettings { imitate: tools.clone(), ..defaults(&machine, 3) };
         measure(machine, settings, resumed)
     };
-    // In the visits of either tool, of pairs with the CPU and of others.
-    let whole_ms = begun("", ResumedState::default()).took.secs() * 1e3;
+    // Times in the visits of either tool, of pairs with and without the CPU.
+    let whole_ms = run_with("", ResumedState::default()).took.secs() * 1e3;
     for tenths in [1.0, 2.0, 4.0, 6.0, 8.0] {
         let at_ms = (whole_ms * tenths / 10.0) as u32;
-        let first = begun(&format!("departures = [{{ cpu = 3, at_ms = {at_ms} }}]"), ResumedState::default());
+        let first =
+            run_with(&format!("departures = [{{ cpu = 3, at_ms = {at_ms} }}]"), ResumedState::default());
         let missing = |run: &Run| {
             let cells = run.result.imitated.iter().flat_map(|tool| tool.cells.iter());
             cells.filter(|(row, column, cell)| row != column && cell.is_err()).count()
         };
         assert!(!first.result.complete && missing(&first) > 0, "{at_ms}: it missed nothing");
-        let second = begun("", Kept::resumed(&[&first.kept]));
+        let second = run_with("", Kept::resumed(&[&first.kept]));
         assert!(second.result.complete);
         assert_eq!(missing(&second), 0, "{at_ms}: pairs are left without a value");
     }
 }
 
 #[test]
-fn a_cpu_that_is_back_before_anybody_looks_was_offline_all_the_same() {
+fn a_cpu_that_returns_before_the_check_counts_as_offline() {
     let text = |failures: &str| toml(&format!("based_on = 'laptop-smt'\n[failures]\n{failures}"));
     let blink = open(text("departures = [{ cpu = 3, at_ms = 500, back_ms = 510 }]"), 3);
     let settings = defaults(&blink, 3);
     let first = measure(blink, settings, ResumedState::default());
-    let told = first.kept.decisions.iter().find(|it| it.key == "departed:0:3").unwrap();
-    assert!(told.value.contains("offline") && !first.result.complete, "{}", told.value);
+    let loss = first.kept.decisions.iter().find(|it| it.key == "departed:0:3").unwrap();
+    assert!(loss.value.contains("offline") && !first.result.complete, "{}", loss.value);
     let machine = open(text(""), 3);
     let settings = defaults(&machine, 3);
     let second = measure(machine, settings, Kept::resumed(&[&first.kept]));
@@ -213,7 +219,7 @@ fn a_cpu_that_is_back_before_anybody_looks_was_offline_all_the_same() {
 }
 
 #[test]
-fn the_visit_of_a_tool_that_failed_says_why() {
+fn a_failed_tool_visit_reports_the_reason() {
     let machine = open(toml("based_on = 'laptop-smt'\n[failures]\nmiscount = '3'"), 3);
     let settings = LatencySettings { imitate: vec![Tool::C2clat], ..defaults(&machine, 3) };
     let run = measure(machine, settings, ResumedState::default());
@@ -223,36 +229,36 @@ fn the_visit_of_a_tool_that_failed_says_why() {
 }
 
 #[test]
-fn a_cpu_that_is_listed_as_offline_late_is_said_to_be_offline_in_the_end() {
-    let mut slow = Slow { half_told: Picos::from_ms(1_200), ..Slow::leaving_at(40) };
+fn a_cpu_listed_late_is_finally_reported_as_offline() {
+    let mut slow = LosingMachine { offline_after: Picos::from_ms(1_200), ..LosingMachine::leaving_at(40) };
     let settings = defaults(&slow.machine, 3);
     let mut kept = Kept::default();
     let (resumed, stop) = (ResumedState::default(), Stop::new());
     latency::run(&mut slow, &settings, resumed, &mut kept, &mut (), &stop).unwrap();
-    let told = kept.decisions.iter().filter(|it| it.key == "departed:0:3").map(|it| it.value.as_str());
-    let [first, last] = told.collect::<Vec<_>>().try_into().unwrap();
+    let reports = kept.decisions.iter().filter(|it| it.key == "departed:0:3").map(|it| it.value.as_str());
+    let [first, last] = reports.collect::<Vec<_>>().try_into().unwrap();
     assert!(first.contains("cpuset") && last.contains("offline"), "{first}, {last}");
     assert_eq!(first.replace("cpuset", ""), last.replace("offline", ""), "the time is when it was missed");
 }
 
 #[test]
-fn what_follows_a_map_says_it_of_a_cpu_that_left_in_the_map() {
-    let mut slow = Slow { half_told: Picos::from_ms(1_200), ..Slow::leaving_at(40) };
+fn a_later_part_updates_the_loss_reported_by_a_map() {
+    let mut slow = LosingMachine { offline_after: Picos::from_ms(1_200), ..LosingMachine::leaving_at(40) };
     let settings = defaults(&slow.machine, 3);
-    let left = CpuLoss { cpu: LEAVER, after: Picos::from_ms(1), why: LossReason::Cpuset };
-    let earlier = Some(Earlier { began: slow.now(), departed: vec![left] });
+    let earlier_loss = CpuLoss { cpu: LEAVER, after: Picos::from_ms(1), why: LossReason::Cpuset };
+    let earlier = Some(Earlier { began: slow.now(), departed: vec![earlier_loss] });
     let mut kept = Kept::default();
     let (resumed, stop) = (ResumedState { earlier, ..ResumedState::default() }, Stop::new());
     latency::run(&mut slow, &settings, resumed, &mut kept, &mut (), &stop).unwrap();
-    let told: Vec<_> = kept.decisions.iter().filter(|it| it.key.starts_with("departed")).collect();
-    let (key, value) = CpuLoss { why: LossReason::Offline, ..left }.to_decision(0);
-    assert_eq!(told, [&Decision { key, value }]);
+    let reports: Vec<_> = kept.decisions.iter().filter(|it| it.key.starts_with("departed")).collect();
+    let (key, value) = CpuLoss { why: LossReason::Offline, ..earlier_loss }.to_decision(0);
+    assert_eq!(reports, [&Decision { key, value }]);
 }
 
 #[test]
-fn trials_beside_a_cpu_that_leaves_are_measured_again_and_its_own_are_missed_once() {
+fn trials_disturbed_by_a_lost_cpu_are_measured_again() {
     for (probe, at_ms) in [("wait", 150), ("jitter", 1_200), ("queue", 400)] {
-        let mut slow = Slow::leaving_at(at_ms);
+        let mut slow = LosingMachine::leaving_at(at_ms);
         let cpus: Vec<CpuId> = (0..8).map(CpuId).collect();
         let pairs = [[CpuId(0), CpuId(1)], [CpuId(2), LEAVER], [CpuId(4), CpuId(5)]];
         let options = Parameters::default().with("pairs", "listed").with_parallel(Some(4));
@@ -275,8 +281,8 @@ fn trials_beside_a_cpu_that_leaves_are_measured_again_and_its_own_are_missed_onc
 }
 
 #[test]
-fn what_the_budget_leaves_no_time_for_is_left_out_and_the_others_go_on() {
-    let mut slow = Slow { late: Some("spsc"), ..Slow::leaving_at(900_000) };
+fn trials_without_budget_are_left_out_and_others_complete() {
+    let mut slow = LosingMachine { starved_queue: Some("spsc"), ..LosingMachine::leaving_at(900_000) };
     let options = Parameters::default().with("queue", "spsc,slots").with("capacity", "10");
     let cpus = vec![CpuId(0), CpuId(1)];
     let settings = settings_of(&slow, "queue", (cpus, &[[CpuId(0), CpuId(1)]]), options, 0.02, 20);
@@ -284,11 +290,11 @@ fn what_the_budget_leaves_no_time_for_is_left_out_and_the_others_go_on() {
     let (resumed, stop) = (SeriesResumedState::default(), Stop::new());
     let (result, ended) = series::run(&mut slow, &settings, resumed, &mut slots, &mut (), &stop).unwrap();
     assert_eq!((ended, result.complete, result.budget_ended), (Ended::Budget, true, true));
-    let is_late = |spec: &TrialSpec| spec.parameters.text("queue") == slow.late;
+    let is_late = |spec: &TrialSpec| spec.parameters.text("queue") == slow.starved_queue;
     let late = settings.trials.iter().filter(|spec| is_late(spec)).count();
     assert_eq!((late, result.left_out()), (settings.trials.len() / 2, late));
     for trial in &result.trials {
-        // Nothing is kept of the others, so a resumed run tries them again.
+        // No failure of the others is stored, so a resumed run tries them again.
         assert_eq!(trial.passes >= 8, !is_late(&trial.spec), "{}: {:?}", trial.spec.label(), trial.reason);
     }
     assert!(slots.0.iter().flatten().all(|entry| entry.outcome.is_ok()));

@@ -5,14 +5,14 @@ use coretalk_measure::session::latency::{self, Ended, ResumedState, RunError};
 use coretalk_measure::session::{Commit, Decision, Sink, SinkError};
 use coretalk_measure::{Machine, SimMachine, Stop, WorkerSettings, session};
 use coretalk_model::latency::{
-    Cell, Counts, LatencyResult, LatencySettings, LeftOut, MissingReason, PairChoice, Parallel, Purpose,
-    Tails, cells,
+    Counts, LatencyResult, LatencySettings, LeftOut, MissingReason, PairChoice, PairOutcome, Parallel,
+    Purpose, Tails, cells,
 };
 use coretalk_model::{CpuId, Flag, Picos, Tool};
 
 #[test]
-fn a_budget_that_ends_leaves_a_complete_run_with_its_doubts() {
-    // Budgets for a few passes, and for less than one.
+fn an_exhausted_budget_leaves_a_complete_run_with_flags() {
+    // Budgets for a few passes, and for less than one pass.
     for (budget_ms, fewest) in [(1_500, 1), (400, 0)] {
         let run = run(builtin("mesh-64"), 3, |settings| {
             settings.budget = Picos::from_ms(budget_ms);
@@ -24,11 +24,11 @@ fn a_budget_that_ends_leaves_a_complete_run_with_its_doubts() {
         assert!(run.result.passes >= fewest);
         for (row, column, cell) in run.result.maps[0].cells.iter() {
             match cell {
-                Cell::Measured(value) if value.passes < 6 => {
+                PairOutcome::Measured(value) if value.passes < 6 => {
                     assert!(value.flags.contains(Flag::FewPasses), "{row},{column}: {:?}", value.flags);
                 }
-                Cell::Measured(_) => {}
-                Cell::Missing { reason } => {
+                PairOutcome::Measured(_) => {}
+                PairOutcome::Missing { reason } => {
                     assert_eq!(*reason, MissingReason::NotReached);
                 }
             }
@@ -37,7 +37,7 @@ fn a_budget_that_ends_leaves_a_complete_run_with_its_doubts() {
 }
 
 #[test]
-fn what_goes_on_beyond_a_budget_is_broken_off_and_named() {
+fn work_beyond_the_budget_is_aborted_and_reported_as_left_out() {
     // A visit of multichase takes most of a second.
     let budget = Picos::from_ms(2_000);
     let cut = run(builtin("chiplet-16"), 3, |settings| {
@@ -45,7 +45,7 @@ fn what_goes_on_beyond_a_budget_is_broken_off_and_named() {
         (settings.imitate, settings.budget, settings.ladder) = (vec![Tool::Multichase], budget, false);
     });
     assert_eq!(cut.ended, Ended::Budget);
-    // A twentieth of the budget, plus 100 ms.
+    // The maximum overrun is a twentieth of the budget plus 100 ms.
     assert!(cut.took <= Picos::from_ms(2_200), "took {}", cut.took);
     let pairs = cells(cut.machine.topology(), &cut.settings);
     let made = cut.result.imitated[0].cells.iter().filter(|(_, _, cell)| cell.is_ok()).count();
@@ -72,7 +72,7 @@ fn what_goes_on_beyond_a_budget_is_broken_off_and_named() {
 }
 
 #[test]
-fn a_plan_of_another_tool_is_of_what_that_does() {
+fn a_plan_of_an_imitation_predicts_its_visits() {
     let imitate =
         |settings: &mut LatencySettings| settings.imitate = vec![Tool::C2clat, Tool::CoherencyLatency];
     let few = |settings: &mut LatencySettings| {
@@ -87,7 +87,7 @@ fn a_plan_of_another_tool_is_of_what_that_does() {
     assert_eq!(planned.kernels, ["as:c2clat", "as:coherency-latency"]);
 }
 
-/// As on CPUs emulated by fewer CPUs: a hand-off takes a scheduler quantum.
+/// Imitates CPUs that are emulated by fewer CPUs, where a hand-off takes a scheduler quantum.
 #[test]
 fn round_trips_of_a_millisecond_overrun_no_budget() {
     for hop_us in [20, 100, 500] {
@@ -113,7 +113,7 @@ fn round_trips_of_a_millisecond_overrun_no_budget() {
 
 /// The first visit does not predict relations that are far slower than its own.
 #[test]
-fn a_pilot_takes_no_more_of_a_budget_where_its_first_visit_is_the_fastest() {
+fn a_fast_first_visit_does_not_lengthen_the_pilot() {
     let slow = "based_on = 'chiplet-16'\nlatency_ns = { l3 = 20.0, package = 100000.0 }";
     let pair = |one, other| [CpuId(one), CpuId(other)];
     for listed in [vec![pair(0, 1), pair(0, 8)], vec![pair(0, 1), pair(2, 3), pair(0, 8), pair(2, 9)]] {
@@ -124,7 +124,7 @@ fn a_pilot_takes_no_more_of_a_budget_where_its_first_visit_is_the_fastest() {
             });
             let pilots = run.kept.rounds.iter().filter(|round| round.purpose == Purpose::Pilot);
             let took: f64 = pilots.map(|round| round.elapsed.secs()).sum();
-            // A tenth of the budget for the rest of the first pass, and short visits afterwards.
+            // The rest of the first pass may take a tenth of the budget; later visits are short.
             assert!(took < 0.6, "seed {seed} of {}: {took} s", listed.len());
             assert!(run.took <= Picos::from_ms(4_300), "{}", run.took);
             assert_eq!(run.values().len(), listed.len(), "seed {seed}");
@@ -133,7 +133,7 @@ fn a_pilot_takes_no_more_of_a_budget_where_its_first_visit_is_the_fastest() {
 }
 
 #[test]
-fn a_budget_too_short_for_the_precision_says_which_intervals_are_wide() {
+fn a_budget_too_short_for_the_precision_flags_wide_intervals() {
     let run = run(toml("based_on = 'chiplet-16'\n[noise]\nbatch_sd = 0.15"), 3, |settings| {
         settings.precision = 0.004;
         settings.budget = Picos::from_ms(2_500);
@@ -156,7 +156,7 @@ fn resume(base: &str, seed: u64, settings: &LatencySettings, segments: &[&Kept])
 }
 
 /// Checks over several segments that no finished trial is repeated.
-fn check_nothing_is_made_twice(segments: &[&Kept]) {
+fn check_no_trial_is_repeated(segments: &[&Kept]) {
     let mut all = std::collections::BTreeMap::new();
     for kept in segments {
         for (visit, count) in kept.visits() {
@@ -168,14 +168,14 @@ fn check_nothing_is_made_twice(segments: &[&Kept]) {
 }
 
 #[test]
-fn a_stopped_run_goes_on_where_it_broke_off() {
+fn a_resumed_run_continues_where_it_stopped() {
     for at_ms in [0, 3, 40, 200, 333, 600, 900, 1_100] {
         let first = stopped("chiplet-16", at_ms, |_| ());
         assert_eq!(first.ended, Ended::Interrupted, "{at_ms} ms");
         assert!(!first.result.complete);
         let second = resume("chiplet-16", 4, &first.settings, &[&first.kept]);
         assert_eq!(second.ended, Ended::Complete, "{at_ms} ms");
-        check_nothing_is_made_twice(&[&first.kept, &second.kept]);
+        check_no_trial_is_repeated(&[&first.kept, &second.kept]);
         let whole = run(builtin("chiplet-16"), 3, |_| ());
         let trials = |purpose| first.kept.trials(purpose) + second.kept.trials(purpose);
         for purpose in [Purpose::Pilot, Purpose::Ladder] {
@@ -190,7 +190,7 @@ fn a_stopped_run_goes_on_where_it_broke_off() {
 }
 
 #[test]
-fn a_run_of_fixed_counts_stays_exact_over_three_sittings() {
+fn a_run_of_fixed_counts_stays_exact_over_three_segments() {
     let exact = |settings: &mut LatencySettings| {
         settings.counts = Counts::Fixed { samples: 400, iterations: 50 };
     };
@@ -200,7 +200,7 @@ fn a_run_of_fixed_counts_stays_exact_over_three_sittings() {
     assert_eq!(second.ended, Ended::Interrupted);
     let third = resume("laptop-smt", 5, &first.settings, &[&first.kept, &second.kept]);
     assert_eq!(third.ended, Ended::Complete);
-    check_nothing_is_made_twice(&[&first.kept, &second.kept, &third.kept]);
+    check_no_trial_is_repeated(&[&first.kept, &second.kept, &third.kept]);
     for (pair, value) in third.values() {
         assert_eq!((value.batches + value.dropped, value.passes), (400, 24), "{pair:?}");
     }
@@ -226,7 +226,7 @@ fn a_stopped_parallel_run_keeps_its_gate() {
 }
 
 #[test]
-fn a_complete_run_that_goes_on_makes_no_trial_and_says_the_same() {
+fn a_resumed_complete_run_makes_no_trial_and_keeps_its_result() {
     let first = run(builtin("laptop-smt"), 3, |settings| settings.cpus.truncate(4));
     let mut machine = open(builtin("laptop-smt"), 4);
     let settings = first.settings.clone();
@@ -246,7 +246,7 @@ fn a_complete_run_that_goes_on_makes_no_trial_and_says_the_same() {
 }
 
 #[test]
-fn nothing_to_measure_is_refused_in_words() {
+fn a_run_without_pairs_is_refused_with_a_reason() {
     let mut machine = open(builtin("chiplet-16"), 1);
     let mut settings = defaults(&machine, 1);
     settings.pairs = coretalk_model::latency::PairChoice::Siblings;
@@ -264,8 +264,8 @@ fn nothing_to_measure_is_refused_in_words() {
     );
 }
 
-/// A sink during which the user stops the run: before the analysis, or while the result is stored.
-struct Impatient {
+/// A sink that stands for a user who stops the run: before the analysis, or while the result is stored.
+struct StoppingSink {
     kept: Kept,
     stop: Stop,
     during: During,
@@ -279,9 +279,9 @@ enum During {
     Finish,
 }
 
-impl Sink for Impatient {
-    fn commit(&mut self, slot: &Commit) -> Result<(), SinkError> {
-        self.kept.commit(slot)
+impl Sink for StoppingSink {
+    fn commit(&mut self, commit: &Commit) -> Result<(), SinkError> {
+        self.kept.commit(commit)
     }
     fn decide(&mut self, decision: &Decision) -> Result<(), SinkError> {
         if self.during == During::Analysis && decision.key == "complete" && decision.value == "true" {
@@ -303,7 +303,7 @@ impl Sink for Impatient {
 }
 
 #[test]
-fn whoever_wishes_to_end_waits_for_nothing_that_can_be_had_later() {
+fn an_interrupted_run_skips_what_can_be_derived_later() {
     for (during, keeps) in [
         (During::Analysis, session::Kept::Everything),
         (During::Finish, session::Kept::Everything),
@@ -314,16 +314,16 @@ fn whoever_wishes_to_end_waits_for_nothing_that_can_be_had_later() {
         let settings = defaults(&machine, 3);
         let stop = Stop::new();
         let (kept, interrupts) = (Kept::default(), 0);
-        let mut sink = Impatient { kept, stop: stop.clone(), during, keeps, interrupts };
+        let mut sink = StoppingSink { kept, stop: stop.clone(), during, keeps, interrupts };
         let resumed = ResumedState::default();
         let ended = session::latency::run(&mut machine, &settings, resumed, &mut sink, &mut (), &stop);
         assert_eq!(sink.interrupts, 1);
-        let said_complete = sink.kept.decisions.iter().rfind(|decision| decision.key == "complete");
-        let said_complete = said_complete.map(|decision| decision.value.as_str());
+        let complete = sink.kept.decisions.iter().rfind(|decision| decision.key == "complete");
+        let complete = complete.map(|decision| decision.value.as_str());
         match (during, keeps) {
             (_, session::Kept::Everything) => {
                 assert!(matches!(ended, Err(RunError::Interrupted)), "{ended:?}");
-                assert_eq!(said_complete, Some("false"));
+                assert_eq!(complete, Some("false"));
                 // All measurements exist: continuing makes no trial.
                 let second = resume("laptop-smt", 4, &settings, &[&sink.kept]);
                 assert_eq!((second.ended, second.kept.rounds.len()), (Ended::Complete, 0));
@@ -340,23 +340,23 @@ fn whoever_wishes_to_end_waits_for_nothing_that_can_be_had_later() {
     }
 }
 
-/// Every cell of the CPU has a reason for its missing value, and every other cell is close to the truth.
+/// Checks that every cell of the CPU has a reason for its missing value, and every other cell is close to the truth.
 fn check(run: &Run, cpu: u32, reason: &str) {
     assert_eq!(run.ended, Ended::Complete, "{reason}");
     let map = &run.result.maps[0].cells;
     for (row, column, cell) in map.iter() {
         let pair = [map.cpus()[column], map.cpus()[row]];
         match cell {
-            Cell::Missing { reason: told } => {
-                assert!(pair.contains(&CpuId(cpu)), "{pair:?} misses: {told:?}");
-                let words = if let MissingReason::Failed(failure) = told {
+            PairOutcome::Missing { reason: missing } => {
+                assert!(pair.contains(&CpuId(cpu)), "{pair:?} misses: {missing:?}");
+                let text = if let MissingReason::Failed(failure) = missing {
                     failure.to_string()
                 } else {
                     String::new()
                 };
-                assert!(words.contains(reason), "{pair:?}: {told:?}");
+                assert!(text.contains(reason), "{pair:?}: {missing:?}");
             }
-            Cell::Measured(value) => {
+            PairOutcome::Measured(value) => {
                 assert!(!pair.contains(&CpuId(cpu)), "{pair:?} has a value in spite of: {reason}");
                 let ratio = value.latency_ns.point / run.true_ns(pair, value);
                 assert!((ratio - 1.0).abs() < 0.04, "{pair:?}: {ratio}");
@@ -378,7 +378,7 @@ fn cells_of_a_cpu_that_fails_are_missing_with_their_reason() {
 }
 
 #[test]
-fn a_cpu_outside_the_crew_refuses_its_cells_only() {
+fn a_cpu_without_a_worker_fails_only_its_own_cells() {
     let mut machine = SimMachine::open(builtin("laptop-smt"), 3);
     let cpus: Vec<CpuId> = machine.topology().cpus().iter().filter(|&cpu| cpu != CpuId(5)).collect();
     machine.engage(&WorkerSettings { cpus, ..WorkerSettings::default() }).unwrap();
@@ -387,7 +387,7 @@ fn a_cpu_outside_the_crew_refuses_its_cells_only() {
 }
 
 #[test]
-fn a_cell_that_hangs_is_tried_three_times_by_the_map_and_by_nothing_after_it() {
+fn a_hanging_cell_is_tried_three_times_by_the_map_and_not_later() {
     let run = failing("hang = '3'\nhang_limit_ms = 200");
     let pairs = run.pairs();
     for round in &run.kept.rounds {
@@ -402,7 +402,7 @@ fn a_cell_that_hangs_is_tried_three_times_by_the_map_and_by_nothing_after_it() {
 }
 
 #[test]
-fn a_cpu_taken_away_in_the_middle_keeps_what_it_said_before() {
+fn a_cpu_lost_during_a_run_keeps_its_earlier_values() {
     let run = failing("departures = [{ cpu = 3, at_ms = 350 }]");
     assert_eq!(run.ended, Ended::Complete);
     let fewer = run.values().into_iter().filter(|(pair, _)| pair.contains(&CpuId(3)));

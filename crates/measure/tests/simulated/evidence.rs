@@ -13,8 +13,8 @@ use coretalk_model::{
 };
 
 #[test]
-fn a_guest_that_floats_is_told_state_by_state_and_not_averaged() {
-    let mut told = 0;
+fn states_of_a_moved_guest_are_reported_and_not_averaged() {
+    let mut reported = 0;
     for seed in 0..6 {
         let run = run(builtin("noisy-vm"), seed, |settings| {
             settings.spacing = Spacing::Watch;
@@ -24,32 +24,32 @@ fn a_guest_that_floats_is_told_state_by_state_and_not_averaged() {
         if watch.states.len() < 2 {
             continue;
         }
-        told += 1;
+        reported += 1;
         assert!(watch.pair.is_some() && watch.cells_changed > 0.0, "seed {seed}");
         assert_eq!(watch.line.len() as u32, run.result.passes, "seed {seed}");
         for (pair, value) in run.values().iter().filter(|(_, value)| value.states.len() > 1) {
             assert!(value.flags.contains(Flag::Multimodal), "{pair:?}");
             let share: f64 = value.states.iter().map(|state| state.share).sum();
             assert!((share - 1.0).abs() < 1e-9);
-            // The headline is the largest plateau, and one of the machine's states, not a mean of them.
+            // The headline is the largest plateau: one of the machine's states, not a mean of states.
             let truths = (0..run.machine.states().len())
                 .map(|state| run.machine.true_ns_in(state, pair[0], pair[1], run.kernel(), value.home));
             let off = truths.map(|truth| (value.latency_ns.point / truth - 1.0).abs()).fold(1.0, f64::min);
             assert!(off < 0.1, "seed {seed} {pair:?}: {} is no state", value.latency_ns.point);
         }
     }
-    assert!(told >= 4, "states were told in {told} of 6 runs");
+    assert!(reported >= 4, "states were told in {reported} of 6 runs");
 }
 
 #[test]
-fn a_machine_that_holds_still_says_so() {
+fn a_stable_machine_reports_no_change_of_state() {
     let run = run(builtin("chiplet-16"), 3, |_| ());
     let watch = run.result.watch.unwrap();
     assert_eq!((watch.pair, watch.cells_changed), (None, 0.0));
 }
 
 #[test]
-fn tails_hold_every_single_round_trip_and_what_messages_would_have_seen() {
+fn tails_count_every_round_trip_and_the_delays_of_messages() {
     let run = run(builtin("chiplet-16"), 3, |settings| {
         settings.cpus.truncate(3);
         settings.budget = Picos::from_ms(3_000);
@@ -101,7 +101,7 @@ fn another_tools_numbers_come_from_its_own_kernel() {
 }
 
 #[test]
-fn the_ladder_tells_every_kernel_close_to_its_truth() {
+fn every_kernel_of_the_ladder_is_close_to_its_truth() {
     for name in ["chiplet-16", "laptop-smt"] {
         let run = run(builtin(name), 3, |_| ());
         assert!(run.result.ladder.len() >= 7 * run.relations().len(), "{name}");
@@ -121,7 +121,7 @@ fn the_ladder_tells_every_kernel_close_to_its_truth() {
 
 /// On a machine that moves between states, other tools' numbers belong to the state of the headline, or are missing.
 #[test]
-fn a_row_of_the_ladder_is_of_one_state_of_the_machine() {
+fn a_row_of_the_ladder_belongs_to_one_state_of_the_machine() {
     let (mut compared, mut empty) = (0, 0);
     for seed in 1..=12 {
         let run = run(builtin("noisy-vm"), seed, |settings| {
@@ -132,7 +132,7 @@ fn a_row_of_the_ladder_is_of_one_state_of_the_machine() {
         let cas = row("cas").latency_ns.unwrap().point;
         let tool = row("as:core-to-core-latency");
         match &tool.latency_ns {
-            // The same kernel on one line instead of many, which differ by a third at most.
+            // The same kernel on one line instead of many, whose latencies differ by a third at most.
             Some(tool) => {
                 compared += 1;
                 assert!(
@@ -152,13 +152,13 @@ fn a_row_of_the_ladder_is_of_one_state_of_the_machine() {
 
 #[test]
 fn the_parallel_and_the_serial_map_agree() {
-    let of = |parallel| {
+    let map_run = |parallel| {
         run(builtin("chiplet-16-smt"), 3, |settings| {
             settings.parallel = parallel;
             settings.pairs = PairChoice::All;
         })
     };
-    let (serial, parallel) = (of(Parallel::AtMost(1)), of(Parallel::AtMost(16)));
+    let (serial, parallel) = (map_run(Parallel::AtMost(1)), map_run(Parallel::AtMost(16)));
     assert!(parallel.took < serial.took);
     for ((pair, alone), (other, together)) in serial.values().into_iter().zip(parallel.values()) {
         assert_eq!(pair, other);
@@ -191,7 +191,7 @@ fn flags_of(differs: &str, protocol: Protocol) -> Vec<Flags> {
 }
 
 #[test]
-fn what_held_the_run_back_is_flagged_and_a_calm_run_is_not() {
+fn throttling_and_quotas_are_flagged_only_where_they_occur() {
     let calm = flags_of("", Protocol::Cas);
     for flag in [Flag::Throttled, Flag::Quota, Flag::Invalid] {
         assert!(calm.iter().all(|flags| !flags.contains(flag)), "{}", flag.name());
@@ -205,13 +205,13 @@ fn what_held_the_run_back_is_flagged_and_a_calm_run_is_not() {
 }
 
 #[test]
-fn visits_that_did_not_add_up_leave_their_mark_on_the_value() {
+fn miscounted_visits_flag_the_value_as_invalid() {
     let flags = flags_of("[failures]\nmiscount = '1'\nmiscount_until_ms = 40", Protocol::Cas);
     assert!(flags.len() == 1 && flags[0].contains(Flag::Invalid), "{flags:?}");
 }
 
 #[test]
-fn clocks_that_lie_apart_are_flagged() {
+fn unsynchronised_clocks_are_flagged() {
     let calm = flags_of("[variation]\nasymmetry_sd = 0.0\n[counter]\noffset_sd_ns = 0.0", Protocol::OneWay);
     assert!(!calm.is_empty());
     for flags in calm {
@@ -223,16 +223,16 @@ fn clocks_that_lie_apart_are_flagged() {
 }
 
 #[test]
-fn a_single_pair_of_a_kind_of_cores_is_outside_of_no_model() {
+fn a_single_pair_of_a_core_kind_is_no_outlier() {
     // One pair of fast cores among pairs of slow ones and mixed pairs.
     for seed in [1, 20] {
         let run = run(builtin("hybrid"), seed, |settings| {
             settings.cpus = [0, 5, 12, 14, 16, 17, 18].map(CpuId).to_vec();
         });
-        let doubted: Vec<_> =
+        let outliers: Vec<_> =
             run.values().into_iter().filter(|(_, value)| value.flags.contains(Flag::ModelOutlier)).collect();
-        assert!(doubted.is_empty(), "seed {seed}: {doubted:?}");
-        // Five of 21 pairs are of other kinds, which latencies alone do not report as exceptions of one kind.
+        assert!(outliers.is_empty(), "seed {seed}: {outliers:?}");
+        // Five of 21 pairs have other core kinds: latencies must not be read as uniform with these as exceptions.
         let structure = infer(&observations(&run.result.maps[0])).unwrap();
         let is_uniform = matches!(structure.shape, Shape::Uniform { .. });
         assert!(!is_uniform || structure.unfit().count() <= 2, "seed {seed}: {structure:?}");
@@ -240,7 +240,7 @@ fn a_single_pair_of_a_kind_of_cores_is_outside_of_no_model() {
 }
 
 #[test]
-fn what_was_measured_under_load_and_repeats_is_graded_as_a_trial_is() {
+fn reproducible_values_under_load_get_grade_c() {
     let run = run(toml("based_on = 'chiplet-16'\n[failures]\nothers = 0.5"), 3, |settings| {
         settings.cpus.truncate(6);
     });
@@ -251,20 +251,20 @@ fn what_was_measured_under_load_and_repeats_is_graded_as_a_trial_is() {
     }
 }
 
-fn said(run: &Run) -> Vec<(&ExecutionTest, Execution)> {
+fn tests_with_verdicts(run: &Run) -> Vec<(&ExecutionTest, Execution)> {
     let tests = &run.result.execution;
     tests.iter().zip(verdicts(tests)).collect()
 }
 
 #[test]
-fn every_scenario_says_which_of_its_nearest_pairs_share_a_core() {
+fn nearest_pairs_that_share_a_core_are_identified_in_every_scenario() {
     for name in
         Scenario::names().iter().filter(|name| !["noisy-vm", "huge-1024", "epyc-2s-192"].contains(name))
     {
         let run = run(builtin(name), 5, |_| ());
-        let said = said(&run);
-        assert!(said.iter().any(|(test, _)| test.reason != Reason::Control), "{name} tested nobody");
-        for (test, verdict) in said {
+        let tested = tests_with_verdicts(&run);
+        assert!(tested.iter().any(|(test, _)| test.reason != Reason::Control), "{name} tested nobody");
+        for (test, verdict) in tested {
             let [a, b] = test.pair;
             let truth = match run.machine.topology().relation(a, b) {
                 Relation::Smt => Execution::Shared,
@@ -276,14 +276,14 @@ fn every_scenario_says_which_of_its_nearest_pairs_share_a_core() {
 }
 
 #[test]
-fn threads_of_a_core_that_the_system_hides_are_found_and_name_their_level() {
+fn unreported_threads_of_a_core_are_found_and_their_level_is_named() {
     for scenario in ["laptop-smt", "chiplet-16-smt"] {
         let run = run(toml(&format!("based_on = '{scenario}'\nreported = 'nothing'")), 3, |_| ());
         let structure = Findings::of_run(&run.result, run.machine.topology()).unwrap().structure.unwrap();
         assert_eq!(structure.levels[0].name, "smt", "{scenario}");
         assert_eq!(structure.levels[0].execution, Some(Execution::Shared));
     }
-    // Pairs of cores with a common cache of their own look like siblings to latency.
+    // By latency alone, pairs of cores with a common cache of their own look like siblings.
     let pairs = "based_on = 'laptop-smt'\nreported = 'nothing'\n[noise]\nsibling_factor = [1.0, 1.0]";
     let run = run(toml(pairs), 3, |_| ());
     let structure = Findings::of_run(&run.result, run.machine.topology()).unwrap().structure.unwrap();
@@ -292,16 +292,16 @@ fn threads_of_a_core_that_the_system_hides_are_found_and_name_their_level() {
 }
 
 #[test]
-fn a_guest_whose_host_puts_both_cpus_onto_one_core_at_times_is_not_told_a_lie() {
+fn a_temporarily_shared_core_is_not_reported_as_shared() {
     let text = "based_on = 'noisy-vm'\nreported = 'nothing'";
     let run = run(toml(text), 2, |_| ());
-    for (test, verdict) in said(&run) {
+    for (test, verdict) in tests_with_verdicts(&run) {
         assert_ne!(verdict, Execution::Shared, "{test:?}");
     }
 }
 
 #[test]
-fn a_run_of_fixed_counts_or_of_some_pairs_tests_nothing() {
+fn a_run_of_fixed_counts_makes_no_execution_test() {
     let fixed = run(builtin("chiplet-16"), 1, |settings| {
         settings.counts = Counts::Fixed { samples: 10, iterations: 10 };
     });

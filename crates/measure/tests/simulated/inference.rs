@@ -1,5 +1,5 @@
-//! Inference from a map: groups whose outliers are measured again, groups of one among the few CPUs of a container
-//! compared with the true structure, and predicted costs of placements, which rank them as work on them does.
+//! Inference from a map: groups whose outliers are measured again, structure among the few CPUs of a container compared
+//! with the truth, and predicted costs of placements, which have the same order as measured ones.
 
 use crate::vocabulary::{builtin, run, toml};
 use coretalk_measure::{Kernel, Machine, Scenario, SimMachine, Spin, Stop, Work, WorkOrder};
@@ -18,7 +18,7 @@ fn groups_found(scenario: &str, bad_share: f64, seed: u64) -> Vec<Vec<CpuSet>> {
 }
 
 #[test]
-fn disturbed_cells_hide_no_group_although_nothing_is_reported() {
+fn disturbed_cells_hide_no_group_without_reported_structure() {
     for scenario in ["chiplet-16", "laptop-smt", "chiplet-16-smt"] {
         let truth = groups_found(scenario, 0.0, 1);
         assert!(!truth.is_empty(), "{scenario}");
@@ -43,20 +43,20 @@ const MACHINES: [(&str, &[Level]); 6] = [
 const NOISE: f64 = 0.01;
 
 /// Two to twelve CPUs: anywhere, or neighbours and some elsewhere, or a few at each of several places.
-fn choice(all: &[CpuId], key: Key) -> Vec<CpuId> {
-    let any = |at: u64| key.with(1).below(at, all.len() as u64) as usize;
+fn random_cpus(all: &[CpuId], key: Key) -> Vec<CpuId> {
+    let random_index = |at: u64| key.with(1).below(at, all.len() as u64) as usize;
     let count = 2 + key.with(2).below(0, 11);
     let picked = |at: u64| match key.with(3).below(0, 3) {
-        0 => any(at),
-        1 if at * 2 < count => any(0) + at as usize,
-        1 => any(at),
-        _ => any(at % (1 + count / 3)) + at as usize / 3,
+        0 => random_index(at),
+        1 if at * 2 < count => random_index(0) + at as usize,
+        1 => random_index(at),
+        _ => random_index(at % (1 + count / 3)) + at as usize / 3,
     };
     let chosen: BTreeSet<CpuId> = (0..count).map(|at| all[picked(at) % all.len()]).collect();
     chosen.into_iter().collect()
 }
 
-fn measured(machine: &SimMachine, cpus: &[CpuId], key: Key) -> Matrix<Option<Observation>> {
+fn noisy_map(machine: &SimMachine, cpus: &[CpuId], key: Key) -> Matrix<Option<Observation>> {
     let topology = machine.topology();
     Matrix::symmetric(cpus.to_vec(), |row, column| {
         let (a, b) = (cpus[row], cpus[column]);
@@ -77,69 +77,75 @@ fn groups_of(machine: &SimMachine, level: Level, chosen: &CpuSet) -> Vec<CpuSet>
 }
 
 fn expected(machine: &SimMachine, levels: &[Level], chosen: &CpuSet) -> (Vec<Vec<CpuSet>>, Vec<CpuSet>) {
-    let (mut told, mut untold): (Vec<Vec<CpuSet>>, Vec<CpuSet>) = (Vec::new(), Vec::new());
+    let (mut by_level, mut all_but_one): (Vec<Vec<CpuSet>>, Vec<CpuSet>) = (Vec::new(), Vec::new());
     for &level in levels {
         let groups = groups_of(machine, level, chosen);
         match &groups[..] {
             [] => {}
             [all] if all == chosen => {}
-            [group] if group.len() + 1 == chosen.len() => untold.push(group.clone()),
-            _ if told.contains(&groups) => {}
-            _ => told.push(groups),
+            [group] if group.len() + 1 == chosen.len() => all_but_one.push(group.clone()),
+            _ if by_level.contains(&groups) => {}
+            _ => by_level.push(groups),
         }
     }
-    untold.dedup();
-    (told, untold)
+    all_but_one.dedup();
+    (by_level, all_but_one)
 }
 
-fn fault(structure: &Structure, name: &str, told: &[Vec<CpuSet>], untold: &[CpuSet]) -> Option<String> {
-    let wrong = structure.levels.iter().any(|level| !told.contains(&level.groups));
-    // A group with a single CPU outside may be the rest of a level with many disturbances.
-    let true_groups: Vec<&CpuSet> = told.iter().flatten().chain(untold).collect();
-    let no_group = structure.all_but_one().any(|(hint, _)| !true_groups.contains(&&hint.cpus));
+fn fault(
+    structure: &Structure,
+    name: &str,
+    by_level: &[Vec<CpuSet>],
+    all_but_one: &[CpuSet],
+) -> Option<String> {
+    let wrong = structure.levels.iter().any(|level| !by_level.contains(&level.groups));
+    // A group of all CPUs but one may be the rest of a level with many disturbed cells.
+    let true_groups: Vec<&CpuSet> = by_level.iter().flatten().chain(all_but_one).collect();
+    let has_false_hint = structure.all_but_one().any(|(hint, _)| !true_groups.contains(&&hint.cpus));
     let misread = match structure.shape {
         Shape::Grouped | Shape::TooFew => false,
-        Shape::Uniform { .. } => !told.is_empty() || !untold.is_empty(),
+        Shape::Uniform { .. } => !by_level.is_empty() || !all_but_one.is_empty(),
         Shape::Continuous { .. } => true,
     };
-    // The distances of two kinds of cores overlap, as on a mesh.
-    (wrong || name != "hybrid" && (no_group || misread)).then(|| format!("{structure:?}"))
+    // On hybrid machines the distances of the two kinds of cores overlap, as on a mesh.
+    (wrong || name != "hybrid" && (has_false_hint || misread)).then(|| format!("{structure:?}"))
 }
 
 #[test]
-fn few_cpus_of_a_machine_are_told_rightly_or_not_at_all() {
-    let (mut all, mut of_levels, mut of_groups, mut faults) = (0, [0, 0], [0, 0], Vec::new());
+fn structure_of_few_cpus_is_reported_correctly_or_not_at_all() {
+    let (mut all, mut level_counts, mut group_counts, mut faults) = (0, [0, 0], [0, 0], Vec::new());
     for (index, (name, visible)) in MACHINES.into_iter().enumerate() {
         let machine = SimMachine::open(Scenario::builtin(name).unwrap(), 1);
         let cpus: Vec<CpuId> = machine.topology().cpus().iter().collect();
         for trial in 0..200 {
             let key = Key::of(&[31, index as u64, trial]);
-            let chosen = choice(&cpus, key.with(1));
+            let chosen = random_cpus(&cpus, key.with(1));
             let set: CpuSet = chosen.iter().copied().collect();
-            let (told, untold) = expected(&machine, visible, &set);
-            let structure = match infer(&measured(&machine, &chosen, key.with(2))) {
+            let (by_level, all_but_one) = expected(&machine, visible, &set);
+            let structure = match infer(&noisy_map(&machine, &chosen, key.with(2))) {
                 Ok(structure) => structure,
                 Err(_) if chosen.len() < 3 => continue,
                 Err(error) => panic!("{name}, CPUs {set}: {error:?}"),
             };
             all += 1;
-            of_levels[1] += told.len();
-            of_levels[0] += structure.levels.len();
-            of_groups[1] += untold.len();
-            of_groups[0] += untold.iter().filter(|group| is_all_but_one(&structure, group)).count();
-            if let Some(fault) = fault(&structure, name, &told, &untold) {
-                faults.push(format!("{name}, CPUs {set}: {told:?} beside {untold:?}, found {fault}"));
+            level_counts[1] += by_level.len();
+            level_counts[0] += structure.levels.len();
+            group_counts[1] += all_but_one.len();
+            group_counts[0] += all_but_one.iter().filter(|group| is_all_but_one(&structure, group)).count();
+            if let Some(fault) = fault(&structure, name, &by_level, &all_but_one) {
+                faults
+                    .push(format!("{name}, CPUs {set}: {by_level:?} beside {all_but_one:?}, found {fault}"));
             }
         }
     }
     println!(
-        "{} of {all} choices told wrongly, {of_levels:?} levels, {of_groups:?} groups beside one CPU",
+        "{} of {all} choices told wrongly, {level_counts:?} levels, {group_counts:?} groups beside one CPU",
         faults.len()
     );
     assert!(faults.is_empty(), "{} of {all}: {faults:#?}", faults.len());
-    // Indistinguishable structure is not reported, but must be rare.
-    assert!(of_levels[0] * 100 >= of_levels[1] * 95, "{of_levels:?}");
-    assert!(of_groups[0] * 100 >= of_groups[1] * 95, "{of_groups:?}");
+    // Structure that latency cannot distinguish is not reported; such structure must be rare.
+    assert!(level_counts[0] * 100 >= level_counts[1] * 95, "{level_counts:?}");
+    assert!(group_counts[0] * 100 >= group_counts[1] * 95, "{group_counts:?}");
 }
 
 fn is_all_but_one(structure: &Structure, group: &CpuSet) -> bool {
@@ -173,8 +179,8 @@ fn predicted_and_run(scenario: &str, threads: usize) -> [Vec<f64>; 2] {
     for draw in 0..60 {
         let mut order: Vec<usize> = (0..distances.len()).collect();
         Key::of(&[draw]).shuffle(&mut order);
-        let said: f64 = graph.edges().map(|(a, b, weight)| weight * distances.ns(order[a], order[b])).sum();
-        predicted.push(said / graph.total());
+        let cost: f64 = graph.edges().map(|(a, b, weight)| weight * distances.ns(order[a], order[b])).sum();
+        predicted.push(cost / graph.total());
         let cpus: Vec<CpuId> = order[..threads].iter().map(|&cpu| distances.cpus()[cpu]).collect();
         let placement = Placement::bound("drawn", cpus);
         let order = WorkOrder {
@@ -184,6 +190,7 @@ fn predicted_and_run(scenario: &str, threads: usize) -> [Vec<f64>; 2] {
             threads,
             limit: Picos::from_ms(60_000),
             key: draw,
+            padding: 0,
         };
         let outcome = run.machine.perform_work(&order, &Stop::new()).unwrap();
         let hops_per_s = outcome.observed.numbers.values[&*WorkloadKind::Ring.metrics()[0].name];
@@ -193,7 +200,7 @@ fn predicted_and_run(scenario: &str, threads: usize) -> [Vec<f64>; 2] {
 }
 
 #[test]
-fn placements_cost_in_the_order_that_was_predicted() {
+fn costs_of_placements_have_the_predicted_order() {
     for (scenario, threads) in [("chiplet-16", 6), ("chiplet-16-smt", 8), ("hybrid", 5), ("mesh-64", 8)] {
         let [predicted, ran] = predicted_and_run(scenario, threads);
         let correlation = rank_correlation(&predicted, &ran);
@@ -202,7 +209,7 @@ fn placements_cost_in_the_order_that_was_predicted() {
 }
 
 #[test]
-fn ranks_are_what_spearman_meant() {
+fn rank_correlation_has_known_values() {
     assert_eq!(rank_correlation(&[1.0, 2.0, 3.0], &[10.0, 200.0, 3e3]), 1.0);
     assert_eq!(rank_correlation(&[1.0, 2.0, 3.0], &[3.0, 2.0, 1.0]), -1.0);
     assert!((rank_correlation(&[1.0, 2.0, 3.0, 4.0], &[1.0, 3.0, 2.0, 4.0]) - 0.8).abs() < 1e-12);

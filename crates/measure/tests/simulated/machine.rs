@@ -1,4 +1,5 @@
-//! The simulated machine meets its specification: documented structure, recovered truth, reproducible bytes.
+//! The simulated machine meets its specification: it has the documented structure, measurements recover its true
+//! latencies, and its results are reproducible.
 
 use crate::vocabulary::{builtin, open, toml};
 use coretalk_measure::{
@@ -30,8 +31,8 @@ static ONE_WAY: Kernel = Kernel {
 /// Two CPUs, their relation, and their half round trip.
 type Pair = (u32, u32, Relation, f64);
 
-/// The scenario without temporary effects.
-fn still(name: &str) -> Scenario {
+/// The scenario without noise, drift and stalls.
+fn noiseless(name: &str) -> Scenario {
     toml(&format!(
         "based_on = '{name}'\nstalls = []\n[noise]\nbatch_sd = 0\nevent_sd = 0\nspike_share = 0\nbad_share = 0\n\
          parallel_bias = 0\n[core_clock]\ndrift_sd = 0\n[counter]\ncost_ns = 0\n"
@@ -61,7 +62,7 @@ pub fn perform(machine: &mut SimMachine, batch: &[Round]) -> Vec<RoundOutcome> {
     machine.perform(batch, &Stop::new()).unwrap()
 }
 
-/// The spans of one trial, alone.
+/// The spans of one trial that runs alone.
 fn spans(machine: &mut SimMachine, assignment: Assignment) -> Vec<Span> {
     perform(machine, &[round(vec![assignment])]).remove(0).trials.remove(0).unwrap().spans
 }
@@ -124,7 +125,7 @@ fn every_builtin_has_the_structure_and_latencies_of_the_table() {
 }
 
 #[test]
-fn the_guest_reports_one_cache_and_is_a_guest() {
+fn the_guest_reports_one_cache_and_its_hypervisor() {
     let mut machine = open(builtin("noisy-vm"), 1);
     assert_eq!(machine.topology().relation(CpuId(0), CpuId(1)), Relation::L3);
     assert_eq!(machine.topology().level(Level::L3).len(), 1);
@@ -172,7 +173,7 @@ fn medians_come_close_to_the_truth_on_every_quiet_machine() {
 
 #[test]
 fn an_aligned_run_hits_every_slice_once() {
-    let mut machine = open(still("chiplet-16"), 1);
+    let mut machine = open(noiseless("chiplet-16"), 1);
     let slices = machine.slices(CpuId(0), CpuId(9), Home(0));
     assert!((slices.iter().sum::<f64>() - 16.0).abs() < 1e-9);
     let sampling = Sampling::Batches { visits: 1, round_trips: 100_000 };
@@ -201,39 +202,41 @@ fn tournament(cpus: u32, rounds: u32, order: SpanOrder) -> Vec<Round> {
 }
 
 #[test]
-fn the_number_of_threads_changes_no_byte() {
+fn the_number_of_threads_does_not_change_results() {
     // Large enough to give work to 16 threads.
-    let many =
+    let large_order =
         SpanOrder { lines: 64, sampling: Sampling::Batches { visits: 16, round_trips: 16 }, ..order(&CAS) };
-    for (name, order) in [("huge-1024", &many), ("epyc-2s-192", &many), ("chiplet-16-smt", &order(&CAS))] {
-        let performed = |threads| {
+    for (name, order) in
+        [("huge-1024", &large_order), ("epyc-2s-192", &large_order), ("chiplet-16-smt", &order(&CAS))]
+    {
+        let outcomes_with = |threads| {
             let mut machine = open(builtin(name), 11).with_threads(threads);
             let cpus = machine.topology().cpus().len() as u32;
             let outcomes = perform(&mut machine, &tournament(cpus, 2, order.clone()));
             (outcomes, machine.now())
         };
-        let one = performed(1);
-        assert!(performed(4) == one && performed(16) == one, "{name}");
+        let one = outcomes_with(1);
+        assert!(outcomes_with(4) == one && outcomes_with(16) == one, "{name}");
     }
 }
 
 #[test]
-fn cutting_a_batch_and_ordering_a_round_change_nothing() {
+fn splitting_a_batch_and_reordering_a_round_change_nothing() {
     let rounds: Vec<Round> = tournament(4, 8, order(&CAS));
     let (mut whole, mut cut) = (open(builtin("noisy-vm"), 2), open(builtin("noisy-vm"), 2));
     let together = perform(&mut whole, &rounds);
     let apart: Vec<RoundOutcome> = rounds.chunks(3).flat_map(|part| perform(&mut cut, part)).collect();
     assert_eq!(together, apart);
     assert_eq!(whole.now(), cut.now());
-    let mut turned = open(builtin("noisy-vm"), 2);
+    let mut reordered = open(builtin("noisy-vm"), 2);
     let backwards: Vec<Assignment> = rounds[0].assignments.iter().rev().cloned().collect();
-    let mut outcome = perform(&mut turned, &[round(backwards)]).remove(0);
+    let mut outcome = perform(&mut reordered, &[round(backwards)]).remove(0);
     outcome.trials.reverse();
     assert_eq!(outcome, together[0]);
 }
 
 #[test]
-fn the_seed_changes_noise_only_and_the_hardware_seed_the_machine() {
+fn the_seed_determines_the_noise_and_the_hardware_seed_the_machine() {
     let samples = |scenario: Scenario, seed| {
         let mut machine = open(scenario, seed);
         let truth = machine.true_ns(CpuId(0), CpuId(9), &CAS, Home(0));
@@ -293,7 +296,7 @@ fn a_guest_moves_between_its_states_and_leaves_evidence() {
 
 #[test]
 fn a_coarse_clock_shows_whole_steps_with_a_true_mean() {
-    let mut machine = open(still("arm-coarse-clock"), 1);
+    let mut machine = open(noiseless("arm-coarse-clock"), 1);
     let events = SpanOrder { lines: 16, sampling: Sampling::Events { round_trips: 40_000 }, ..order(&CAS) };
     let span = spans(&mut machine, trial(0, 1, 1, vec![events])).remove(0);
     let Samples::Counts { counts } = &span.samples else { panic!("no counts") };
@@ -306,7 +309,7 @@ fn a_coarse_clock_shows_whole_steps_with_a_true_mean() {
 }
 
 #[test]
-fn one_way_differences_cancel_their_clocks_in_the_sum() {
+fn clock_offsets_cancel_in_the_sum_of_both_directions() {
     let text = "based_on = 'chiplet-16'\nstalls = []\n[noise]\nbatch_sd = 0\nevent_sd = 0\nspike_share = 0\nbad_share = 0\n\
                 [core_clock]\ndrift_sd = 0\n[counter]\ncost_ns = 0\noffset_sd_ns = 500\n";
     let mut machine = open(toml(text), 1);
@@ -330,7 +333,7 @@ fn one_way_differences_cancel_their_clocks_in_the_sum() {
 }
 
 #[test]
-fn homes_matter_across_nodes_and_elsewhere_not() {
+fn homes_affect_latencies_and_unknown_homes_are_refused() {
     let machine = open(builtin("epyc-2s-192"), 1);
     let truth = |a, b, node| machine.true_ns(CpuId(a), CpuId(b), &CAS_PAUSE, Home(node));
     let (left, right) = (truth(0, 96, 0), truth(0, 96, 1));
@@ -345,7 +348,7 @@ fn homes_matter_across_nodes_and_elsewhere_not() {
 #[test]
 fn parallel_pairs_slow_each_other_as_stated() {
     let scenario =
-        toml(&still("chiplet-16").to_toml().replace("parallel_bias = 0.0", "parallel_bias = 0.01"));
+        toml(&noiseless("chiplet-16").to_toml().replace("parallel_bias = 0.0", "parallel_bias = 0.01"));
     let mut machine = open(scenario, 1);
     let outcomes = perform(
         &mut machine,
@@ -360,7 +363,7 @@ fn parallel_pairs_slow_each_other_as_stated() {
 
 #[test]
 fn contaminated_trials_are_as_rare_and_as_slow_as_stated() {
-    let text = still("chiplet-16").to_toml().replace("bad_share = 0.0", "bad_share = 0.1");
+    let text = noiseless("chiplet-16").to_toml().replace("bad_share = 0.0", "bad_share = 0.1");
     let mut machine = open(toml(&text), 4);
     let mut bad = 0;
     for key in 0..2000 {
@@ -381,8 +384,8 @@ fn contaminated_trials_are_as_rare_and_as_slow_as_stated() {
 }
 
 #[test]
-fn a_round_lasts_as_long_as_its_slowest_trial_and_nothing_sleeps() {
-    let mut machine = open(still("chiplet-16"), 1);
+fn a_round_lasts_as_long_as_its_slowest_trial_in_simulated_time() {
+    let mut machine = open(noiseless("chiplet-16"), 1);
     let outcome = perform(
         &mut machine,
         &[round(vec![trial(0, 1, 1, vec![order(&CAS)]), trial(2, 9, 1, vec![order(&CAS)])])],
@@ -406,7 +409,7 @@ fn a_round_lasts_as_long_as_its_slowest_trial_and_nothing_sleeps() {
 }
 
 #[test]
-fn every_failure_reaches_the_trial_or_workers_it_is_meant_for() {
+fn every_failure_affects_only_its_trial_or_workers() {
     let with = |failures: &str| toml(&format!("based_on = 'laptop-smt'\n[failures]\n{failures}\n"));
     let first = |failures: &str| {
         let mut machine = open(with(failures), 1);
@@ -456,8 +459,8 @@ fn every_failure_reaches_the_trial_or_workers_it_is_meant_for() {
 }
 
 #[test]
-fn a_jump_of_the_clock_is_in_one_sample() {
-    let text = still("laptop-smt")
+fn a_clock_jump_affects_one_sample() {
+    let text = noiseless("laptop-smt")
         .to_toml()
         .replace("[failures]", "[failures]\nclock_step = { at_ms = 1, by_us = 9000 }");
     let mut machine = open(toml(&text), 1);
@@ -468,7 +471,7 @@ fn a_jump_of_the_clock_is_in_one_sample() {
 }
 
 #[test]
-fn rounds_that_make_no_sense_are_refused() {
+fn invalid_rounds_are_refused() {
     let mut machine = open(builtin("laptop-smt"), 1);
     for assignments in [
         vec![trial(0, 0, 1, vec![order(&CAS)])],
@@ -481,7 +484,7 @@ fn rounds_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn a_matrix_is_a_machine_whose_truth_it_is() {
+fn a_machine_from_a_matrix_has_its_latencies() {
     let cpus: Vec<CpuId> = [0, 2, 5].map(CpuId).to_vec();
     let cells = [[None, Some(20.0), None], [Some(30.0), None, None], [Some(50.0), None, None]];
     let matrix = Matrix::directed(cpus, |row, column| cells[row][column]);

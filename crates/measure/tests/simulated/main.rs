@@ -1,7 +1,7 @@
 //! Tests on simulated machines with known truth, from settings to results.
 
 // Clippy's exception for tests applies only inside `#[test]` functions, not to helpers.
-#![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+#![allow(clippy::unwrap_used, reason = "a failing helper fails its test")]
 
 mod acceptance;
 mod choices;
@@ -14,6 +14,7 @@ mod endings;
 mod evidence;
 mod inference;
 mod machine;
+mod orders;
 mod place;
 mod queue;
 mod remaining;

@@ -13,7 +13,12 @@ use coretalk_model::stats::median;
 use coretalk_model::{CpuId, Flag, Level, Picos, Relation};
 
 /// Settings for the first `of_each` CPUs of each cluster.
-fn of_clusters(machine: &SimMachine, of_each: usize, options: Parameters, budget_s: u64) -> SeriesSettings {
+fn cluster_settings(
+    machine: &SimMachine,
+    of_each: usize,
+    options: Parameters,
+    budget_s: u64,
+) -> SeriesSettings {
     let clusters = machine.topology().level(Level::L3).into_iter();
     let chosen = clusters.flat_map(|cluster| cluster.cpus.iter().take(of_each)).collect();
     let cpus = machine.topology().order(&chosen);
@@ -30,7 +35,7 @@ fn every_pair_of_two_clusters_takes_its_budget_at_most_as_planned(of_each: usize
     let mut machine = open("chiplet-16");
     let options =
         Parameters::default().with("queue", "semaphore").with("pairs", "all").with_parallel(Some(1));
-    let settings = of_clusters(&machine, of_each, options, budget_s);
+    let settings = cluster_settings(&machine, of_each, options, budget_s);
     assert_eq!(settings.trials.len(), (2 * of_each).pow(2) * 5);
     let planned = plan(&machine, &settings).machine_time;
     let (result, _, took) = measure(&mut machine, &settings);
@@ -44,7 +49,7 @@ fn every_pair_of_two_clusters_takes_its_budget_at_most_as_planned(of_each: usize
     assert_eq!(narrow + wide, result.trials.len(), "none is wide unsaid");
     println!("{wide} of {} cells are wider than asked for; planned {planned:?}, took {took}", narrow + wide);
     // The cells of one relation at one capacity alternate between concurrent sides and sides that wake each other. By
-    // the longer side of an interval 83 of 1,280 are too wide, more than a twentieth (2026-11-27).
+    // the longer half of the interval, 83 of 1,280 are too wide: more than a twentieth (2026-11-27).
     assert!(wide * 10 <= result.trials.len(), "{wide} cells are wider than asked for");
     // The results show the simulated structure: another die is slower, one CPU loses at 1 and wins at 10 000.
     let shape = &rates(&matrices(&result), machine.topology())[0];
@@ -67,7 +72,7 @@ fn sixteen_cpus_and_five_capacities_take_a_minute_at_most_as_planned() {
 #[test]
 fn a_machine_of_192_cpus_is_sampled_within_five_minutes() {
     let mut machine = open("epyc-2s-192");
-    let settings = of_clusters(&machine, 8, Parameters::default().with("queue", "spsc"), 290);
+    let settings = cluster_settings(&machine, 8, Parameters::default().with("queue", "spsc"), 290);
     assert!(settings.trials.len() < 1_000, "{} trials", settings.trials.len());
     let planned = plan(&machine, &settings).machine_time;
     let (result, _, took) = measure(&mut machine, &settings);
@@ -97,12 +102,12 @@ fn semaphore_slim_shows_the_order_that_zen_5_and_csharp_have_shown() {
         let found = slim_per_s("1,10,100,1000", payload);
         let [at_1, _, at_100, at_1000] = [found[0], found[1], found[2], found[3]];
         println!("{payload}: one CPU, inside, across: {found:.0?}");
-        // With one slot a single CPU is slowest, after pairs on two dies. Those measured about five times as slow as
-        // pairs on one; here lines take 85 ns across and 18 ns inside, 4.7 times, and a hand-off is more than lines.
+        // With one slot a single CPU is slowest, followed by pairs on two dies. On hardware these were about five times
+        // as slow as pairs on one die; here lines differ 4.7-fold (85 and 18 ns), and a hand-off costs more than lines.
         let [one, inside, across] = at_1;
         assert!(one < across && across < inside, "{payload}, 1: {at_1:?}");
         assert!((2.5..4.7).contains(&(inside / across)), "{payload}, 1: {}", inside / across);
-        // With a hundred slots and more it is fastest.
+        // From a hundred slots on a single CPU is fastest.
         for at in [at_100, at_1000] {
             let [one, inside, across] = at;
             assert!(one > inside && inside > across, "{payload}: {at:?}");
@@ -121,7 +126,7 @@ fn stated_ns(queue: &str, line_ns: f64) -> f64 {
 }
 
 #[test]
-fn the_knee_lies_where_the_stated_costs_put_it() {
+fn the_knee_is_where_the_stated_costs_predict_it() {
     let mut machine = open("chiplet-16");
     for (to, sweep) in [(1, "20000000..300000000"), (8, "5000000..100000000")] {
         let pairs = [[CpuId(0), CpuId(to)]];
@@ -138,7 +143,7 @@ fn the_knee_lies_where_the_stated_costs_put_it() {
             let [holds, ends] = [knee.holds_at.unwrap(), knee.ends_by.unwrap()];
             let stated = 1e9 / stated_ns(sweep.queue, line_ns);
             println!("{} {} 0-{to}: {holds} to {ends}, stated {stated:.0}", sweep.queue, sweep.capacity);
-            // Single messages scatter: the throughput is some percent below the mean cost.
+            // Single messages scatter: the throughput is some percent below what the mean cost predicts.
             assert!(holds < stated && stated < 1.25 * ends, "{sweep:?}");
             assert!(ends / holds < 1.5, "neighbours of the sweep, or one between them");
             let below = sweep.steps.iter().filter(|step| step.rate_per_s < holds);
@@ -206,7 +211,7 @@ fn at_a_rate_the_first_of_a_batch_waits_for_the_last() {
     let (result, ..) = measure(&mut machine, &settings);
     for curve in batch_curves(&result) {
         let median = |at: usize, name: &str| {
-            curve.steps[at].trial.histogram(name).and_then(|of| of.percentile_ns(0.5)).unwrap()
+            curve.steps[at].trial.histogram(name).and_then(|delays| delays.percentile_ns(0.5)).unwrap()
         };
         let [first, last] = names::OF_BATCH;
         assert_eq!(median(0, first), median(0, last), "one message is both");
@@ -219,7 +224,7 @@ fn at_a_rate_the_first_of_a_batch_waits_for_the_last() {
 }
 
 #[test]
-fn several_ends_add_up_until_their_line_is_all_there_is() {
+fn several_ends_add_up_until_their_line_is_saturated() {
     let mut machine = open("chiplet-16");
     let cpus: Vec<CpuId> = (0..8).map(CpuId).collect();
     let line_ns = machine.bare_stage(&cpus).transfer_ns(cpus[0], cpus[1]);
@@ -230,7 +235,7 @@ fn several_ends_add_up_until_their_line_is_all_there_is() {
     let grids = side_grids(&result);
     assert_eq!((grids.len(), &grids[0].sides), (1, &[vec![1, 2, 4], vec![1, 2, 4]]));
     for ends in [[1, 1], [2, 2], [4, 4], [4, 1], [1, 4], [4, 2]] {
-        // 10.5 ns and an eighth of a line in parallel, then a turn: the line of an index.
+        // 10.5 ns and an eighth of a line in parallel, then one end at a time: the line of an index.
         let side = |ends: u32| {
             let alone_ns = 10.5 + line_ns / 8.0 + line_ns;
             if ends == 1 { 1.0 / alone_ns } else { (f64::from(ends) / alone_ns).min(1.0 / line_ns) }
@@ -244,25 +249,25 @@ fn several_ends_add_up_until_their_line_is_all_there_is() {
             let fair = trial.values.get(names::FAIRNESS[side]).map(|fair| fair.point);
             assert!(if ends == 1 { fair.is_none() } else { fair > Some(0.95) }, "{ends:?}: {fair:?}");
         }
-        // On a side with several ends each has a share; a single end has none.
-        for (side, own) in [0..ends[0], ends[0]..ends[0] + ends[1]].into_iter().enumerate() {
-            for role in own.filter(|_| ends[side] > 1) {
+        // On a side with several ends each reports a share; a single end reports none.
+        for (side, roles) in [0..ends[0], ends[0]..ends[0] + ends[1]].into_iter().enumerate() {
+            for role in roles.filter(|_| ends[side] > 1) {
                 let share = trial.of_roles[role as usize][names::SHARE];
                 let equal = 1.0 / f64::from(ends[side]);
                 assert!((share.point / equal - 1.0).abs() < 0.05, "{ends:?}, role {role}: {share:?}");
             }
         }
-        let told = trial.of_roles.iter().filter(|of| !of.is_empty()).count() as u32;
-        assert_eq!(told, ends.iter().filter(|ends| **ends > 1).sum::<u32>(), "{ends:?}");
+        let with_share = trial.of_roles.iter().filter(|values| !values.is_empty()).count() as u32;
+        assert_eq!(with_share, ends.iter().filter(|ends| **ends > 1).sum::<u32>(), "{ends:?}");
     }
 }
 
 #[test]
-fn no_rate_passes_more_than_goes_without_one() {
+fn no_rate_exceeds_the_throughput_without_a_rate() {
     let mut machine = open("chiplet-16");
     let cpus = [CpuId(0), CpuId(1), CpuId(8)].to_vec();
     let probe = probes::series_by_id("queue").unwrap();
-    let mut passed = |queue: &str, capacity: &str, rate: Option<f64>| -> Vec<f64> {
+    let mut rates_at = |queue: &str, capacity: &str, rate: Option<f64>| -> Vec<f64> {
         let pairs = [(0, 0), (0, 1), (0, 8)].map(|(from, to)| [CpuId(from), CpuId(to)]);
         let options = Parameters::default().with("queue", queue).with("capacity", capacity);
         let options = options.with("pairs", "listed").with_some("rate_per_s", rate);
@@ -273,9 +278,9 @@ fn no_rate_passes_more_than_goes_without_one() {
     };
     for queue in ["semaphore", "semaphore-slim", "spsc"] {
         for capacity in ["1", "100"] {
-            let closed = passed(queue, capacity, None);
+            let closed = rates_at(queue, capacity, None);
             for (place, &most) in closed.iter().enumerate() {
-                let open = passed(queue, capacity, Some(2.0 * most))[place];
+                let open = rates_at(queue, capacity, Some(2.0 * most))[place];
                 // Passes have a few thousand messages, so a wake-up at either end is visible.
                 assert!(open < 1.2 * most, "{queue} {capacity} {place}: {open} at a rate, {most} without");
             }
@@ -304,11 +309,11 @@ fn every_pair(
     settings_of(machine, "queue", (all_cpus(machine), &[]), options, 0.05, budget_s)
 }
 
-fn wide(result: &SeriesResult) -> usize {
+fn count_wide(result: &SeriesResult) -> usize {
     result.trials.iter().filter(|trial| trial.flags.contains(Flag::WideCi)).count()
 }
 
-/// Ratios of the second rates to the first, by trial, where both exist.
+/// Ratios of concurrent to serial rates, by trial, where both exist.
 fn ratios(alone: &SeriesResult, together: &SeriesResult) -> Vec<f64> {
     let rate = |trial: &TrialResult| Some(trial.values.get(names::RATE)?.point);
     let both = alone.trials.iter().zip(&together.trials);
@@ -325,8 +330,8 @@ fn verdicts(result: &SeriesResult) -> [Vec<Relation>; 2] {
 }
 
 #[test]
-fn concurrency_that_changes_nothing_saves_time_and_says_the_same() {
-    let of = |parallel| {
+fn harmless_concurrency_saves_time_and_keeps_the_results() {
+    let run_with = |parallel| {
         let mut machine = biased("chiplet-16", 0.0);
         let settings = every_pair(&machine, "array-queue,spsc", "1,10,100", parallel, 40);
         let planned = plan(&machine, &settings);
@@ -334,13 +339,18 @@ fn concurrency_that_changes_nothing_saves_time_and_says_the_same() {
         assert_planned(planned.machine_time, took);
         (result, took.secs(), planned.parallel)
     };
-    let (alone, took_alone, one) = of(Some(1));
-    let (together, took, eight) = of(None);
+    let (alone, took_alone, one) = run_with(Some(1));
+    let (together, took, eight) = run_with(None);
     assert_eq!((one, eight, &alone.regime), (1, 8, &Regime::Serial));
     assert!(matches!(together.regime, Regime::Parallel { pairs: 8, .. }));
     assert_eq!(verdicts(&together), [vec![Relation::L3, Relation::Package], vec![]]);
     assert!(took < 0.7 * took_alone, "{took} s for {took_alone} s");
-    assert!(wide(&together) <= wide(&alone), "{} for {}", wide(&together), wide(&alone));
+    assert!(
+        count_wide(&together) <= count_wide(&alone),
+        "{} for {}",
+        count_wide(&together),
+        count_wide(&alone)
+    );
     let mut ratios = ratios(&alone, &together);
     ratios.sort_unstable_by(f64::total_cmp);
     assert!((median(&ratios).unwrap() - 1.0).abs() < 0.002, "{:?}", median(&ratios));
@@ -350,12 +360,12 @@ fn concurrency_that_changes_nothing_saves_time_and_says_the_same() {
 
 #[test]
 fn concurrency_that_slows_is_refused_and_pairs_are_measured_alone() {
-    let of = |parallel| {
+    let run_with = |parallel| {
         let mut machine = biased("chiplet-16", 0.05);
         let settings = every_pair(&machine, "array-queue", "1,10", parallel, 30);
         measure(&mut machine, &settings).0
     };
-    let (alone, together) = (of(Some(1)), of(Some(8)));
+    let (alone, together) = (run_with(Some(1)), run_with(Some(8)));
     assert_eq!(verdicts(&together), [vec![], vec![Relation::L3, Relation::Package]]);
     assert!(together.trials.iter().all(|trial| !trial.flags.contains(Flag::ParBias)));
     let ratios = ratios(&alone, &together);
@@ -365,14 +375,14 @@ fn concurrency_that_slows_is_refused_and_pairs_are_measured_alone() {
 }
 
 #[test]
-fn where_the_budget_ends_first_what_was_made_concurrently_stands_and_says_so() {
+fn concurrent_results_are_kept_and_flagged_if_the_budget_ends_first() {
     let mut machine = biased("chiplet-16", 0.05);
     let settings = every_pair(&machine, "array-queue,spsc", "1,10,100", Some(8), 5);
     let (result, ..) = measure(&mut machine, &settings);
-    let of = |trial: &&TrialResult| {
+    let is_flagged = |trial: &&TrialResult| {
         trial.spec.placement[0] != trial.spec.placement[1] && trial.flags.contains(Flag::ParBias)
     };
-    let flagged: Vec<&TrialResult> = result.trials.iter().filter(of).collect();
+    let flagged: Vec<&TrialResult> = result.trials.iter().filter(is_flagged).collect();
     assert!(flagged.len() > 100 && result.budget_ended, "{}", flagged.len());
     assert!(flagged.iter().all(|trial| trial.reason.is_some() && trial.values.contains_key(names::RATE)));
 }

@@ -14,9 +14,9 @@ use coretalk_model::stats::MAX_ANALYSES;
 
 /// Elapsed seconds, and predicted remaining seconds.
 #[derive(Default)]
-struct Told(Vec<[f64; 2]>);
+struct Predictions(Vec<[f64; 2]>);
 
-impl Observer for Told {
+impl Observer for Predictions {
     fn event(&mut self, event: Event<'_>) {
         if let Event::Committed { progress, left, .. } = event
             && progress < 1.0
@@ -27,12 +27,12 @@ impl Observer for Told {
 }
 
 /// Relative errors of the predictions at 25, 50 and 75 % of a run: 0.1 is a tenth too much.
-fn errors(machine: &mut SimMachine, run: impl FnOnce(&mut SimMachine, &mut Told)) -> Vec<f64> {
-    let (began, mut told) = (machine.now(), Told::default());
-    run(machine, &mut told);
+fn errors(machine: &mut SimMachine, run: impl FnOnce(&mut SimMachine, &mut Predictions)) -> Vec<f64> {
+    let (began, mut predictions) = (machine.now(), Predictions::default());
+    run(machine, &mut predictions);
     let took = (machine.now() - began).secs();
     let error = |share: f64| {
-        let last = told.0.iter().rfind(|[at, _]| *at <= share * took);
+        let last = predictions.0.iter().rfind(|[at, _]| *at <= share * took);
         last.map_or(f64::INFINITY, |[at, left]| left / (took - at) - 1.0)
     };
     let errors = [0.25, 0.5, 0.75].map(error).to_vec();
@@ -40,16 +40,17 @@ fn errors(machine: &mut SimMachine, run: impl FnOnce(&mut SimMachine, &mut Told)
     errors
 }
 
-fn of_map(name: &str, change: impl FnOnce(&mut LatencySettings)) -> Vec<f64> {
+fn errors_of_map(name: &str, change: impl FnOnce(&mut LatencySettings)) -> Vec<f64> {
     let mut machine = open(builtin(name), 1);
     let mut settings = defaults(&machine, 1);
     change(&mut settings);
-    errors(&mut machine, |machine, told| {
-        latency::run(machine, &settings, ResumedState::default(), &mut (), told, &Stop::new()).unwrap();
+    errors(&mut machine, |machine, predictions| {
+        latency::run(machine, &settings, ResumedState::default(), &mut (), predictions, &Stop::new())
+            .unwrap();
     })
 }
 
-fn of_trials(name: &str, probe: &str, budget: Picos) -> Vec<f64> {
+fn errors_of_trials(name: &str, probe: &str, budget: Picos) -> Vec<f64> {
     let mut machine = open(builtin(name), 1);
     let probe = probes::series_by_id(probe).unwrap();
     let topology = machine.topology();
@@ -67,30 +68,31 @@ fn of_trials(name: &str, probe: &str, budget: Picos) -> Vec<f64> {
         budget,
         cpus,
     };
-    errors(&mut machine, |machine, told| {
+    errors(&mut machine, |machine, predictions| {
         let resumed = SeriesResumedState::default();
-        series::run(machine, &settings, resumed, &mut (), told, &Stop::new()).unwrap();
+        series::run(machine, &settings, resumed, &mut (), predictions, &Stop::new()).unwrap();
     })
 }
 
 /// Maximum errors for maps: after a quarter of the run the number of second analyses is not known yet.
-const OF_MAPS: [f64; 3] = [0.3, 0.2, 0.2];
+const MAX_MAP_ERRORS: [f64; 3] = [0.3, 0.2, 0.2];
 
 #[test]
-fn a_map_says_within_a_fifth_how_long_it_still_takes() {
+fn a_map_predicts_its_remaining_time_within_a_fifth() {
     let names = ["chiplet-16", "chiplet-16-smt", "hybrid"];
-    let told = names.map(|name| (name, of_map(name, |settings| settings.spacing = Spacing::Brief)));
-    for (name, errors) in told {
-        let is_near = errors.iter().zip(OF_MAPS).all(|(error, most)| error.abs() <= most);
+    let all_errors =
+        names.map(|name| (name, errors_of_map(name, |settings| settings.spacing = Spacing::Brief)));
+    for (name, errors) in all_errors {
+        let is_near = errors.iter().zip(MAX_MAP_ERRORS).all(|(error, most)| error.abs() <= most);
         assert!(is_near, "{name}: {errors:.2?}");
     }
 }
 
-/// With further analyses a run predicts early that it takes many times as long; within a fifth if the budget ends it.
+/// With further analyses a run takes many times as long, which it predicts early: within a fifth if the budget ends it.
 #[test]
-fn a_precise_map_says_how_long_it_still_takes() {
+fn a_precise_map_predicts_its_remaining_time() {
     for (precision, budget, most) in [(0.003, 10_000, 0.5), (0.001, 20_000, 0.2)] {
-        let errors = of_map("laptop-smt", |settings| {
+        let errors = errors_of_map("laptop-smt", |settings| {
             (settings.spacing, settings.precision) = (Spacing::Brief, precision);
             (settings.analyses, settings.budget) = (MAX_ANALYSES, Picos::from_ms(budget));
         });
@@ -99,17 +101,17 @@ fn a_precise_map_says_how_long_it_still_takes() {
 }
 
 #[test]
-fn a_watch_says_within_a_tenth_how_long_it_still_takes() {
-    let errors = of_map("noisy-vm", |settings| {
+fn a_watch_predicts_its_remaining_time_within_a_tenth() {
+    let errors = errors_of_map("noisy-vm", |settings| {
         (settings.spacing, settings.budget) = (Spacing::Watch, Picos::from_ms(27_600));
     });
     assert!(errors.iter().all(|error| error.abs() <= 0.1), "{errors:.2?}");
 }
 
 #[test]
-fn trials_say_within_a_fifth_how_long_they_still_take() {
+fn trials_predict_their_remaining_time_within_a_fifth() {
     for (name, probe) in [("chiplet-16", "wake"), ("chiplet-16-smt", "contend"), ("noisy-vm", "queue")] {
-        let errors = of_trials(name, probe, Picos::from_ms(10_000));
+        let errors = errors_of_trials(name, probe, Picos::from_ms(10_000));
         assert!(errors.iter().all(|error| error.abs() <= 0.2), "{name} {probe}: {errors:.2?}");
     }
 }

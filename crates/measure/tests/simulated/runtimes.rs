@@ -1,4 +1,4 @@
-//! Runtimes on simulated machines: twins at their stated factor, processes as outer unit, and alternating passes.
+//! Runtimes on simulated machines: stand-ins at their stated factor, processes as outer unit, and alternating passes.
 
 use crate::trials::{measure_from, open, settings};
 use coretalk_measure::probes;
@@ -20,7 +20,7 @@ fn truth(probe: &str, parameters: Parameters, placement: &[CpuId], ms: f64) -> O
 }
 
 #[test]
-fn every_twin_exists_and_takes_its_factor_longer() {
+fn every_stand_in_exists_and_takes_its_factor_longer() {
     for (probe, others, name) in [
         ("queue", Parameters::default().with("payload", "u64").with("capacity", 10.0), "messages_per_s"),
         ("wait", Parameters::default().with("mode", "no-clock"), "loop_ns"),
@@ -29,13 +29,13 @@ fn every_twin_exists_and_takes_its_factor_longer() {
     ] {
         let declared = probes::series_by_id(probe).unwrap();
         let parameter = declared.declaration().named_by.unwrap();
-        assert!(!declared.twins().is_empty());
-        for twin in declared.twins() {
+        assert!(!declared.stand_ins().is_empty());
+        for stand_in in declared.stand_ins() {
             let placement = [CpuId(0), CpuId(8)];
             // Clock reads have no strategy.
-            let is_clock = twin.native == "clock";
+            let is_clock = stand_in.native == "clock";
             let others = if is_clock { others.clone().with("mode", "clock") } else { others.clone() };
-            let of = |what: &str, ms: f64| {
+            let measured = |what: &str, ms: f64| {
                 let observed = truth(probe, others.clone().with(parameter, what), &placement, ms);
                 let numbers = &observed.numbers;
                 // A thread that waits for a spinning lock never sleeps.
@@ -45,19 +45,19 @@ fn every_twin_exists_and_takes_its_factor_longer() {
                 let number = median.or(numbers.values.get(name).copied());
                 (number.unwrap_or_else(|| panic!("{what} has no {name}: {observed:?}")), observed)
             };
-            // The native trial gets the span in which the twin does as much, so that both start equally.
-            let (slower, observed) = of(twin.external, 20.0);
-            let (native, _) = of(twin.native, 20.0 / twin.factor);
+            // The native trial gets a span for the same amount of work, so that both simulations start equally.
+            let (slower, observed) = measured(stand_in.external, 20.0);
+            let (native, _) = measured(stand_in.native, 20.0 / stand_in.factor);
             let ratio = if name == "messages_per_s" { native / slower } else { slower / native };
-            assert!((ratio / twin.factor - 1.0).abs() < 0.02, "{}: {ratio}", twin.external);
+            assert!((ratio / stand_in.factor - 1.0).abs() < 0.02, "{}: {ratio}", stand_in.external);
             let outside = observed.numbers.values[names::OUTSIDE];
-            assert!((outside - twin.outside).abs() < 1e-9, "{}: {outside}", twin.external);
+            assert!((outside - stand_in.outside).abs() < 1e-9, "{}: {outside}", stand_in.external);
         }
     }
 }
 
 #[test]
-fn passes_of_runtimes_go_in_turns_with_native_ones_and_each_process_makes_as_many() {
+fn passes_of_runtimes_alternate_with_native_ones_and_use_every_process() {
     for (probe, option, names) in [
         ("wait", "strategy", "busy,dotnet:spinwait,pause,java:onspinwait"),
         ("queue", "queue", "spsc,go:channel"),
@@ -72,7 +72,7 @@ fn passes_of_runtimes_go_in_turns_with_native_ones_and_each_process_makes_as_man
         let is_external = |entry: &SeriesEntry| {
             probes::series_by_id(probe).unwrap().external(&settings.trials[entry.trial as usize]).is_some()
         };
-        // In every sweep of the first analysis the last native pass follows the first one of a runtime, and vice versa.
+        // Every sweep of the first analysis has native passes and passes of runtimes; neither kind precedes the other.
         for pass in 0..8 {
             let sweep: Vec<bool> =
                 entries.iter().filter(|entry| entry.pass == pass).map(is_external).collect();
@@ -102,7 +102,7 @@ fn passes_of_runtimes_go_in_turns_with_native_ones_and_each_process_makes_as_man
 }
 
 #[test]
-fn processes_of_another_segment_are_others() {
+fn processes_of_another_segment_have_other_numbers() {
     let mut machine = open("chiplet-16");
     let options =
         Parameters::default().with("queue", "dotnet:semaphoreslim").with("capacity", "1").with("forks", 2.0);

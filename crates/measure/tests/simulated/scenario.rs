@@ -61,10 +61,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn no_edit_of_a_scenario_makes_it_explode(at in 0usize..2000, with in "[-0-9.e'\\[\\]=,a-z]{1,4}") {
+    fn no_edit_of_a_scenario_makes_it_explode(at in 0usize..2000, inserted in "[-0-9.e'\\[\\]=,a-z]{1,4}") {
         let mut text = builtin("noisy-vm").to_toml();
         let at = (0..=at.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap();
-        text.insert_str(at, &with);
+        text.insert_str(at, &inserted);
         if let Ok(scenario) = Scenario::from_toml(&text) {
             let mut machine = open(scenario, 1);
             let short = SpanOrder { sampling: Sampling::Batches { visits: 2, round_trips: 4 }, ..order(&CAS) };
@@ -89,13 +89,13 @@ fn changed_scenarios_are_named_after_their_content() {
 const DOCUMENT: &str = include_str!("../../../../docs/scenarios.md");
 
 /// The examples of docs/scenarios.md.
-fn documented() -> Vec<String> {
+fn documented_examples() -> Vec<String> {
     let blocks = DOCUMENT.split("```toml\n").skip(1);
     blocks.map(|block| block.split("```").next().unwrap_or_default().to_owned()).collect()
 }
 
 /// The possible keys of a table, from the error for an unknown key.
-fn possible(table: &str) -> Vec<String> {
+fn possible_keys(table: &str) -> Vec<String> {
     let refused = Scenario::from_toml(&format!("{table}\nno_such_key = 1\n")).unwrap_err().to_string();
     let names = refused.split('`').skip(3).step_by(2).map(str::to_owned).collect::<Vec<_>>();
     assert!(!names.is_empty(), "{table}: {refused}");
@@ -103,8 +103,8 @@ fn possible(table: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_key_of_a_scenario_stands_in_an_example_that_is_read() {
-    let examples = documented();
+fn every_key_of_a_scenario_occurs_in_a_valid_example() {
+    let examples = documented_examples();
     assert!(examples.len() > 5);
     for name in Scenario::names() {
         assert!(DOCUMENT.contains(&format!("`{name}`")), "docs/scenarios.md does not list `{name}`");
@@ -135,7 +135,7 @@ fn every_key_of_a_scenario_stands_in_an_example_that_is_read() {
     ];
     let all = examples.concat();
     for table in tables {
-        for key in possible(table) {
+        for key in possible_keys(table) {
             let is_there = all.lines().any(|line| {
                 let line = line.trim_start_matches(['[', ' ']);
                 let (before, after) = line.split_once(&key).unwrap_or(("-", ""));

@@ -1,4 +1,4 @@
-//! Runs of trials on simulated machines: slots, budgets, segments, seeds, and declared quantities.
+//! Runs of trials on simulated machines: commits, budgets, segments, seeds, and declared quantities.
 
 use crate::trials::{all_cpus, measure, measure_from, open, open_toml, settings};
 use coretalk_measure::probes;
@@ -13,7 +13,7 @@ use coretalk_model::{CpuId, TrialFailure};
 use std::collections::BTreeSet;
 
 #[test]
-fn slots_lie_at_most_half_a_second_apart_and_the_budget_holds() {
+fn commits_are_at_most_half_a_second_apart_and_the_budget_is_kept() {
     let mut machine = open("chiplet-16");
     let options = Parameters::default().with("samples", 1e9);
     let settings = settings(&machine, "wake", options, 5);
@@ -31,7 +31,7 @@ fn slots_lie_at_most_half_a_second_apart_and_the_budget_holds() {
 }
 
 #[test]
-fn a_sitting_goes_on_without_repeating_a_pass() {
+fn a_resumed_run_repeats_no_pass() {
     let scenario = "based_on = 'chiplet-16'\n[failures]\nstop_at_ms = 1500";
     let mut machine = open_toml(scenario);
     let settings = settings(&machine, "wake", Parameters::default().with("primitive", "park"), 120);
@@ -52,7 +52,7 @@ fn a_sitting_goes_on_without_repeating_a_pass() {
 }
 
 #[test]
-fn a_sitting_does_not_try_again_what_failed_in_an_earlier_one() {
+fn a_resumed_run_does_not_retry_failed_trials() {
     let passes_after = |failure: TrialFailure| {
         let mut machine = open("chiplet-16");
         let settings = settings(&machine, "wake", Parameters::default().with("primitive", "park"), 20);
@@ -84,7 +84,7 @@ fn the_seed_decides_everything() {
 
 /// Probes declare every number and parameter that they report, and agree on the declaration of shared parameters.
 #[test]
-fn what_probes_say_is_declared() {
+fn reported_quantities_and_parameters_are_declared() {
     let mut machine = open("chiplet-16-smt");
     let (topology, cpus) = (machine.topology().clone(), all_cpus(&machine));
     let pairs = representative_pairs(&topology, &cpus);
@@ -93,10 +93,10 @@ fn what_probes_say_is_declared() {
     for &probe in probes::REGISTRY {
         let (id, declared) = (probe.declaration().id, probe.declaration().quantities);
         for parameter in probe.declaration().parameters {
-            let of_any = coretalk_model::probes::parameter(parameter.id).unwrap();
+            let registered = coretalk_model::probes::parameter(parameter.id).unwrap();
             assert_eq!(
                 (parameter.unit, parameter.words),
-                (of_any.unit, of_any.words),
+                (registered.unit, registered.words),
                 "{id}: {}",
                 parameter.id
             );
@@ -119,25 +119,28 @@ fn what_probes_say_is_declared() {
             let Ok(pass) = machine.perform_trial(&order, &Stop::new()) else { continue };
             let observed = pass.observed;
             for numbers in [&observed.numbers].into_iter().chain(observed.by_role.values()) {
-                let is = |name: &String, of: &[Aggregate]| {
+                let check = |name: &String, kinds: &[Aggregate]| {
                     let quantity = declared.iter().find(|quantity| quantity.id == name);
                     let known = quantity.is_some_and(|quantity| {
-                        of.iter().any(|kind| {
+                        kinds.iter().any(|kind| {
                             std::mem::discriminant(kind) == std::mem::discriminant(&quantity.aggregate)
                         })
                     });
                     // Idle states have the system's names.
                     assert!(known || name.starts_with("idle_"), "{id}: {name}, {quantity:?}");
                 };
-                numbers.histograms.keys().for_each(|name| is(name, &[Aggregate::Events]));
-                numbers.counts.keys().for_each(|name| is(name, &[Aggregate::Sum, Aggregate::SumOverStates]));
+                numbers.histograms.keys().for_each(|name| check(name, &[Aggregate::Events]));
+                numbers
+                    .counts
+                    .keys()
+                    .for_each(|name| check(name, &[Aggregate::Sum, Aggregate::SumOverStates]));
                 let of_values = [
                     Aggregate::MedianOverPasses,
                     Aggregate::MeanOverPasses,
                     Aggregate::ShareOverPasses,
                     Aggregate::MedianOverEvents(""),
                 ];
-                numbers.values.keys().for_each(|name| is(name, &of_values));
+                numbers.values.keys().for_each(|name| check(name, &of_values));
             }
         }
     }

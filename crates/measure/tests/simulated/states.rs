@@ -21,18 +21,18 @@ struct Run {
     result: SeriesResult,
 }
 
-fn measured(scenario: &str, probe: &str, options: Parameters, seed: u64, budget_s: u64) -> Run {
+fn measure_passes(scenario: &str, probe: &str, options: Parameters, seed: u64, budget_s: u64) -> Run {
     let mut machine = SimMachine::open(builtin(scenario), seed);
-    let of = probes::series_by_id(probe).unwrap();
+    let series_probe = probes::series_by_id(probe).unwrap();
     let precision = if probe == "queue" { 0.05 } else { 0.02 };
     let mut settings = SeriesSettings { seed, precision, ..settings(&machine, probe, options, budget_s) };
-    settings.trials.retain(|trial| of.lacks_simulated(trial, Arch::X86).is_none());
+    settings.trials.retain(|trial| series_probe.lacks_simulated(trial, Arch::X86).is_none());
     let (ended, slots) = measure_from(&mut machine, &settings, SeriesResumedState::default());
     let passes = slots.0.into_iter().flatten().collect();
     Run { machine, settings, passes, result: ended.unwrap().0 }
 }
 
-/// The judged values of passes by the true state of the machine, if it did not change during the pass.
+/// The headline values of passes by the true state of the machine, if it did not change during the pass.
 fn by_true_state(run: &Run, index: usize, trial: &TrialResult) -> BTreeMap<usize, Vec<f64>> {
     let mut states: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
     let probe = &trial.spec.probe;
@@ -60,46 +60,46 @@ fn by_true_state(run: &Run, index: usize, trial: &TrialResult) -> BTreeMap<usize
 #[derive(Debug, Default)]
 struct Tally {
     trials: usize,
-    given: usize,
+    with_states: usize,
     /// Trials with at least two passes in each of two states that differ by 30 % and do not overlap.
     planted: usize,
-    /// Those of them that are reported.
+    /// Planted trials whose states are reported.
     found: usize,
     averaged: Vec<String>,
 }
 
 impl Tally {
     fn add(&mut self, run: &Run) {
-        let ends = |values: &[f64]| {
+        let range = |values: &[f64]| {
             values
                 .iter()
                 .fold([f64::INFINITY, 0.0f64], |[low, high], &value| [low.min(value), high.max(value)])
         };
         for (index, trial) in run.result.trials.iter().enumerate() {
-            let (spec, given) = (&trial.spec, !trial.states.is_empty());
+            let (spec, has_states) = (&trial.spec, !trial.states.is_empty());
             self.trials += 1;
-            self.given += usize::from(given);
-            let judged = named_headline(&run.settings, &spec.probe, &trial.medians_ns, &trial.values);
-            let Some((_, judged)) = judged else { continue };
+            self.with_states += usize::from(has_states);
+            let headline = named_headline(&run.settings, &spec.probe, &trial.medians_ns, &trial.values);
+            let Some((_, headline)) = headline else { continue };
             let mut states: Vec<Vec<f64>> =
                 by_true_state(run, index, trial).into_values().filter(|values| values.len() >= 2).collect();
             states.sort_by(|a, b| median(a).unwrap().total_cmp(&median(b).unwrap()));
             let apart = |pair: &[Vec<f64>]| {
                 let [low, high] = [&pair[0], &pair[1]];
-                median(high).unwrap() > 1.3 * median(low).unwrap() && ends(high)[0] > ends(low)[1]
+                median(high).unwrap() > 1.3 * median(low).unwrap() && range(high)[0] > range(low)[1]
             };
             if !states.windows(2).any(apart) {
                 continue;
             }
             self.planted += 1;
-            self.found += usize::from(given);
-            let has = |values: &Vec<f64>| {
-                let [low, high] = ends(values);
-                (0.97 * low..=1.03 * high).contains(&judged.point)
+            self.found += usize::from(has_states);
+            let contains_headline = |values: &Vec<f64>| {
+                let [low, high] = range(values);
+                (0.97 * low..=1.03 * high).contains(&headline.point)
             };
-            if !states.iter().any(has) {
+            if !states.iter().any(contains_headline) {
                 self.averaged.push(format!(
-                    "{} {} {}: {judged:?}",
+                    "{} {} {}: {headline:?}",
                     spec.probe,
                     spec.label(),
                     spec.cpu_list()
@@ -122,13 +122,13 @@ fn probes_and_budgets() -> [(&'static str, Parameters, u64); 7] {
     ]
 }
 
-fn over(scenario: &str, seeds: std::ops::RangeInclusive<u64>, left_out: &[&str]) -> Tally {
+fn tally_over(scenario: &str, seeds: std::ops::RangeInclusive<u64>, left_out: &[&str]) -> Tally {
     let mut all = Tally::default();
     for (probe, options, budget_s) in probes_and_budgets() {
         if !left_out.contains(&probe) {
             seeds
                 .clone()
-                .for_each(|seed| all.add(&measured(scenario, probe, options.clone(), seed, budget_s)));
+                .for_each(|seed| all.add(&measure_passes(scenario, probe, options.clone(), seed, budget_s)));
         }
     }
     println!("{scenario}, seeds {seeds:?}: {all:?}");
@@ -142,15 +142,15 @@ fn seeds(reduced: u64) -> std::ops::RangeInclusive<u64> {
 
 #[test]
 fn planted_states_are_found_in_most_trials_and_never_averaged() {
-    let tally = over("noisy-vm", seeds(2), &["wake", "spawn"]);
+    let tally = tally_over("noisy-vm", seeds(2), &["wake", "spawn"]);
     assert!(tally.planted >= 40, "the machine should move: {tally:?}");
     assert!(tally.found as f64 >= 0.9 * tally.planted as f64, "{tally:?}");
-    // If two states each last for half of each pass, every pass is a mean: one of 6,760 trials over 40 seeds.
+    // If two states each last for half of every pass, every pass is a mean: 1 of 6,760 trials over 40 seeds.
     assert!(tally.averaged.len() * 1_000 <= tally.trials, "{tally:?}");
 }
 
 #[test]
-fn a_state_that_the_first_and_the_last_cpu_do_not_feel_is_found() {
+fn a_state_that_spares_the_first_and_last_cpu_is_found() {
     // Of CPUs 0 to 2 the first and the last are on one die.
     let options = Parameters::default()
         .with("threads", "3")
@@ -159,7 +159,7 @@ fn a_state_that_the_first_and_the_last_cpu_do_not_feel_is_found() {
         .with("parallel_ns", 0.0);
     let mut seen = [0, 0];
     for seed in 1..=40 {
-        let run = measured("noisy-vm", "contend", options.clone(), seed, 20);
+        let run = measure_passes("noisy-vm", "contend", options.clone(), seed, 20);
         for (index, trial) in run.result.trials.iter().enumerate() {
             let states = by_true_state(&run, index, trial);
             let Some((state, passes)) = states.iter().max_by_key(|(_, passes)| passes.len()) else {
@@ -181,14 +181,14 @@ fn a_state_that_the_first_and_the_last_cpu_do_not_feel_is_found() {
 }
 
 #[test]
-fn quiet_machines_are_given_no_states() {
+fn no_states_are_reported_for_quiet_machines() {
     for (scenario, left_out) in [
         ("chiplet-16", &["queue", "contend", "spawn"][..]),
         ("arm-coarse-clock", &["queue", "contend", "spawn"]),
         ("laptop-smt", &["contend", "spawn"]),
     ] {
         let left_out = if is_acceptance() { &[][..] } else { left_out };
-        let tally = over(scenario, seeds(1), left_out);
-        assert!(tally.given as f64 <= 0.01 * tally.trials as f64, "{scenario}: {tally:?}");
+        let tally = tally_over(scenario, seeds(1), left_out);
+        assert!(tally.with_states as f64 <= 0.01 * tally.trials as f64, "{scenario}: {tally:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Helpers for trials on simulated machines: lists of trials, single passes, and whole runs with their slots.
+//! Helpers for trials on simulated machines: lists of trials, single passes, and whole runs with their commits.
 
 use crate::vocabulary;
 use coretalk_measure::probes;
@@ -15,14 +15,14 @@ use coretalk_model::{CpuId, Picos};
 
 /// The machine of a built-in scenario with workers on every CPU, in the order of its structure.
 pub fn open(scenario: &str) -> SimMachine {
-    opened(SimMachine::open(vocabulary::builtin(scenario), 1))
+    with_workers(SimMachine::open(vocabulary::builtin(scenario), 1))
 }
 
 pub fn open_toml(text: &str) -> SimMachine {
-    opened(SimMachine::open(vocabulary::toml(text), 1))
+    with_workers(SimMachine::open(vocabulary::toml(text), 1))
 }
 
-fn opened(mut machine: SimMachine) -> SimMachine {
+fn with_workers(mut machine: SimMachine) -> SimMachine {
     let cpus = all_cpus(&machine);
     engage(&mut machine, cpus);
     machine
@@ -54,12 +54,12 @@ pub fn pass(machine: &mut SimMachine, spec: &TrialSpec, ms: u64, key: u64) -> Ob
 
 /// Median over passes of a value, or of the medians of events without the clock.
 pub fn middle(passes: &[Observed], name: &str, clock_ns: f64) -> f64 {
-    let of = |observed: &Observed| {
+    let value_of = |observed: &Observed| {
         let histogram = observed.numbers.histograms.get(name);
         let event_ns = histogram.and_then(|histogram| histogram.percentile_ns(0.5)).map(|ns| ns - clock_ns);
         event_ns.or_else(|| observed.numbers.values.get(name).copied())
     };
-    median(&passes.iter().filter_map(of).collect::<Vec<_>>()).unwrap()
+    median(&passes.iter().filter_map(value_of).collect::<Vec<_>>()).unwrap()
 }
 
 /// Settings for a probe over these CPUs and pairs, for at most `budget_s` seconds.
@@ -96,8 +96,8 @@ pub fn settings(machine: &dyn Machine, probe: &str, options: Parameters, budget_
 pub struct Slots(pub Vec<Vec<SeriesEntry>>);
 
 impl Sink for Slots {
-    fn commit(&mut self, slot: &Commit) -> Result<(), SinkError> {
-        self.0.push(slot.passes.clone());
+    fn commit(&mut self, commit: &Commit) -> Result<(), SinkError> {
+        self.0.push(commit.passes.clone());
         Ok(())
     }
     fn decide(&mut self, _: &Decision) -> Result<(), SinkError> {
@@ -108,7 +108,7 @@ impl Sink for Slots {
     }
 }
 
-/// Runs after earlier segments; returns the slots too.
+/// Runs after earlier segments; returns the commits too.
 pub fn measure_from(
     machine: &mut SimMachine,
     settings: &SeriesSettings,

@@ -30,8 +30,8 @@ pub struct Kept {
 }
 
 impl Sink for Kept {
-    fn commit(&mut self, slot: &Commit) -> Result<(), SinkError> {
-        self.rounds.extend(slot.rounds.iter().cloned());
+    fn commit(&mut self, commit: &Commit) -> Result<(), SinkError> {
+        self.rounds.extend(commit.rounds.iter().cloned());
         self.slots.push(self.rounds.len());
         Ok(())
     }
@@ -164,7 +164,7 @@ pub fn measure(machine: SimMachine, settings: LatencySettings, resumed: ResumedS
     Run { kept, ..run }
 }
 
-/// Measures and keeps the result alone: for large machines.
+/// Measures and keeps only the result, for large machines.
 pub fn measure_briefly(machine: SimMachine, settings: LatencySettings) -> Run {
     measure_into(machine, settings, ResumedState::default(), &mut ())
 }
@@ -243,8 +243,8 @@ impl Machine for Watched {
     fn engage(&mut self, settings: &WorkerSettings) -> Result<Granted, MachineError> {
         self.machine.engage(settings)
     }
-    fn absent(&self, of: &CpuSet) -> Vec<(CpuId, LossReason)> {
-        self.machine.absent(of)
+    fn absent(&self, cpus: &CpuSet) -> Vec<(CpuId, LossReason)> {
+        self.machine.absent(cpus)
     }
     fn perform_trial(&mut self, order: &TrialOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {
         self.machine.perform_trial(order, stop)

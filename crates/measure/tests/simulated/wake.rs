@@ -12,8 +12,8 @@ fn unpinned(primitive: &str) -> Parameters {
 }
 
 #[test]
-fn shares_of_the_places_of_a_waiter_are_those_of_the_scheduler() {
-    // A machine without hardware threads has no siblings to run on, and one with a single L3 has nothing beyond it.
+fn waiters_run_at_the_shares_of_the_scheduler() {
+    // Without hardware threads, waiters have no sibling to run on; with a single L3, no CPU elsewhere.
     for (scenario, places) in [
         ("chiplet-16-smt", &RanOn::ALL[..]),
         ("chiplet-16", &[RanOn::SameCpu, RanOn::SameL3, RanOn::Elsewhere]),

@@ -5,7 +5,7 @@ use crate::stats::Key;
 
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Threads on CPUs by position, in both directions.
+/// CPU of each thread, and thread on each CPU, by position.
 #[derive(Debug, Clone)]
 pub(super) struct Assignment<'a> {
     pub graph: &'a Graph,
@@ -34,12 +34,12 @@ impl<'a> Assignment<'a> {
             .sum()
     }
 
-    /// Communication cost of a thread on `cpu`, without that with thread `but`, its possible exchange partner.
-    fn cost_of(&self, thread: usize, cpu: usize, but: u32) -> f64 {
+    /// Communication cost of a thread on `cpu`, excluding its possible exchange partner.
+    fn cost_of(&self, thread: usize, cpu: usize, excluded: u32) -> f64 {
         self.graph
             .neighbours(thread)
             .iter()
-            .filter(|(other, _)| *other != but)
+            .filter(|(other, _)| *other != excluded)
             .map(|&(other, weight)| weight * self.distances.ns(cpu, self.cpu_of[other as usize] as usize))
             .sum()
     }
@@ -83,18 +83,18 @@ impl Effort {
 
 /// Gains below this share of the cost are rounding errors.
 const ROUNDING: f64 = 1e-12;
-/// Maximum number of partners of a thread near whose CPUs it is tried: those with the heaviest communication.
+/// Maximum number of partners of a thread whose nearby CPUs are candidates: those with the heaviest communication.
 const MAX_NEIGHBOURS: usize = 12;
 
-/// Exchanges until there is no gain, or the effort is spent.
+/// Exchanges groups and threads until no exchange reduces the cost, or the effort is spent.
 pub(super) fn refine(assignment: &mut Assignment<'_>, key: Key, effort: &mut Effort) {
-    let least = ROUNDING * assignment.cost();
+    let min_gain = ROUNDING * assignment.cost();
     for round in 0.. {
         let mut better = false;
         for level in 0..assignment.distances.levels().len() {
-            better |= exchange_groups(assignment, level, least, effort);
+            better |= exchange_groups(assignment, level, min_gain, effort);
         }
-        better |= exchange_threads(assignment, key.with(round), least, effort);
+        better |= exchange_threads(assignment, key.with(round), min_gain, effort);
         if !better || effort.0 == 0 {
             return;
         }
@@ -102,7 +102,7 @@ pub(super) fn refine(assignment: &mut Assignment<'_>, key: Key, effort: &mut Eff
 }
 
 /// Moves each thread to the best CPU near its partners if that is a gain; on up to 64 CPUs, to the best of all.
-fn exchange_threads(assignment: &mut Assignment<'_>, key: Key, least: f64, effort: &mut Effort) -> bool {
+fn exchange_threads(assignment: &mut Assignment<'_>, key: Key, min_gain: f64, effort: &mut Effort) -> bool {
     let mut order: Vec<usize> = (0..assignment.graph.len()).collect();
     key.shuffle(&mut order);
     let small = assignment.distances.len() <= 64;
@@ -110,14 +110,14 @@ fn exchange_threads(assignment: &mut Assignment<'_>, key: Key, least: f64, effor
     let mut better = false;
     for thread in order {
         candidates.clear();
-        let talks = assignment.graph.neighbours(thread);
-        if talks.is_empty() {
+        let partners = assignment.graph.neighbours(thread);
+        if partners.is_empty() {
             continue;
         }
         if small {
             candidates.extend(0..assignment.distances.len() as u32);
         } else {
-            let mut heaviest: Vec<(u32, f64)> = talks.to_vec();
+            let mut heaviest: Vec<(u32, f64)> = partners.to_vec();
             if heaviest.len() > MAX_NEIGHBOURS {
                 heaviest.select_nth_unstable_by(MAX_NEIGHBOURS, |x, y| y.1.total_cmp(&x.1));
                 heaviest.truncate(MAX_NEIGHBOURS);
@@ -128,12 +128,12 @@ fn exchange_threads(assignment: &mut Assignment<'_>, key: Key, least: f64, effor
             candidates.sort_unstable();
             candidates.dedup();
         }
-        let mut best = (least, NONE);
+        let mut best = (min_gain, NONE);
         for &cpu in &candidates {
             if cpu == assignment.cpu_of[thread] {
                 continue;
             }
-            if !effort.spend(2 * talks.len()) {
+            if !effort.spend(2 * partners.len()) {
                 return better;
             }
             let gain = assignment.gain(thread, cpu as usize);
@@ -149,7 +149,12 @@ fn exchange_threads(assignment: &mut Assignment<'_>, key: Key, least: f64, effor
     better
 }
 
-fn exchange_groups(assignment: &mut Assignment<'_>, level: usize, least: f64, effort: &mut Effort) -> bool {
+fn exchange_groups(
+    assignment: &mut Assignment<'_>,
+    level: usize,
+    min_gain: f64,
+    effort: &mut Effort,
+) -> bool {
     let distances = assignment.distances;
     let groups = &distances.levels()[level];
     let mut better = false;
@@ -170,7 +175,7 @@ fn exchange_groups(assignment: &mut Assignment<'_>, level: usize, least: f64, ef
             }
             let before = cost_around(assignment, level, [first, second]);
             swap(assignment, a, b);
-            if before - cost_around(assignment, level, [first, second]) > least {
+            if before - cost_around(assignment, level, [first, second]) > min_gain {
                 better = true;
             } else {
                 swap(assignment, a, b);
@@ -190,18 +195,18 @@ fn swap(assignment: &mut Assignment<'_>, a: &[usize], b: &[usize]) {
     }
 }
 
-fn cost_around(assignment: &Assignment<'_>, level: usize, two: [usize; 2]) -> f64 {
+fn cost_around(assignment: &Assignment<'_>, level: usize, pair: [usize; 2]) -> f64 {
     let distances = assignment.distances;
     let (mut outside, mut among) = (0.0, 0.0);
-    for &cpu in two.iter().flat_map(|&group| &distances.levels()[level][group]) {
+    for &cpu in pair.iter().flat_map(|&group| &distances.levels()[level][group]) {
         let thread = assignment.thread_on[cpu];
         if thread == NONE {
             continue;
         }
         for &(other, weight) in assignment.graph.neighbours(thread as usize) {
-            let there = assignment.cpu_of[other as usize] as usize;
-            let cost = weight * distances.ns(cpu, there);
-            let inside = two.contains(&(distances.group_of(level, there) as usize));
+            let other_cpu = assignment.cpu_of[other as usize] as usize;
+            let cost = weight * distances.ns(cpu, other_cpu);
+            let inside = pair.contains(&(distances.group_of(level, other_cpu) as usize));
             // Communication inside the two groups is counted at both ends.
             if inside { among += cost } else { outside += cost }
         }

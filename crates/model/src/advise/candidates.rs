@@ -17,7 +17,7 @@ pub struct Constraints {
 }
 
 named! {
-    /// Whether two threads may share a core, where they communicate fastest, but each computes at about half the speed.
+    /// Whether two threads may share a core: they communicate fastest there, but each computes at about half the speed.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub enum Sharing {
         /// Only if there are more threads than cores.
@@ -30,7 +30,7 @@ named! {
     }
 }
 
-/// Why no CPUs can be selected. A whole sentence.
+/// Why no CPUs can be selected, as a whole sentence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the fields are the operands that the sentence of each variant names")]
 pub enum CandidateError {
@@ -69,7 +69,9 @@ pub fn candidates(
         if known.is_empty() {
             return Err(CandidateError::OneClass { class: class.clone() });
         }
-        left.retain(|&cpu| topology.class_of(cpu).is_some_and(|of| of.name.eq_ignore_ascii_case(class)));
+        left.retain(|&cpu| {
+            topology.class_of(cpu).is_some_and(|found| found.name.eq_ignore_ascii_case(class))
+        });
         if left.is_empty() {
             return Err(CandidateError::NoneOfClass { class: class.clone(), known });
         }
@@ -81,17 +83,21 @@ pub fn candidates(
         }
     }
     let set: CpuSet = left.iter().copied().collect();
-    let cores = topology.one_per_core(&set);
-    let alone = match sharing {
+    let one_per_core = topology.one_per_core(&set);
+    let is_one_per_core = match sharing {
         Sharing::Allowed => false,
-        Sharing::IfNeeded => cores.len() >= threads,
+        Sharing::IfNeeded => one_per_core.len() >= threads,
         Sharing::Never => true,
     };
-    if alone {
-        left.retain(|&cpu| cores.contains(cpu));
+    if is_one_per_core {
+        left.retain(|&cpu| one_per_core.contains(cpu));
     }
     if left.len() < threads {
-        return Err(CandidateError::TooFew { threads, cores: alone, left: left.into_iter().collect() });
+        return Err(CandidateError::TooFew {
+            threads,
+            cores: is_one_per_core,
+            left: left.into_iter().collect(),
+        });
     }
     Ok(left)
 }
@@ -99,25 +105,27 @@ pub fn candidates(
 /// Maximum ratio of latencies that count as equally near.
 const AS_NEAR: f64 = 1.2;
 
-/// For a structure whose closest pairs are contradictory, groups of these CPUs that may be cores, so that only one CPU
-/// of each is safe: accepted pairs; and for each CPU that no level explains, the CPUs at most as far as the fastest
-/// contradictory pair, or in a contradictory pair with it. Empty if no pair of these CPUs is contradictory.
+/// Groups of CPUs in `among` that may be cores, if the closest pairs of the structure are contradictory: use only one
+/// CPU of each. They are the accepted pairs and, for CPUs that no level explains, a CPU with all that are about as near
+/// to it as the fastest contradictory pair, or contradictory with it. Empty if no pair of these CPUs is contradictory.
 pub fn likely_cores(
     structure: &Structure,
     observed: &Matrix<Option<Observation>>,
     among: &CpuSet,
 ) -> Vec<CpuSet> {
-    let open = structure.suspects.iter().filter(|suspect| suspect.doubt == SuspectReason::Contradictory);
-    let open = open.map(|suspect| suspect.pair).filter(|pair| pair.iter().all(|cpu| among.contains(*cpu)));
-    let open: Vec<[CpuId; 2]> = open.collect();
+    let contradictory =
+        structure.suspects.iter().filter(|suspect| suspect.doubt == SuspectReason::Contradictory);
+    let contradictory =
+        contradictory.map(|suspect| suspect.pair).filter(|pair| pair.iter().all(|cpu| among.contains(*cpu)));
+    let contradictory: Vec<[CpuId; 2]> = contradictory.collect();
     let position = |cpu: CpuId| observed.cpus().iter().position(|&known| known == cpu);
     let value = |[a, b]: [CpuId; 2]| Some(both_ways(observed, position(a)?, position(b)?)?.value);
-    let Some(fastest) = open.iter().filter_map(|&pair| value(pair)).min_by(f64::total_cmp) else {
+    let Some(fastest) = contradictory.iter().filter_map(|&pair| value(pair)).min_by(f64::total_cmp) else {
         return Vec::new();
     };
     let is_near = |a: CpuId, b: CpuId| {
-        open.contains(&[a, b])
-            || open.contains(&[b, a])
+        contradictory.contains(&[a, b])
+            || contradictory.contains(&[b, a])
             || value([a, b]).is_some_and(|value| value <= AS_NEAR * fastest)
     };
     let (finest, inside) = structure
@@ -125,28 +133,28 @@ pub fn likely_cores(
         .first()
         .map_or((&[][..], None), |level| (&level.groups[..], level.inside.map(|inside| inside.point)));
     let are_pairs = finest.iter().all(|group| group.len() == 2);
-    // Larger groups that are as near inside are no cores, and explain their CPUs.
+    // Larger groups with equally near CPUs are not cores, and explain their CPUs.
     let is_explained = are_pairs || inside.is_some_and(|inside| inside <= AS_NEAR * fastest);
-    let known = if is_explained { finest } else { &[] };
+    let accepted = if is_explained { finest } else { &[] };
     let mut cores: Vec<(CpuId, CpuSet)> = Vec::new();
     let cpus: CpuSet = structure.cpus.iter().copied().filter(|cpu| among.contains(*cpu)).collect();
-    for cpu in cpus.iter().filter(|&cpu| !known.iter().any(|group| group.contains(cpu))) {
+    for cpu in cpus.iter().filter(|&cpu| !accepted.iter().any(|group| group.contains(cpu))) {
         match cores.iter_mut().find(|(first, _)| is_near(*first, cpu)) {
             Some((_, core)) => *core = core.union(&[cpu].into_iter().collect()),
             None => cores.push((cpu, [cpu].into_iter().collect())),
         }
     }
-    let around = cores.into_iter().map(|(_, core)| core).filter(|core| core.len() > 1);
-    let pairs = if are_pairs { known } else { &[] };
-    pairs.iter().cloned().chain(around).collect()
+    let near_groups = cores.into_iter().map(|(_, core)| core).filter(|core| core.len() > 1);
+    let pairs = if are_pairs { accepted } else { &[] };
+    pairs.iter().cloned().chain(near_groups).collect()
 }
 
-/// Second threads of cores that stay empty because there are enough cores.
+/// Second threads of cores that remain empty because there are enough cores.
 pub fn siblings_left_out(topology: &Topology, all: &[CpuId], chosen: &[CpuId]) -> CpuSet {
     let used: CpuSet = chosen.iter().copied().collect();
-    let beside =
+    let is_idle_sibling =
         |cpu: &CpuId| !used.contains(*cpu) && !topology.siblings(*cpu).intersection(&used).is_empty();
-    all.iter().copied().filter(beside).collect()
+    all.iter().copied().filter(is_idle_sibling).collect()
 }
 
 #[cfg(test)]
@@ -205,34 +213,34 @@ mod tests {
     }
 
     #[test]
-    fn of_pairs_that_contradict_each_other_one_cpu_each_is_safe() {
-        // Four CPUs in a ring of near pairs, of which two opposite sides are cores, and two cores.
+    fn one_cpu_of_each_contradictory_pair_is_safe() {
+        // CPUs 0–3 form a ring of near pairs, two opposite sides of which are cores; 4–7 are two other cores.
         let near =
             |row: usize, column: usize| row / 2 == column / 2 || [(0, 2), (1, 3)].contains(&(column, row));
         let seen = Matrix::symmetric((0..8).map(CpuId).collect(), |row, column| {
-            let off = ((row * 5 + column * 3) % 7) as f64 / 10.0;
-            Some(Observation::bare(off + if near(row, column) { 20.0 } else { 60.0 }))
+            let noise = ((row * 5 + column * 3) % 7) as f64 / 10.0;
+            Some(Observation::bare(noise + if near(row, column) { 20.0 } else { 60.0 }))
         });
         let structure = crate::infer::infer(&seen).unwrap();
         assert!(structure.contradictory > 0, "{structure:?}");
         let all: CpuSet = "0-7".parse().unwrap();
         let cores = likely_cores(&structure, &seen, &all);
-        // CPU 3 is near to two others, but not to the CPU that is used.
+        // CPU 3 is near CPUs 1 and 2, but not near CPU 0, the first of the group.
         let lists: Vec<String> = cores.iter().map(ToString::to_string).collect();
         assert_eq!(lists, ["0-2", "4,5", "6,7"]);
-        // Without one of the CPUs of each contradictory pair nothing is in doubt.
+        // With one CPU of each contradictory pair removed, nothing is in doubt.
         assert_eq!(likely_cores(&structure, &seen, &"0,4-7".parse().unwrap()), []);
         let clean = seen.map(|_| Some(Observation::bare(20.0)));
         assert_eq!(likely_cores(&crate::infer::infer(&clean).unwrap(), &clean, &all), []);
     }
 
     #[test]
-    fn groups_beside_pairs_that_contradict_each_other_are_no_cores() {
-        // Groups of four; in one of them two pairs are slow, so that the others form a ring.
+    fn groups_outside_contradictory_pairs_are_not_cores() {
+        // Groups of four; two slow pairs in one of them leave a ring of near pairs.
         let seen = Matrix::symmetric((0..12).map(CpuId).collect(), |row, column| {
-            let off = ((row * 5 + column * 3) % 7) as f64 / 10.0;
+            let noise = ((row * 5 + column * 3) % 7) as f64 / 10.0;
             let is_near = row / 4 == column / 4 && ![(0, 1), (2, 3)].contains(&(column, row));
-            Some(Observation::bare(off + if is_near { 21.0 } else { 33.4 }))
+            Some(Observation::bare(noise + if is_near { 21.0 } else { 33.4 }))
         });
         let structure = crate::infer::infer(&seen).unwrap();
         assert_eq!(structure.contradictory, 4, "{structure:?}");

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 pub struct CpuDistances {
     cpus: Vec<CpuId>,
     ns: Vec<f64>,
-    /// Ends of the intervals, in the same order.
+    /// Ends of the intervals of `ns`, in the same order.
     ends: Vec<[f64; 2]>,
     /// Positions in groups, from the largest to the smallest level; each level divides the CPUs that it covers.
     levels: Vec<Vec<Vec<usize>>>,
@@ -55,20 +55,20 @@ pub fn without_too_near(
             continue;
         };
         let Some(seen) = both_ways(observed, a, b) else { continue };
-        let of_pair = TooNear { pair: suspect.pair, value: seen.value, counted: seen.value / ratio };
+        let too_near = TooNear { pair: suspect.pair, value: seen.value, counted: seen.value / ratio };
         for (row, column) in [(a, b), (b, a)] {
             if let Some(cell) = counted.get_mut(row, column) {
-                *cell = Some(Observation { value: of_pair.counted, ..seen });
+                *cell = Some(Observation { value: too_near.counted, ..seen });
             }
         }
-        found.push(of_pair);
+        found.push(too_near);
     }
     (counted, found)
 }
 
 impl CpuDistances {
-    /// Distances of CPUs. `ns` returns the exact cost of a pair; unknown pairs cost the median of their rows, with an
-    /// interval over all values. `groups` are sets of CPUs, largest level first; other CPUs are single.
+    /// Distances of CPUs. `ns` returns the exact cost of a pair; unknown pairs cost the larger median of their two
+    /// rows, with an interval over all values. `groups` are sets of CPUs, largest level first; other CPUs are single.
     pub fn new(
         cpus: Vec<CpuId>,
         ns: impl Fn(CpuId, CpuId) -> Option<f64>,
@@ -78,8 +78,8 @@ impl CpuDistances {
         let mut costs = vec![f64::NAN; n * n];
         for a in 0..n {
             for b in 0..a {
-                let both = ns(cpus[a], cpus[b]).filter(|ns| ns.is_finite() && *ns > 0.0);
-                let cost = both.unwrap_or(f64::NAN);
+                let known_cost = ns(cpus[a], cpus[b]).filter(|ns| ns.is_finite() && *ns > 0.0);
+                let cost = known_cost.unwrap_or(f64::NAN);
                 costs[a * n + b] = cost;
                 costs[b * n + a] = cost;
             }
@@ -93,7 +93,7 @@ impl CpuDistances {
             .iter()
             .map(|level| {
                 let level = level.iter().map(|set| set.iter().filter_map(position).collect::<Vec<usize>>());
-                with_the_rest(level.filter(|group| !group.is_empty()).collect::<Vec<_>>(), n)
+                with_single_cpus(level.filter(|group| !group.is_empty()).collect::<Vec<_>>(), n)
             })
             .filter(|level| level.len() > 1 && level.len() < n)
             .collect();
@@ -101,17 +101,17 @@ impl CpuDistances {
         let group_of = levels
             .iter()
             .map(|level| {
-                let mut of = vec![0; n];
+                let mut index_of = vec![0; n];
                 for (index, group) in level.iter().enumerate() {
-                    group.iter().for_each(|&cpu| of[cpu] = index as u32);
+                    group.iter().for_each(|&cpu| index_of[cpu] = index as u32);
                 }
-                of
+                index_of
             })
             .collect();
         CpuDistances { cpus, ns: costs, ends, levels, group_of, near, filled }
     }
 
-    /// Distances of measured pairs with their intervals; cells without one get the scatter between the same groups.
+    /// Distances of measured pairs with their intervals. Other cells get the scatter between the same groups.
     pub fn of_observations(
         cpus: Vec<CpuId>,
         observed: &Matrix<Option<Observation>>,
@@ -135,7 +135,7 @@ impl CpuDistances {
         let block = |distances: &CpuDistances, a: usize, b: usize| {
             let depth = depth(distances, a, b);
             let level = depth.map_or(0, |depth| (depth + 1).min(distances.levels.len().saturating_sub(1)));
-            let groups = [a, b].map(|cpu| distances.group_of.get(level).map_or(0, |of| of[cpu]));
+            let groups = [a, b].map(|cpu| distances.group_of.get(level).map_or(0, |group_of| group_of[cpu]));
             (depth, groups[0].max(groups[1]), groups[0].min(groups[1]))
         };
         let mut bare: BTreeMap<(Option<usize>, u32, u32), Vec<f64>> = BTreeMap::new();
@@ -151,9 +151,9 @@ impl CpuDistances {
             by_level.entry(*level).or_default().extend(logs);
         }
         let scatter_of = |logs: &[f64]| REACH * mad(logs, MadScale::Normal).unwrap_or(0.0);
-        let of_level: BTreeMap<Option<usize>, f64> =
+        let scatter_by_level: BTreeMap<Option<usize>, f64> =
             by_level.iter().map(|(level, logs)| (*level, scatter_of(logs))).collect();
-        let of_block: BTreeMap<(Option<usize>, u32, u32), f64> = bare
+        let scatter_by_block: BTreeMap<(Option<usize>, u32, u32), f64> = bare
             .iter()
             .filter(|(_, logs)| logs.len() >= MIN_CELLS)
             .map(|(block, logs)| (*block, scatter_of(logs)))
@@ -165,7 +165,7 @@ impl CpuDistances {
                     cell.half_width
                 } else {
                     let block = block(&distances, a, b);
-                    let scatter = of_block.get(&block).or_else(|| of_level.get(&block.0));
+                    let scatter = scatter_by_block.get(&block).or_else(|| scatter_by_level.get(&block.0));
                     scatter.copied().unwrap_or(0.0).max(MIN_WIDTH)
                 };
                 let width = width.min(MAX_WIDTH);
@@ -177,7 +177,7 @@ impl CpuDistances {
         distances
     }
 
-    /// Widens the intervals for multiples of a step, in the unit of the distances: each may be off by half a step.
+    /// Widens the intervals for distances that are multiples of `step`, in their unit: each may be off by half a step.
     #[must_use]
     pub fn of_steps(mut self, step: f64) -> CpuDistances {
         for (ends, &ns) in self.ends.iter_mut().zip(&self.ns) {
@@ -290,23 +290,23 @@ impl CpuDistances {
     }
 }
 
-fn with_the_rest(mut groups: Vec<Vec<usize>>, n: usize) -> Vec<Vec<usize>> {
-    let mut inside = vec![false; n];
-    groups.iter().flatten().for_each(|&cpu| inside[cpu] = true);
+fn with_single_cpus(mut groups: Vec<Vec<usize>>, n: usize) -> Vec<Vec<usize>> {
+    let mut is_grouped = vec![false; n];
+    groups.iter().flatten().for_each(|&cpu| is_grouped[cpu] = true);
     if !groups.is_empty() {
-        groups.extend((0..n).filter(|&cpu| !inside[cpu]).map(|cpu| vec![cpu]));
+        groups.extend((0..n).filter(|&cpu| !is_grouped[cpu]).map(|cpu| vec![cpu]));
     }
     groups
 }
 
-/// Sets unknown pairs to the median of the two rows, or of all, and counts them; their intervals extend over all
-/// values.
+/// Sets unknown pairs to the larger median of their two rows, and counts them; their intervals extend over all known
+/// values. A row without values counts as the median of all rows.
 fn fill(costs: &mut [f64], n: usize) -> (usize, Vec<[f64; 2]>) {
     let known = |row: &[f64]| row.iter().copied().filter(|cost| cost.is_finite()).collect::<Vec<f64>>();
     let rows: Vec<Option<f64>> = (0..n).map(|row| median(&known(&costs[row * n..(row + 1) * n]))).collect();
     let all = median(&rows.iter().flatten().copied().collect::<Vec<f64>>()).unwrap_or(1.0);
     let seen = known(costs);
-    let anything = if seen.is_empty() {
+    let full_range = if seen.is_empty() {
         [f64::MIN_POSITIVE, f64::INFINITY]
     } else {
         [seen.iter().copied().fold(f64::INFINITY, f64::min), seen.iter().copied().fold(0.0, f64::max)]
@@ -320,8 +320,8 @@ fn fill(costs: &mut [f64], n: usize) -> (usize, Vec<[f64; 2]>) {
                 let guess = rows[a].unwrap_or(all).max(rows[b].unwrap_or(all));
                 costs[a * n + b] = guess;
                 costs[b * n + a] = guess;
-                ends[a * n + b] = anything;
-                ends[b * n + a] = anything;
+                ends[a * n + b] = full_range;
+                ends[b * n + a] = full_range;
                 filled += 1;
             }
         }
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_without_intervals_are_trusted_as_far_as_their_level_is_narrow() {
+    fn cells_without_intervals_get_the_scatter_of_their_groups() {
         let cpus: Vec<CpuId> = (0..8).map(CpuId).collect();
         let halves = ["0-3", "4-7"].map(|list| list.parse().unwrap()).to_vec();
         let observed = Matrix::symmetric(cpus.clone(), |a, b| {
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_that_lie_apart_are_no_scatter() {
+    fn different_distances_of_groups_are_not_scatter() {
         let cpus: Vec<CpuId> = (0..32).map(CpuId).collect();
         let cores = (0..8).map(|core| (4 * core..4 * core + 4).map(CpuId).collect()).collect::<Vec<CpuSet>>();
         let observed = Matrix::symmetric(cpus.clone(), |a, b| {

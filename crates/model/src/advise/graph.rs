@@ -10,7 +10,7 @@ pub struct Graph {
 }
 
 named! {
-    /// A usual pattern of communication.
+    /// A common pattern of communication.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Pattern {
         /// 0 with 1, 2 with 3 …
@@ -29,7 +29,7 @@ named! {
 /// Maximum number of threads of a graph.
 pub const MAX_THREADS: usize = 1 << 16;
 
-/// An error in a file of edges. Follows "failed to".
+/// An error in a file of edges. Its message continues "failed to".
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("read {}: {problem}", .line.map_or_else(|| "the graph".to_owned(), |line| format!("line {line}")))]
 pub struct GraphError {
@@ -60,7 +60,7 @@ impl Graph {
         Graph { neighbours, total }
     }
 
-    /// A usual pattern with `threads` threads.
+    /// The graph of a common pattern with `threads` threads.
     ///
     /// ```
     /// # use coretalk_model::advise::{Graph, Pattern};
@@ -132,8 +132,8 @@ impl Graph {
             };
             edges.push((a, b, weight));
         }
-        let named = edges.iter().map(|(a, b, _)| *a.max(b) as usize + 1).max().unwrap_or(0);
-        let graph = Graph::new(threads.unwrap_or(named), edges);
+        let needed = edges.iter().map(|(a, b, _)| *a.max(b) as usize + 1).max().unwrap_or(0);
+        let graph = Graph::new(threads.unwrap_or(needed), edges);
         if graph.total <= 0.0 {
             let problem = "no threads talk to each other; write lines `a b weight`".to_owned();
             return Err(GraphError { line: None, problem });
@@ -163,8 +163,11 @@ impl Graph {
 
     /// Every communicating pair once, the smaller thread first.
     pub fn edges(&self) -> impl Iterator<Item = (usize, usize, f64)> {
-        self.neighbours.iter().enumerate().flat_map(|(a, of)| {
-            of.iter().filter(move |(b, _)| a < *b as usize).map(move |&(b, weight)| (a, b as usize, weight))
+        self.neighbours.iter().enumerate().flat_map(|(a, others)| {
+            others
+                .iter()
+                .filter(move |(b, _)| a < *b as usize)
+                .map(move |&(b, weight)| (a, b as usize, weight))
         })
     }
 }
@@ -192,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_named_with_its_line() {
+    fn errors_state_their_line() {
         for (text, threads, part) in [
             ("0 1", None, "line 1: it has 2 fields"),
             ("0 1 1\n0 x 1", None, "line 2: `x` is not a thread"),
@@ -206,8 +209,8 @@ mod tests {
             ("", None, "no threads talk"),
             ("0 1 0", None, "no threads talk"),
         ] {
-            let said = Graph::parse(text, threads).unwrap_err().to_string();
-            assert!(said.contains(part), "{text:?}: {said}");
+            let message = Graph::parse(text, threads).unwrap_err().to_string();
+            assert!(message.contains(part), "{text:?}: {message}");
         }
     }
 }

@@ -1,15 +1,15 @@
 //! [`Bracket`]: the cost of a placement, and its bounds according to the intervals of the cells.
 //!
-//! The best of many placements is partly the one whose cells were read too low, so an interval for a predetermined
-//! placement would be too narrow (the winner's curse, Capen, Clapp and Campbell 1971). A robust bound (Soyster 1973)
-//! holds for all placements at once while all cells are inside their intervals; it is at least as wide.
+//! The best of many placements tends to be one whose cells were measured too low, so the interval of a predetermined
+//! placement would be too narrow (the winner's curse, Capen, Clapp and Campbell 1971). A robust bound (Soyster 1973) is
+//! at least as wide: it holds for all placements at once while all cells are inside their intervals.
 
 use super::{CpuDistances, Graph};
 
-/// A value, and its bounds while every cell is in its interval.
+/// A value, and its bounds while every cell is inside its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bracket {
-    /// The value at the values of the cells.
+    /// The value for the measured cells.
     pub point: f64,
     /// Lower bound over the intervals.
     pub low: f64,
@@ -22,11 +22,11 @@ impl Bracket {
         Bracket { point: distances.ns(a, b), low: distances.low(a, b), high: distances.high(a, b) }
     }
 
-    pub(super) fn with(self, other: Bracket, of: impl Fn(f64, f64) -> f64) -> Bracket {
+    pub(super) fn with(self, other: Bracket, combine: impl Fn(f64, f64) -> f64) -> Bracket {
         Bracket {
-            point: of(self.point, other.point),
-            low: of(self.low, other.low),
-            high: of(self.high, other.high),
+            point: combine(self.point, other.point),
+            low: combine(self.low, other.low),
+            high: combine(self.high, other.high),
         }
     }
 }
@@ -61,7 +61,7 @@ impl Traffic {
         }
     }
 
-    /// Additional relative cost of `other`: 0.5 is half as much again. Errors of common cells affect both.
+    /// Additional relative cost of `other` (0.5 is 50 % more). Errors of cells common to both placements cancel.
     pub fn excess(&self, other: &Traffic, distances: &CpuDistances) -> Bracket {
         let point = other.sum(distances, CpuDistances::ns) / self.sum(distances, CpuDistances::ns);
         let most = other.extreme(self, distances, point, CpuDistances::high, CpuDistances::low);
@@ -70,11 +70,18 @@ impl Traffic {
     }
 
     /// The extreme of `self ÷ other` over the intervals of the cells: cells that increase the quotient are at one end
-    /// of theirs, the others at the other (a fractional programme, Dinkelbach 1967).
-    fn extreme(&self, other: &Traffic, distances: &CpuDistances, start: f64, pushes: End, pulls: End) -> f64 {
+    /// of their intervals, the others at the opposite end (a fractional programme, Dinkelbach 1967).
+    fn extreme(
+        &self,
+        other: &Traffic,
+        distances: &CpuDistances,
+        start: f64,
+        raising: End,
+        lowering: End,
+    ) -> f64 {
         let mut quotient = start;
         for _ in 0..20 {
-            let (mut above, mut below) = (0.0, 0.0);
+            let (mut numerator, mut denominator) = (0.0, 0.0);
             for high in 1..distances.len() {
                 for low in 0..high {
                     let at = pair_index(high, low);
@@ -82,16 +89,16 @@ impl Traffic {
                     if mine == 0.0 && theirs == 0.0 {
                         continue;
                     }
-                    let end = if mine > quotient * theirs { pushes } else { pulls };
+                    let end = if mine > quotient * theirs { raising } else { lowering };
                     let value = end(distances, high, low);
-                    above += mine * value;
-                    below += theirs * value;
+                    numerator += mine * value;
+                    denominator += theirs * value;
                 }
             }
-            if below <= 0.0 || (above / below - quotient).abs() <= 1e-9 * quotient {
+            if denominator <= 0.0 || (numerator / denominator - quotient).abs() <= 1e-9 * quotient {
                 break;
             }
-            quotient = above / below;
+            quotient = numerator / denominator;
         }
         quotient
     }
@@ -131,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_price_reaches_as_far_as_its_cells() {
+    fn a_price_is_bounded_by_the_intervals_of_its_cells() {
         let (distances, graph) = (distances(), Graph::new(3, [(0, 1, 3.0), (1, 2, 1.0)]));
         let price = Traffic::of(&graph, &distances, &[0, 1, 2]).unwrap().price(&distances);
         for (found, expected) in [(price.point, 35.0), (price.low, 31.5), (price.high, 38.5)] {
@@ -142,12 +149,12 @@ mod tests {
     }
 
     #[test]
-    fn cells_that_both_use_cancel() {
+    fn common_cells_cancel() {
         let (distances, graph) = (distances(), Graph::new(3, [(0, 1, 1.0), (1, 2, 1.0)]));
         let traffic = |cpus: &[u32]| Traffic::of(&graph, &distances, cpus).unwrap();
         let same = traffic(&[0, 1, 2]).excess(&traffic(&[2, 1, 0]), &distances);
         assert_eq!((same.point, same.low, same.high), (0.0, 0.0, 0.0));
-        // 0–1 is common; 1–2 at 80 against 1–3 at 80: they may differ by 16 of about 100 either way.
+        // The cell 0–1 is common; 1–2 and 1–3 (80 each) may differ by 16 of about 100 in either direction.
         let near = traffic(&[0, 1, 2]).excess(&traffic(&[0, 1, 3]), &distances);
         assert!(near.point == 0.0 && near.low < -0.1 && near.high > 0.1, "{near:?}");
         let only_far = traffic(&[0, 1, 2]).excess(&traffic(&[0, 2, 1]), &distances);

@@ -42,7 +42,7 @@ impl Claim {
     /// The runs that are needed to prove an advice.
     ///
     /// # Errors
-    /// A sentence without its end: no workload matches the graph, or there is no other placement to compare with.
+    /// An incomplete sentence: no workload matches the graph, or there is no other placement to compare with.
     pub fn of(
         advice: &Advice,
         graph: &Graph,
@@ -70,8 +70,8 @@ impl Claim {
             }
             let Some(theirs) = cost(&baseline.cpus) else { continue };
             // With a single part, the excess of the advice applies, in which cells common to both placements cancel.
-            let together = baseline.excess.filter(|_| mine.parts == 1);
-            let predicted = together
+            let excess_of_advice = baseline.excess.filter(|_| mine.parts == 1);
+            let predicted = excess_of_advice
                 .map_or_else(|| mine.times(&theirs), |excess| one.with(excess, |one, excess| one + excess));
             arms.push(ClaimArm { names: vec![baseline.name], cpus: baseline.cpus.clone(), predicted });
         }
@@ -84,14 +84,14 @@ impl Claim {
     /// The result for each placement but the advised one. `comparison` has the arms of this claim in this order.
     pub fn proof(&self, comparison: &Comparison) -> Proof {
         let shift = |arm: usize| comparison.pairs.iter().find(|pair| (pair.a, pair.b) == (0, arm));
-        let held = (1..self.arms.len()).map(|arm| {
+        let results = (1..self.arms.len()).map(|arm| {
             let found = shift(arm);
             let p_value = found.and_then(|pair| pair.p_value);
             let measured = found.and_then(|pair| Some(as_times(&pair.share?)));
             let verdict = ProofVerdict::of(&self.arms[arm].predicted, measured.as_ref(), p_value);
             Against { arm: self.arms[arm].clone(), measured, p_value, verdict }
         });
-        Proof { work: self.work, held: held.collect() }
+        Proof { work: self.work, held: results.collect() }
     }
 }
 
@@ -163,18 +163,18 @@ fn as_times(share: &Estimate) -> Estimate {
     Estimate { point: times(share.point), low: times(share.high), high: times(share.low), ..*share }
 }
 
-/// The workload with the communication of a graph: that of the named pattern, or of one with the same edges.
+/// The workload with the communication of a graph: that of `named`, or of a pattern with the same edges.
 pub fn stand_in(graph: &Graph, named: Option<Pattern>) -> Option<WorkloadKind> {
-    let mut first = graph.edges().map(|(_, _, weight)| weight);
-    let weight = first.next()?;
-    let same = |pattern: Pattern| {
+    let mut weights = graph.edges().map(|(_, _, weight)| weight);
+    let weight = weights.next()?;
+    let has_edges_of = |pattern: Pattern| {
         let other = Graph::of_pattern(pattern, graph.len());
         let pair = |(a, b, _)| (a, b);
         graph.edges().map(pair).eq(other.edges().map(pair))
     };
-    let even = first.all(|other| (other - weight).abs() <= 1e-9 * weight);
+    let are_equal = weights.all(|other| (other - weight).abs() <= 1e-9 * weight);
     let mut patterns = named.into_iter().chain([Pattern::Ring, Pattern::Pipeline, Pattern::AllToAll]);
-    patterns.find_map(|pattern| workload(pattern).filter(|_| even && same(pattern)))
+    patterns.find_map(|pattern| workload(pattern).filter(|_| are_equal && has_edges_of(pattern)))
 }
 
 fn workload(pattern: Pattern) -> Option<WorkloadKind> {
@@ -195,13 +195,13 @@ struct Cost {
 }
 
 impl Cost {
-    /// A token goes round one hop at a time: the sum of all. A pipeline is as fast as its slowest link. In a phase of
-    /// all-to-all every thread hears each other: the thread whose messages take longest decides.
+    /// Token: the sum of all hops. Pipeline: the slowest link. All-to-all: the thread whose messages take longest,
+    /// because in each phase every thread receives from all others.
     fn of(work: WorkloadKind, graph: &Graph, distances: &CpuDistances, cpus: &[CpuId]) -> Option<Cost> {
-        let at: Option<Vec<usize>> =
+        let positions: Option<Vec<usize>> =
             cpus.iter().map(|cpu| distances.cpus().iter().position(|known| known == cpu)).collect();
-        let at = at?;
-        let of_pair = |a: usize, b: usize| Bracket::of_pair(distances, at[a], at[b]);
+        let positions = positions?;
+        let of_pair = |a: usize, b: usize| Bracket::of_pair(distances, positions[a], positions[b]);
         let pairs = graph.edges().map(|(a, b, _)| of_pair(a, b));
         let parts: Vec<Bracket> = match work {
             WorkloadKind::Pipeline => pairs.collect(),
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn each_workload_is_predicted_by_what_decides_its_speed() {
-        // With 4 threads on 0 1 2 3, every link of a ring is far, but each thread of all-to-all also has a near one.
+        // With 4 threads on CPUs 0–3, every link of a ring is far, but each thread of all-to-all also has a near one.
         for (pattern, expected) in
             [(Pattern::Ring, 4.0), (Pattern::Pipeline, 4.0), (Pattern::AllToAll, 180.0 / 60.0)]
         {
@@ -265,14 +265,14 @@ mod tests {
     }
 
     #[test]
-    fn placements_that_are_the_same_run_once() {
+    fn equal_placements_run_once() {
         let claim = claim(Pattern::Ring, 4, 80.0).unwrap();
         let names: Vec<String> = claim.arms.iter().map(ClaimArm::name).collect();
         assert_eq!(names, ["advised", "system-order+spread"], "compact is the advised one");
     }
 
     #[test]
-    fn what_cannot_be_proven_says_why() {
+    fn unprovable_claims_state_the_reason() {
         assert!(
             claim(Pattern::Pairs, 4, 80.0).unwrap_err().contains("no built-in workload has this pattern")
         );
@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn verdicts_follow_from_both_intervals() {
-        let held = |predicted: [f64; 2], measured: [f64; 2], p: f64| {
+        let verdict = |predicted: [f64; 2], measured: [f64; 2], p: f64| {
             let point = |[low, high]: [f64; 2]| (low + high) / 2.0;
             let [low, high] = predicted;
             let [from, to] = measured;
@@ -310,7 +310,7 @@ mod tests {
             ([0.5, 0.6], [0.5, 0.6], 0.001, ProofVerdict::AsPredicted),
             ([0.5, 0.6], [0.3, 0.4], 0.001, ProofVerdict::Less),
         ] {
-            assert_eq!(held(predicted, measured, p), expected, "{predicted:?} {measured:?}");
+            assert_eq!(verdict(predicted, measured, p), expected, "{predicted:?} {measured:?}");
         }
         let predicted = Bracket { point: 4.0, low: 3.8, high: 4.2 };
         assert_eq!(ProofVerdict::of(&predicted, None, None), ProofVerdict::CannotTell);

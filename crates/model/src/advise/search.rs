@@ -1,5 +1,5 @@
-//! The start of the search: simple orders, greedy growth, and multisection of the threads over the tree of groups. Its
-//! end: the optimal placement, if there are few enough to check all, and a lower bound of the cost.
+//! The start of the search: simple orders, greedy growth, and multisection of the threads over the tree of groups. The
+//! end: the optimal placement, if all can be checked, and a lower bound of the cost.
 
 use super::assignment::{Effort, NONE};
 use super::{CpuDistances, Graph};
@@ -9,8 +9,8 @@ pub(super) fn in_order(threads: usize, order: &[usize]) -> Vec<u32> {
     order.iter().take(threads).map(|&cpu| cpu as u32).collect()
 }
 
-/// Fills CPUs in the order of the structure, each with the thread that saves most, relative to the farthest pair, by
-/// its communication with placed threads; if none does, with the thread that communicates most.
+/// Fills CPUs in the order of the structure. Each gets the thread whose communication with placed threads saves most,
+/// relative to the farthest pair; if none saves anything, the thread that communicates most.
 pub(super) fn greedy(graph: &Graph, distances: &CpuDistances) -> Vec<u32> {
     let n = graph.len();
     let farthest =
@@ -43,9 +43,9 @@ pub(super) fn greedy(graph: &Graph, distances: &CpuDistances) -> Vec<u32> {
 /// the tree of the machine as in Scotch, Pellegrini and Roman 1996).
 pub(super) fn multisection(graph: &Graph, distances: &CpuDistances) -> Vec<u32> {
     let mut cpu_of = vec![NONE; graph.len()];
-    let everyone: Vec<u32> = (0..graph.len() as u32).collect();
+    let all_threads: Vec<u32> = (0..graph.len() as u32).collect();
     let all: Vec<usize> = distances.compact();
-    divide(graph, distances, 0, &all, everyone, &mut cpu_of);
+    divide(graph, distances, 0, &all, all_threads, &mut cpu_of);
     cpu_of
 }
 
@@ -87,12 +87,12 @@ fn grow(graph: &Graph, groups: &[Vec<usize>], threads: &[u32]) -> Vec<Vec<u32>> 
     for &thread in threads {
         open[thread as usize] = true;
     }
-    let mut left = threads.len();
+    let mut remaining = threads.len();
     let mut parts = Vec::new();
     for group in groups {
         let mut part: Vec<u32> = Vec::new();
         let mut pull = vec![0.0; graph.len()];
-        while part.len() < group.len() && left > 0 {
+        while part.len() < group.len() && remaining > 0 {
             let talk = |thread: usize| -> f64 {
                 graph
                     .neighbours(thread)
@@ -102,18 +102,24 @@ fn grow(graph: &Graph, groups: &[Vec<usize>], threads: &[u32]) -> Vec<Vec<u32>> 
                     .sum()
             };
             let candidates = threads.iter().copied().filter(|&thread| open[thread as usize]);
-            // Prefers threads with most communication with the part relative to others; a seed has least with others.
+            // Prefers threads that communicate most with the part, then least with others; so the seed communicates
+            // least.
             let scored = candidates.map(|thread| {
-                let elsewhere = talk(thread as usize);
-                let drawn = pull[thread as usize];
-                (if drawn > 0.0 { drawn / (drawn + elsewhere) } else { 0.0 }, drawn, -elsewhere, thread)
+                let to_others = talk(thread as usize);
+                let to_part = pull[thread as usize];
+                (
+                    if to_part > 0.0 { to_part / (to_part + to_others) } else { 0.0 },
+                    to_part,
+                    -to_others,
+                    thread,
+                )
             });
             let best = scored.max_by(|x, y| {
                 x.1.total_cmp(&y.1).then(x.0.total_cmp(&y.0)).then(x.2.total_cmp(&y.2)).then(y.3.cmp(&x.3))
             });
             let Some((_, _, _, thread)) = best else { break };
             open[thread as usize] = false;
-            left -= 1;
+            remaining -= 1;
             part.push(thread);
             for &(other, weight) in graph.neighbours(thread as usize) {
                 pull[other as usize] += weight;
@@ -124,10 +130,10 @@ fn grow(graph: &Graph, groups: &[Vec<usize>], threads: &[u32]) -> Vec<Vec<u32>> 
     parts
 }
 
-/// Maximum number of passes of exchanges between parts; more change little.
+/// Maximum number of passes of exchanges between parts; more passes change little.
 const PASSES: usize = 8;
-/// Number of threads of a part that are tried for an exchange with another part, best first.
-const WILLING: usize = 16;
+/// Number of threads of a part tried for an exchange with another part, best first.
+const EXCHANGE_CANDIDATES: usize = 16;
 
 fn exchange(graph: &Graph, mut parts: Vec<Vec<u32>>) -> Vec<Vec<u32>> {
     let mut part_of = vec![NONE; graph.len()];
@@ -136,7 +142,7 @@ fn exchange(graph: &Graph, mut parts: Vec<Vec<u32>>) -> Vec<Vec<u32>> {
             part_of[thread as usize] = index as u32;
         }
     }
-    let to = |part_of: &[u32], thread: u32, part: usize| -> f64 {
+    let weight_to = |part_of: &[u32], thread: u32, part: usize| -> f64 {
         let inside =
             graph.neighbours(thread as usize).iter().filter(|(o, _)| part_of[*o as usize] == part as u32);
         inside.map(|(_, weight)| weight).sum()
@@ -145,23 +151,26 @@ fn exchange(graph: &Graph, mut parts: Vec<Vec<u32>>) -> Vec<Vec<u32>> {
         let mut better = false;
         for a in 0..parts.len() {
             for b in a + 1..parts.len() {
-                let willing = |part_of: &[u32], from: usize, into: usize| {
+                let candidates_of = |part_of: &[u32], from: usize, into: usize| {
                     let mut all: Vec<(f64, u32)> = parts[from]
                         .iter()
-                        .map(|&thread| (to(part_of, thread, into) - to(part_of, thread, from), thread))
+                        .map(|&thread| {
+                            (weight_to(part_of, thread, into) - weight_to(part_of, thread, from), thread)
+                        })
                         .collect();
                     all.sort_by(|x, y| y.0.total_cmp(&x.0));
-                    all.truncate(WILLING);
+                    all.truncate(EXCHANGE_CANDIDATES);
                     all
                 };
-                let (ours, theirs) = (willing(&part_of, a, b), willing(&part_of, b, a));
+                let (ours, theirs) = (candidates_of(&part_of, a, b), candidates_of(&part_of, b, a));
                 let mut chosen: Vec<(u32, u32)> = Vec::new();
                 for (mine, yours) in ours.iter().zip(&theirs) {
                     let (x, y) = (mine.1, yours.1);
                     let between: f64 =
                         graph.neighbours(x as usize).iter().filter(|(o, _)| *o == y).map(|(_, w)| w).sum();
-                    let gain = to(&part_of, x, b) - to(&part_of, x, a) + to(&part_of, y, a)
-                        - to(&part_of, y, b)
+                    let gain = weight_to(&part_of, x, b) - weight_to(&part_of, x, a)
+                        + weight_to(&part_of, y, a)
+                        - weight_to(&part_of, y, b)
                         - 2.0 * between;
                     if gain > 1e-9 {
                         part_of[x as usize] = b as u32;
@@ -232,7 +241,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// Returns false if the effort was spent before the search was complete.
-    fn descend(&mut self, depth: usize, cost: f64, open: f64, effort: &mut Effort) -> bool {
+    fn descend(&mut self, depth: usize, cost: f64, open_weight: f64, effort: &mut Effort) -> bool {
         let Some(&thread) = self.order.get(depth) else {
             self.best = cost;
             self.found = Some(self.cpu_of.clone());
@@ -246,7 +255,7 @@ impl Search<'_> {
             .filter(|(other, _)| self.cpu_of[*other as usize] != NONE)
             .map(|&(other, weight)| (self.cpu_of[other as usize] as usize, weight))
             .collect();
-        let still_open = open - placed.iter().map(|(_, weight)| weight).sum::<f64>();
+        let still_open = open_weight - placed.iter().map(|(_, weight)| weight).sum::<f64>();
         for cpu in (0..self.distances.len()).filter(|&cpu| !self.used[cpu]) {
             let added: f64 =
                 placed.iter().map(|&(there, weight)| weight * self.distances.ns(cpu, there)).sum();
@@ -294,14 +303,14 @@ fn cheapest_pairs(graph: &Graph, distances: &CpuDistances) -> f64 {
 }
 
 fn nearest_cpus(graph: &Graph, distances: &CpuDistances) -> f64 {
-    let mut alike: BTreeMap<Vec<u64>, usize> = BTreeMap::new();
+    let mut thread_counts: BTreeMap<Vec<u64>, usize> = BTreeMap::new();
     for thread in 0..graph.len() {
         let mut weights: Vec<f64> = graph.neighbours(thread).iter().map(|(_, weight)| *weight).collect();
         weights.sort_by(|x, y| y.total_cmp(x));
-        // Positive numbers have the same order as their bits.
-        *alike.entry(weights.into_iter().map(f64::to_bits).collect()).or_default() += 1;
+        // Bits serve as keys, because `f64` is not `Ord`.
+        *thread_counts.entry(weights.into_iter().map(f64::to_bits).collect()).or_default() += 1;
     }
-    if alike.keys().map(Vec::len).sum::<usize>() * distances.len() > MAX_STEPS {
+    if thread_counts.keys().map(Vec::len).sum::<usize>() * distances.len() > MAX_STEPS {
         return 0.0;
     }
     let nearest: Vec<Vec<f64>> = (0..distances.len())
@@ -313,7 +322,7 @@ fn nearest_cpus(graph: &Graph, distances: &CpuDistances) -> f64 {
         })
         .collect();
     let mut twice = 0.0;
-    for (weights, count) in alike {
+    for (weights, count) in thread_counts {
         let talk = |row: &Vec<f64>| -> f64 {
             weights.iter().zip(row).map(|(&bits, cost)| f64::from_bits(bits) * cost).sum()
         };
@@ -333,7 +342,7 @@ mod tests {
     use crate::{CpuId, CpuSet};
 
     #[test]
-    fn no_placement_goes_below_and_regular_machines_reach_it() {
+    fn least_cost_bounds_all_placements_and_is_reached_on_regular_machines() {
         let half = |low: u32, high: u32| (low..high).map(CpuId).collect::<CpuSet>();
         for (noise, exact) in [(0.0, true), (0.3, false)] {
             let ns = move |a: CpuId, b: CpuId| {
@@ -350,9 +359,9 @@ mod tests {
                     let bound = least_cost(&graph, &distances);
                     assert!(bound <= cost * (1.0 + 1e-9), "{pattern:?} of {threads}: {bound} above {cost}");
                     let reached = (bound - cost).abs() < 1e-9 * cost;
-                    // The bound does not see that twelve threads of all-to-all do not fit into one half.
-                    let seen = threads <= 8 || pattern == Pattern::Pairs;
-                    assert!(!exact || !seen || reached, "{pattern:?} of {threads}: {bound} of {cost}");
+                    // The bound ignores that twelve threads of all-to-all do not fit into one half.
+                    let is_tight = threads <= 8 || pattern == Pattern::Pairs;
+                    assert!(!exact || !is_tight || reached, "{pattern:?} of {threads}: {bound} of {cost}");
                 }
             }
         }

@@ -81,7 +81,7 @@ pub enum Obstacle {
     Unseen([Option<InferError>; 2]),
 }
 
-/// Largest slowdown of one machine. Beyond it, similar patterns of pairs do not prove that both sides are one machine.
+/// Largest slowdown of one machine. Beyond it, similar patterns of pairs do not prove that two sides are one machine.
 const MAX_OF_ONE_MACHINE: f64 = 3.0;
 
 /// Name of a level whose groups a test has shown to be threads of a core.
@@ -99,11 +99,12 @@ impl Alignment {
 
     /// Determines which values of two sides can be compared.
     ///
-    /// Two runs whose systems report the same structure number the same CPUs alike, unless the latencies contradict the
-    /// report or it does not divide the CPUs. In these cases, and for files, the latencies decide: the numbers match if
-    /// both sides show the same groups under the same numbers, or, where neither shows groups, if all pairs are alike
-    /// or resemble each other number by number. Otherwise, levels are compared that both systems report or whose groups
-    /// are nested in the same way. Levels with only the same shape must also have similar times: see [`LevelMismatch`].
+    /// If the systems of two runs report the same structure, equal numbers are taken as equal CPUs, unless the
+    /// latencies contradict the report or the report has no groups among these CPUs. In these cases, and for files, the
+    /// latencies decide: the numbers match if both sides show the same groups under the same numbers, or, where neither
+    /// shows groups, if all pairs are alike or resemble each other number by number. Otherwise, levels are compared
+    /// that both systems report or whose groups are nested in the same way. Levels that agree only in shape must also
+    /// have similar times: see [`LevelMismatch`].
     pub fn between(a: &Side, b: &Side) -> Alignment {
         let alignment = Alignment::by_likeness(a, b);
         if alignment.is_known(a, b) {
@@ -131,7 +132,7 @@ impl Alignment {
         Alignment { doubts, ..Alignment::of(pairing, [a, b].map(Levels::of)) }
     }
 
-    /// As `between`, but also compares levels whose times differ too much, because the user insists.
+    /// As `between`, but compares levels at the user's request even if their times differ too much.
     pub fn forced(a: &Side, b: &Side) -> Alignment {
         let alignment = Alignment::between(a, b);
         if alignment.doubts.is_empty() {
@@ -208,7 +209,7 @@ impl Alignment {
             _ if !are_mostly_common(&sets, &common) => Alignment::by_latencies(a, b),
             _ => match numbering {
                 Some(Numbering::Same) => by_number(trusted[0].or(trusted[1]).filter(dividing)),
-                // A single pair with the same numbers is all that either side has.
+                // Both sides consist of the same single pair.
                 None if common.len() == 2 && sets[0] == sets[1] => by_number(None),
                 _ => Alignment::by_latencies(a, b),
             },
@@ -233,7 +234,7 @@ impl Alignment {
                 let nests = [left, right].map(|seen| Nest::of(&seen.structure));
                 let finest = [left, right].map(ObservedStructure::finest);
                 let are_threads = [left, right].map(ObservedStructure::has_threads);
-                // Groups that tests distinguish do not have the same meaning, even if their shape is the same.
+                // Groups distinguished by tests do not have the same meaning, even if their shape is the same.
                 let differ = matches!(finest, [Some(left), Some(right)] if left != right);
                 match (nests[0] == nests[1], nests[0].is_like(&nests[1])) {
                     (true, _) if !differ => Pairing::Levels(Likeness::Renumbered),
@@ -274,17 +275,17 @@ impl Alignment {
                     (Pairing::Pairs | Pairing::Levels(_), None) => true,
                 }
         };
-        let has_kinds =
+        let has_core_classes =
             |levels: &Levels| levels.topology().is_some_and(|topology| topology.classes().len() > 1);
-        let mut held: BTreeMap<UnpairedLevel, Vec<usize>> = BTreeMap::new();
+        let mut positions_by_level: BTreeMap<UnpairedLevel, Vec<usize>> = BTreeMap::new();
         for (position, key) in keys.enumerate() {
             let (rank, name) = levels.of_key(key);
-            let of = match key {
+            let level = match key {
                 ReadingKey::Pair(_) => UnpairedLevel { rank, is_known: means_the_same(&name), name },
                 ReadingKey::Series(series) => {
                     let [relations, _] = levels.level_counts(series);
                     let is_known = match series.cpus.len() {
-                        1 => !self.levels.iter().any(has_kinds),
+                        1 => !self.levels.iter().any(has_core_classes),
                         _ => relations.keys().all(|(_, level)| means_the_same(level)),
                     };
                     UnpairedLevel {
@@ -294,9 +295,9 @@ impl Alignment {
                     }
                 }
             };
-            held.entry(of).or_default().push(position);
+            positions_by_level.entry(level).or_default().push(position);
         }
-        held
+        positions_by_level
     }
 
     /// Relations with the same meaning in both reports, where levels are compared by their reported names; else `None`.
@@ -311,7 +312,7 @@ impl Alignment {
     }
 }
 
-/// Whether pairs of the same numbers resemble each other within levels, as they do on one machine at any clock.
+/// Whether pairs with equal numbers resemble each other within levels, as on one machine at any clock.
 fn is_one_machine(a: &Side, b: &Side, levels: &Levels) -> bool {
     let common = &cpus(a) & &cpus(b);
     let seen = [a, b].map(|side| ObservedStructure::of(side, &common).and_then(Result::ok));
@@ -319,10 +320,10 @@ fn is_one_machine(a: &Side, b: &Side, levels: &Levels) -> bool {
 }
 
 /// Whether a relation has the same meaning in two reports: a relation beyond a cache is comparable only if both report
-/// who shares that cache. A level that separates no CPUs need not be reported.
+/// which CPUs share that cache. A level that separates no CPUs need not be reported.
 pub(super) fn is_one_relation(relation: Relation, left: &Topology, right: &Topology) -> bool {
     let reports = |topology: &Topology, level: Level| !topology.level(level).is_empty();
-    let tells = |topology: &Topology, level: Level| {
+    let separates = |topology: &Topology, level: Level| {
         topology.level(level).iter().any(|domain| {
             let mut cpus = domain.cpus.iter();
             cpus.next()
@@ -331,7 +332,8 @@ pub(super) fn is_one_relation(relation: Relation, left: &Topology, right: &Topol
     };
     let mut finer = Level::ALL.into_iter().filter(|&level| (Relation::of(level) as u32) < relation as u32);
     finer.all(|level| {
-        (reports(right, level) || !tells(left, level)) && (reports(left, level) || !tells(right, level))
+        (reports(right, level) || !separates(left, level))
+            && (reports(left, level) || !separates(right, level))
     })
 }
 
@@ -347,7 +349,7 @@ fn are_mostly_common(sets: &[BTreeSet<CpuId>; 2], common: &BTreeSet<CpuId>) -> b
     8 * common.len() >= 7 * sets[0].len().max(sets[1].len())
 }
 
-/// Whether two sides hold exactly the same values, which proves that they are of the same CPUs.
+/// Whether two sides have exactly the same values, which proves that they describe the same CPUs.
 fn is_identical(a: &Side, b: &Side) -> bool {
     let (pairs, _) = pair_up(a, b);
     let points = |dataset: &super::Dataset| -> Vec<_> {

@@ -56,7 +56,7 @@ impl Shown {
         self.levels.len() <= MAX_NAMED
     }
 
-    /// The levels with the smallest and the largest shift, by absolute value where a difference is shown.
+    /// The levels with the smallest and the largest shift, by absolute value if a difference is shown.
     pub fn extremes(&self, comparison: &Comparison) -> Option<[ShownLevel; 2]> {
         let size = |level: &&ShownLevel| {
             let shift = level.difference(comparison).map_or(0.0, |difference| difference.shift.point.ln_1p());
@@ -74,17 +74,17 @@ impl Comparison {
         if self.datasets.iter().all(|dataset| dataset.levels.is_empty()) {
             return Answer::NothingCorresponds;
         }
-        let of = self.datasets.iter().map(|dataset| dataset.levels.len()).sum();
+        let total = self.datasets.iter().map(|dataset| dataset.levels.len()).sum();
         let mut shown = Vec::new();
         for (verdict, at) in [(Verdict::Slower, 0), (Verdict::Faster, 1)] {
             let words: BTreeSet<&str> = self.datasets.iter().map(|dataset| dataset.called()[at]).collect();
             for word in words {
                 let levels = self.levels_with(verdict, |dataset| dataset.called()[at] == word);
-                shown.push(Shown { verdict, called: Some(word), levels, of });
+                shown.push(Shown { verdict, called: Some(word), levels, of: total });
             }
         }
         let verdict = Verdict::CannotTell;
-        shown.push(Shown { verdict, called: None, levels: self.levels_with(verdict, |_| true), of });
+        shown.push(Shown { verdict, called: None, levels: self.levels_with(verdict, |_| true), of: total });
         shown.retain(|shown| !shown.levels.is_empty());
         if shown.is_empty() { Answer::Alike } else { Answer::Differs(shown) }
     }
@@ -92,10 +92,11 @@ impl Comparison {
     fn levels_with(
         &self,
         verdict: Verdict,
-        is_meant: impl Fn(&DatasetComparison) -> bool,
+        is_included: impl Fn(&DatasetComparison) -> bool,
     ) -> Vec<ShownLevel> {
         let mut found = Vec::new();
-        for (number, dataset) in self.datasets.iter().enumerate().filter(|(_, dataset)| is_meant(dataset)) {
+        for (number, dataset) in self.datasets.iter().enumerate().filter(|(_, dataset)| is_included(dataset))
+        {
             let is_shown = |level: &LevelDifference| level.difference.verdict == verdict;
             // A uniform change of all levels is reported once.
             let is_whole = verdict.is_different()

@@ -7,7 +7,7 @@ use crate::stats::Estimate;
 /// The result of comparing two sides.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
-    /// One entry for each pair of equal datasets.
+    /// One entry for each pair of corresponding datasets.
     pub datasets: Vec<DatasetComparison>,
     /// Datasets that only one side has.
     pub unmatched: Unmatched,
@@ -57,9 +57,9 @@ pub struct DatasetComparison {
     pub alone: Vec<LevelAlone>,
     /// Differences by cell, in the order of subjects; empty where pairs are not compared one by one.
     pub cells: Vec<CellDifference>,
-    /// Number of subjects with a value on one side only, where pairs are compared with themselves.
+    /// Number of subjects with a value on one side only, if each pair is compared with itself.
     pub lonely: usize,
-    /// Values that are left out because they have no meaningful ratio: zero, negative, or beyond the measurable range.
+    /// Values left out because they have no meaningful ratio: zero, negative, or beyond the measurable range.
     pub without_ratio: Vec<NoRatio>,
 }
 
@@ -107,7 +107,7 @@ pub struct Difference {
     pub within: Option<f64>,
     /// The minimum relative difference that counts here.
     pub least: f64,
-    /// Why the comparison is undecided, beyond a large error, or why the sides are the same without an interval.
+    /// Why the comparison is undecided, if not for a large error; or why the sides are the same without an interval.
     pub reason: Option<&'static str>,
     /// Whether, at 5 %, B may be better, and may be worse, by at least the margin.
     pub possible: Possible,
@@ -195,7 +195,7 @@ mod tests {
     use crate::tests::around;
 
     #[test]
-    fn a_variation_is_never_called_fast_and_more_of_a_rate_is() {
+    fn variations_are_never_called_faster_and_higher_rates_are() {
         let dataset = |quantity: &str, better| DatasetComparison {
             name: String::new(),
             subject: String::new(),

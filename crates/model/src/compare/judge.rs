@@ -1,14 +1,14 @@
 //! [`compare`]: judges levels first, then cells.
 //!
-//! Values are compared as logarithms: a shift of 0.05 is about 5 % at 8 ns and at 200 ns. Where pairs are compared with
-//! themselves, the shift of a level is the median of the Walsh averages over its pairs (Hodges and Lehmann 1963). Its
-//! random error is estimated from the spread between pairs where there are many, measured on the two runs themselves
-//! (an empirical null, Efron 2004), and from the intervals of the cells where there are few. The error common to all
-//! pairs of a run is added to both. Level verdicts are corrected for their number after Holm (family-wise error 1 %),
-//! with levels that changed alike counted as one. Cells are corrected after Benjamini and Hochberg (false discovery
-//! rate 5 %), and a difference must also exceed the margin. The common error is one error and no evidence about a pair:
-//! a pair differs where its level does, or where it departs from its level by more than the spread of pairs. Where the
-//! pairs of the two sides differ, medians of levels are compared, and no individual pairs.
+//! Values are compared as logarithms: a shift of 0.05 is about 5 % at 8 ns and at 200 ns. Where each pair is compared
+//! with itself, the shift of a level is the median of the Walsh averages over its pairs (Hodges and Lehmann 1963). Its
+//! random error is estimated from the spread of the pairs of the two runs themselves (an empirical null, Efron 2004),
+//! or, if there are few pairs, from the intervals of the cells. In either case, the error common to all pairs of a run
+//! is added. Level verdicts are corrected for their number after Holm (family-wise error 1 %), with levels that changed
+//! alike counted as one. Cells are corrected after Benjamini and Hochberg (false discovery rate 5 %), and a difference
+//! must also exceed the margin. The common error is no evidence about a single pair: a pair differs only if its level
+//! does, or if it departs from its level by more than the spread of pairs. If the two sides have different pairs, only
+//! medians of levels are compared.
 
 use super::alignment::UnpairedLevel;
 use super::shift::{
@@ -32,8 +32,8 @@ const FALSE_DISCOVERIES: f64 = 0.05;
 /// distribution there, and pairs have longer tails than a normal variable.
 const FALSE_DEPARTURES: f64 = 0.01;
 
-/// Compares two sides. Datasets of equal names are matched, and two datasets that are the only ones of their sides.
-/// Datasets without values are left out; in comparisons by pair, so are levels without a common pair.
+/// Compares two sides. Datasets of equal names are matched; without any, the only dataset of each side. Datasets
+/// without values are left out; in comparisons by pair, so are levels without a common pair.
 pub fn compare(a: &Side, b: &Side, alignment: &Alignment, least: LeastEffect) -> Comparison {
     let (pairs, unmatched) = pair_up(a, b);
     let guest = a.guest || b.guest;
@@ -73,13 +73,13 @@ fn correct<'d>(
 ) {
     let questions: Vec<Question<'_>> = questions.collect();
     let p_values: Vec<f64> =
-        questions.iter().map(|(_, asked)| asked.first().map_or(1.0, |first| first.p_value())).collect();
-    for ((better, asked), adjusted) in questions.into_iter().zip(method(&p_values)) {
-        asked.into_iter().for_each(|judged| judged.conclude(adjusted, error, better));
+        questions.iter().map(|(_, verdicts)| verdicts.first().map_or(1.0, |first| first.p_value())).collect();
+    for ((better, verdicts), adjusted) in questions.into_iter().zip(method(&p_values)) {
+        verdicts.into_iter().for_each(|judged| judged.conclude(adjusted, error, better));
     }
 }
 
-struct Named {
+struct LevelFacts {
     level: String,
     pairs: [usize; 2],
     left_out: usize,
@@ -89,7 +89,7 @@ struct Named {
 struct Draft<'a> {
     a: &'a Dataset,
     basis: Basis,
-    names: Vec<Named>,
+    level_facts: Vec<LevelFacts>,
     levels: Vec<Judged>,
     together: Option<Judged>,
     alone: Vec<LevelAlone>,
@@ -113,7 +113,7 @@ impl<'a> Draft<'a> {
         Draft {
             a,
             basis,
-            names: Vec::new(),
+            level_facts: Vec::new(),
             levels: Vec::new(),
             together: None,
             alone: Vec::new(),
@@ -128,7 +128,7 @@ impl<'a> Draft<'a> {
     fn level_questions(&mut self) -> Vec<Question<'_>> {
         let better = self.a.better;
         match &mut self.together {
-            // If the shift of all pairs is irrelevant, it must not make the shift of a level relevant.
+            // An irrelevant common shift must not decide the verdicts of the levels.
             Some(together) if together.counts() => {
                 vec![(better, [together].into_iter().chain(&mut self.levels).collect())]
             }
@@ -169,7 +169,7 @@ impl<'a> Draft<'a> {
         let resolution = a.resolution.max(b.resolution);
         let negligible = a.negligible.max(b.negligible);
         let margin = |value: f64| least.margin(value, resolution, negligible);
-        // A shift too small to matter in one pair matters in the mean of many: 5 % of 5 ns are less than 0.3 ns.
+        // A shift irrelevant for one pair is relevant as the mean of many: 5 % of 5 ns are less than 0.3 ns.
         let margin_of_level = |value: f64| least.margin(value, resolution, 0.0);
         let [levels, _] = alignment.levels();
         let mut by_level: Vec<Vec<&Joined<'_>>> = Vec::new();
@@ -187,25 +187,25 @@ impl<'a> Draft<'a> {
                 continue;
             }
             let noise = Noise::of(&members);
-            let told = telling(&members);
-            let middle = location(&told);
+            let informative = telling(&members);
+            let middle = location(&informative);
             let as_read = (basis == Basis::Cycles).then(|| {
                 let shifts: Vec<f64> =
                     steady(&members).map(|cell| (cell.b.value.point / cell.a.value.point).ln()).collect();
                 paired_location(&shifts).map_or(f64::NAN, |shift| shift.exp() - 1.0)
             });
             for cell in &members {
-                draft.keys.push((cell.key, draft.names.len()));
+                draft.keys.push((cell.key, draft.level_facts.len()));
                 draft.cells.push(judge_cell(cell, &noise, &margin, guest));
                 draft.departures.push(judge_departure(cell, middle, &noise, &margin, guest));
             }
             draft.levels.push(judge_level(&members, &noise, &margin_of_level, guest));
-            let (pairs, left_out) = ([members.len(); 2], members.len() - told.len());
-            draft.names.push(Named { level, pairs, left_out, as_read });
+            let (pairs, left_out) = ([members.len(); 2], members.len() - informative.len());
+            draft.level_facts.push(LevelFacts { level, pairs, left_out, as_read });
             by_level.push(members);
         }
         draft.together = judge_together(&by_level, &margin_of_level, guest).map(|mut together| {
-            // A difference below the margin is no difference, whatever its p-value; only one that counts is tested.
+            // A difference below the margin counts as none, whatever its p-value; only larger ones are tested.
             together.conclude(1.0, FAMILY_ERROR, a.better);
             together
         });
@@ -223,7 +223,7 @@ impl<'a> Draft<'a> {
         let basis = basis(members.iter().flatten().map(|(_, reading)| *reading));
         let resolution = a.resolution.max(b.resolution);
         let margin = |value: f64| least.margin(value, resolution, 0.0);
-        let of = |index: usize, positions: &[usize]| -> Members<'a> {
+        let members_at = |index: usize, positions: &[usize]| -> Members<'a> {
             positions.iter().map(|&position| members[index][position]).collect()
         };
         let by_level = |index: usize| alignment.by_level(index, members[index].iter().map(|(key, _)| *key));
@@ -237,9 +237,9 @@ impl<'a> Draft<'a> {
                 .unwrap_or(f64::NAN),
         };
         for (UnpairedLevel { name: level, is_known, .. }, positions) in of_a {
-            let mine = of(0, &positions);
+            let mine = members_at(0, &positions);
             let same = is_known.then(|| take(&mut of_b, &level)).flatten();
-            let Some(theirs) = same.map(|positions| of(1, &positions)) else {
+            let Some(theirs) = same.map(|positions| members_at(1, &positions)) else {
                 draft.alone.push(alone(Letter::A, level, &mine));
                 continue;
             };
@@ -247,17 +247,17 @@ impl<'a> Draft<'a> {
             let as_read = (basis == Basis::Cycles).then_some(found.as_read);
             draft.levels.push(found.judged);
             let (pairs, left_out) = ([mine.len(), theirs.len()], found.left_out);
-            draft.names.push(Named { level, pairs, left_out, as_read });
+            draft.level_facts.push(LevelFacts { level, pairs, left_out, as_read });
         }
         for (UnpairedLevel { name: level, .. }, positions) in of_b {
-            draft.alone.push(alone(Letter::B, level, &of(1, &positions)));
+            draft.alone.push(alone(Letter::B, level, &members_at(1, &positions)));
         }
         draft
     }
 
     fn finish(self) -> DatasetComparison {
         let better = self.a.better;
-        let levels = self.names.into_iter().zip(self.levels);
+        let levels = self.level_facts.into_iter().zip(self.levels);
         let cells = self.keys.into_iter().zip(self.cells).zip(self.departures);
         let mut cells: Vec<CellDifference> = cells
             .map(|(((key, level), cell), departure)| CellDifference {
@@ -276,7 +276,7 @@ impl<'a> Draft<'a> {
             better,
             basis: self.basis,
             levels: levels
-                .map(|(Named { level, pairs, left_out, as_read }, judged)| LevelDifference {
+                .map(|(LevelFacts { level, pairs, left_out, as_read }, judged)| LevelDifference {
                     level,
                     pairs,
                     left_out,
@@ -295,6 +295,6 @@ impl<'a> Draft<'a> {
 
 /// Removes and returns the level of this name that has the same meaning on both sides.
 fn take(levels: &mut BTreeMap<UnpairedLevel, Vec<usize>>, name: &str) -> Option<Vec<usize>> {
-    let key = levels.keys().find(|held| held.is_known && held.name == name)?.clone();
+    let key = levels.keys().find(|level| level.is_known && level.name == name)?.clone();
     levels.remove(&key)
 }

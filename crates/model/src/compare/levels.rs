@@ -102,7 +102,7 @@ impl Levels {
         structure: &Structure,
         levels: impl Iterator<Item = &'a InferredLevel>,
     ) -> Levels {
-        let of = |level: &InferredLevel| {
+        let observed_level = |level: &InferredLevel| {
             let grouped: usize = level.groups.iter().map(CpuSet::len).sum();
             ObservedLevel {
                 name: level.name.clone(),
@@ -110,7 +110,7 @@ impl Levels {
                 alone: structure.cpus.len().saturating_sub(grouped),
             }
         };
-        let levels: Vec<ObservedLevel> = levels.map(of).collect();
+        let levels: Vec<ObservedLevel> = levels.map(observed_level).collect();
         Levels { source: if levels.is_empty() { Source::One } else { Source::Observed(levels) } }
     }
 
@@ -157,8 +157,8 @@ impl Levels {
                 (topology.nearness(relation) as u32, relation.name().to_owned())
             }
             (ReadingKey::Pair([a, b]), Source::Observed(levels)) => {
-                let both = |group: &CpuSet| group.contains(*a) && group.contains(*b);
-                match levels.iter().position(|level| level.groups.iter().any(both)) {
+                let holds_both = |group: &CpuSet| group.contains(*a) && group.contains(*b);
+                match levels.iter().position(|level| level.groups.iter().any(holds_both)) {
                     Some(level) => (level as u32 + 1, levels[level].name.clone()),
                     None => (u32::MAX - 1, ACROSS.to_owned()),
                 }
@@ -167,7 +167,7 @@ impl Levels {
         }
     }
 
-    /// Number of pairs of a series' CPUs at each level: of all its CPUs, and with the first, which has its own role.
+    /// Numbers of pairs of a series' CPUs by level: all pairs, and those with the first CPU, which has its own role.
     pub(super) fn level_counts(&self, series: &Series) -> [BTreeMap<(u32, String), usize>; 2] {
         let mut counts = [BTreeMap::new(), BTreeMap::new()];
         for (index, first) in series.cpus.iter().enumerate() {
@@ -205,9 +205,9 @@ impl Levels {
     }
 
     /// The column of a level in a table of many sides: a rank, nearest first, and the name. Reported levels keep their
-    /// name. The number of an inferred level only states its position: the finest groups may be threads of a core on
-    /// one machine and a die on another. Groups of two, which can be threads, have a column of their own; larger groups
-    /// follow.
+    /// name. The number of an inferred level states only its position: the finest groups may be threads of a core on
+    /// one machine and a die on another. Groups of two, which may be threads, have a separate column before larger
+    /// groups.
     pub(super) fn column(&self, level: &str) -> (u32, GroupLevel) {
         let known = self
             .observed()

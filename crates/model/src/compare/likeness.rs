@@ -1,10 +1,10 @@
 //! Whether levels of the same shape have the same meaning: [`Nest`] describes how groups are nested, independent of CPU
 //! numbers; [`LevelMismatch`] is a level whose latencies differ too much.
 //!
-//! Eight groups of two are threads of a core on one machine and cores of a cluster on the next. Where no system, test
-//! or CPU model identifies the groups, their latencies have to. Among the published matrices with groups of
-//! the same shape, any two with different meanings (dies and packages, threads and clusters) differ by a factor of 1.38
-//! or more at some level. The limit was chosen with knowledge of these files.
+//! Eight groups of two are threads of a core on one machine and cores of a cluster on another. Unless a system, test or
+//! CPU model identifies the groups, only their latencies can. Among the published matrices with groups of the same
+//! shape, any two with different meanings (dies and packages, threads and clusters) differ by a factor of 1.38 or more
+//! at some level. The limit was chosen with knowledge of these files.
 
 use super::side::pair_up;
 use super::{Dataset, Fact, Levels, Side};
@@ -42,16 +42,16 @@ impl LevelMismatch {
     pub(super) fn between(a: &Side, b: &Side, levels: &[Levels; 2]) -> (Vec<LevelMismatch>, usize) {
         let model = |side: &Side| side.facts.get(&Fact::CpuModel).cloned();
         let pairs = pair_up(a, b).0.into_iter();
-        let of_latency = |(left, right): &(&Dataset, &Dataset)| left.is_latency && right.is_latency;
-        let Some((left, right)) = pairs.into_iter().find(of_latency) else { return (Vec::new(), 0) };
-        let mut of_right = medians(right, &levels[1]);
-        let both = medians(left, &levels[0]).into_iter().filter_map(|(level, a)| {
-            let b = of_right.remove(&level)?;
+        let are_latencies = |(left, right): &(&Dataset, &Dataset)| left.is_latency && right.is_latency;
+        let Some((left, right)) = pairs.into_iter().find(are_latencies) else { return (Vec::new(), 0) };
+        let mut right_medians = medians(right, &levels[1]);
+        let candidates = medians(left, &levels[0]).into_iter().filter_map(|(level, a)| {
+            let b = right_medians.remove(&level)?;
             Some(LevelMismatch { dataset: left.name.clone(), level, a, b, unit: left.unit.clone() })
         });
         let is_one_model = model(a).is_some() && model(a) == model(b);
         let (mut doubts, plausible): (Vec<LevelMismatch>, Vec<LevelMismatch>) =
-            both.partition(|both| !is_one_model && both.factor() > PLAUSIBLE);
+            candidates.partition(|candidate| !is_one_model && candidate.factor() > PLAUSIBLE);
         doubts.sort_by(|x, y| y.factor().total_cmp(&x.factor()));
         (doubts, plausible.len())
     }
@@ -70,7 +70,7 @@ fn medians(dataset: &Dataset, levels: &Levels) -> BTreeMap<String, f64> {
         .collect()
 }
 
-/// A CPU, or a group with its parts. Equal nests are the same structure up to CPU numbers.
+/// A CPU, or a group with its parts. Equal nests are the same structure, apart from CPU numbers.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Nest {
     parts: Vec<Nest>,
@@ -111,7 +111,7 @@ impl Nest {
 
     /// As `is_like`, but the number of parts may differ, unless the parts are CPUs.
     fn is_alike(&self, other: &Nest) -> bool {
-        match (self.one_kind(), other.one_kind()) {
+        match (self.common_part(), other.common_part()) {
             (Some(mine), Some(theirs)) if mine.parts.is_empty() && theirs.parts.is_empty() => {
                 self.parts.len() == other.parts.len()
             }
@@ -120,7 +120,7 @@ impl Nest {
         }
     }
 
-    fn one_kind(&self) -> Option<&Nest> {
+    fn common_part(&self) -> Option<&Nest> {
         let first = self.parts.first()?;
         self.parts.iter().all(|part| part == first).then_some(first)
     }

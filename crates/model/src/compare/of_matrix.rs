@@ -1,10 +1,12 @@
-//! Conversion of matrices to a [`Side`]: latency runs, and files of other tools or of our own `csv`.
+//! Conversion of matrices to a [`Side`]: latency runs, and files of other tools or of coretalk's `csv`.
 
 use super::{Dataset, Fact, LogEstimate, Reading, ReadingKey, Series, Side};
 use crate::environment::Virtualization;
 use crate::formats::{ImportedMatrix, Printed, Unit};
 use crate::latency::summary::counts_total;
-use crate::latency::{Cell, Counts, HomeSetting, LatencyMap, LatencyResult, LatencySettings, TailSeries};
+use crate::latency::{
+    Counts, HomeSetting, LatencyMap, LatencyResult, LatencySettings, PairOutcome, TailSeries,
+};
 use crate::lint::clock_step;
 use crate::quantity::Better;
 use crate::stats::{Estimate, median_ranks};
@@ -13,9 +15,9 @@ use std::collections::BTreeMap;
 
 /// Differences below 0.3 ns are irrelevant: a program's own instructions around a transfer vary by more.
 pub(super) const NEGLIGIBLE_NS: f64 = 0.3;
-/// Smallest visible number of clock steps over the round trips of a batch.
+/// Minimum visible change of the duration of a batch, in clock steps.
 const VISIBLE_STEPS: f64 = 3.0;
-/// Minimum relative error of the median of single events: its counts do not show the variation between runs.
+/// Minimum relative error of the median of single events, because counts do not show the variation between runs.
 pub(super) const SERIES_FLOOR: f64 = 0.02;
 
 /// Converts a latency run: one dataset for each map, one for each imitated tool, and one for the tails.
@@ -121,7 +123,7 @@ fn of_map(map: &LatencyMap, environment: &Environment, settings: &LatencySetting
         Protocol::OneWay => "one_way_variation",
     };
     let (counts, resolution) = match settings.counts {
-        // Adaptive batches last 200 steps of the clock or more: three of them are below the minimum effect.
+        // Adaptive batches last 200 clock steps or more: three steps are less than the minimum effect.
         Counts::Adaptive => ("adaptive".to_owned(), 0.0),
         Counts::Fixed { samples, iterations } => {
             let step_ns = environment.clock.step_ns.unwrap_or(0.0);
@@ -133,7 +135,7 @@ fn of_map(map: &LatencyMap, environment: &Environment, settings: &LatencySetting
     let symmetric = map.cells.is_symmetric();
     let readings =
         map.cells.iter().filter(|(row, column, _)| row != column).filter_map(|(row, column, cell)| {
-            let Cell::Measured(value) = cell else { return None };
+            let PairOutcome::Measured(value) = cell else { return None };
             let pair = [cpus[row], cpus[column]];
             let key =
                 if symmetric { ReadingKey::unordered(pair[0], pair[1]) } else { ReadingKey::Pair(pair) };
@@ -162,16 +164,21 @@ fn of_map(map: &LatencyMap, environment: &Environment, settings: &LatencySetting
 fn of_tails(tails: &TailSeries) -> Option<(ReadingKey, Reading)> {
     let n = counts_total(&tails.raw);
     let (low, high) = median_ranks(n as usize, 0.05)?;
-    let at = |rank: usize| {
+    let value_at = |rank: usize| {
         let mut passed = 0;
         tails.raw.iter().find_map(|&(ps, count)| {
             passed += count;
             (passed >= rank as u64).then_some(ps as f64 / 1e3)
         })
     };
-    let point = at(n.div_ceil(2) as usize)?;
-    let estimate =
-        Estimate { point, low: at(low)?, high: at(high)?, confidence: 0.95, effective_n: n as f64 };
+    let point = value_at(n.div_ceil(2) as usize)?;
+    let estimate = Estimate {
+        point,
+        low: value_at(low)?,
+        high: value_at(high)?,
+        confidence: 0.95,
+        effective_n: n as f64,
+    };
     let [from, to] = tails.placement;
     let series = Series {
         name: format!("p50 {from}→{to} {}", tails.kernel),
@@ -183,32 +190,32 @@ fn of_tails(tails: &TailSeries) -> Option<(ReadingKey, Reading)> {
     Some((ReadingKey::Series(series), reading))
 }
 
-/// A value printed on a lattice moves by a whole step for tiny changes, so a difference of one step is not visible.
-const STEPS_OF_A_LATTICE: f64 = 1.5;
+/// Minimum visible difference of values printed in steps: a tiny change may move such a value by a whole step.
+const VISIBLE_PRINTED_STEPS: f64 = 1.5;
 
 /// Converts the matrices of one file.
 pub fn of_import(matrices: &[ImportedMatrix]) -> Side {
     let datasets = matrices.iter().map(|matrix| dataset(matrix, matrices.len())).collect();
-    let said = |key: &str| matrices.first().and_then(|matrix| matrix.fact(key));
-    let simulated = said("simulated").map(|text| text == "true");
+    let first_fact = |key: &str| matrices.first().and_then(|matrix| matrix.fact(key));
+    let simulated = first_fact("simulated").map(|text| text == "true");
     let facts = [
         (Fact::Simulated, simulated.map(yes_or_no)),
-        (Fact::CpuModel, said("cpu")),
-        (Fact::System, said("os")),
-        (Fact::Hypervisor, said("hypervisor")),
+        (Fact::CpuModel, first_fact("cpu")),
+        (Fact::System, first_fact("os")),
+        (Fact::Hypervisor, first_fact("hypervisor")),
     ];
     Side {
         facts: facts.into_iter().filter_map(|(fact, text)| Some((fact, text?.to_owned()))).collect(),
         is_simulated: simulated == Some(true),
         topology: None,
         execution: Vec::new(),
-        guest: said("hypervisor").is_some(),
+        guest: first_fact("hypervisor").is_some(),
         datasets,
         saturated: 0,
     }
 }
 
-fn dataset(imported: &ImportedMatrix, among: usize) -> Dataset {
+fn dataset(imported: &ImportedMatrix, matrix_count: usize) -> Dataset {
     let matrix = &imported.matrix;
     let cpus = matrix.cpus();
     let mut readings: BTreeMap<ReadingKey, Reading> = BTreeMap::new();
@@ -225,13 +232,13 @@ fn dataset(imported: &ImportedMatrix, among: usize) -> Dataset {
             readings.insert(ReadingKey::unordered(cpus[row], cpus[column]), reading);
         }
     }
-    let lattice = match imported.printed {
+    let printed_step = match imported.printed {
         Printed::WholeNumbers => 1.0,
         Printed::Decimals => clock_step(imported).unwrap_or(0.0),
     };
     let name = match (imported.fact("protocol"), &imported.title) {
         (Some(protocol), _) => format!("latency {protocol}"),
-        (None, Some(title)) if among > 1 => format!("latency, {title}"),
+        (None, Some(title)) if matrix_count > 1 => format!("latency, {title}"),
         (None, _) => "latency".to_owned(),
     };
     let traits =
@@ -244,7 +251,7 @@ fn dataset(imported: &ImportedMatrix, among: usize) -> Dataset {
         unit: imported.unit.to_string(),
         better: Better::Lower,
         traits: traits.collect(),
-        resolution: STEPS_OF_A_LATTICE * lattice,
+        resolution: VISIBLE_PRINTED_STEPS * printed_step,
         negligible: if imported.unit == Unit::Ns { NEGLIGIBLE_NS } else { 0.0 },
         readings,
     }

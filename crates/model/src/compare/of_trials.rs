@@ -1,9 +1,9 @@
-//! Conversion to a [`Side`]: runs of trials (`wake`, `queue` and others), represented by the value that is displayed
-//! for each trial, and comparisons of placements, by metric of each workload.
+//! Conversion to a [`Side`]: runs of trials (`wake`, `queue` and others), each trial represented by its displayed
+//! value, and comparisons of placements, by metric of each workload.
 
 use super::of_matrix::{NEGLIGIBLE_NS, SERIES_FLOOR, of_run};
 use super::{Dataset, LogEstimate, Reading, ReadingKey, Series, Side};
-use crate::place::{PlaceResult, PlaceSettings};
+use crate::place::{Binding, PlaceResult, PlaceSettings};
 use crate::quantity::{Better, Unit};
 use crate::queue::QueueCell;
 use crate::series::{SeriesResult, SeriesSettings, TrialResult, displayed_value};
@@ -22,9 +22,9 @@ pub fn of_series(
 ) -> Side {
     let mut sets: BTreeMap<String, Vec<(&TrialResult, &str, LogEstimate)>> = BTreeMap::new();
     for trial in &result.trials {
-        let told = displayed_value(settings, trial);
+        let displayed = displayed_value(settings, trial);
         let number = |name: &str| trial.medians_ns.get(name).or_else(|| trial.values.get(name));
-        let Some((name, estimate)) = told.and_then(|name| Some((name, number(name)?))) else { continue };
+        let Some((name, estimate)) = displayed.and_then(|name| Some((name, number(name)?))) else { continue };
         let value = LogEstimate::of(&estimate.widened_to(SERIES_FLOOR));
         let set = format!("{} {}", trial.spec.probe, trial.spec.label());
         sets.entry(set.trim_end().to_owned()).or_default().push((trial, name, value));
@@ -41,7 +41,7 @@ pub fn of_series(
                 false => settings
                     .quantities
                     .of(&trial.spec.probe, name)
-                    .map_or((Unit::Number, None), |it| (it.unit, it.better)),
+                    .map_or((Unit::Number, None), |quantity| (quantity.unit, quantity.better)),
             };
             let (subject, key) = match trial.spec.placement.as_slice() {
                 // The trials of a queue table always form a matrix, however few CPUs there are.
@@ -71,7 +71,7 @@ pub fn of_series(
                 resolution: 0.0,
                 readings: BTreeMap::new(),
             });
-            // Two polling threads that share a CPU hand over once per quantum, which is no property of the pair.
+            // Polling threads that share a CPU hand over once per scheduler quantum, which is no property of the pair.
             if trial.flags.contains(Flag::SharedSpin) {
                 continue;
             }
@@ -92,14 +92,29 @@ pub fn of_places(
 ) -> Side {
     let threads =
         settings.threads.map_or_else(|| "as the work says".to_owned(), |threads| threads.to_string());
+    /// Number of hash digits that distinguish commands.
+    const DIGITS: usize = 8;
+    let arms = settings.versus.iter().flat_map(|versus| settings.placements.iter().zip(&versus.arms));
+    let commands: Vec<String> = arms
+        .map(|(placement, arm)| format!("{} {}", placement.name, arm.hash.get(..DIGITS).unwrap_or_default()))
+        .collect();
+    let commands = commands.join(", ");
     let datasets = result.comparisons.iter().map(|comparison| {
         let readings = comparison.arms.iter().filter_map(|arm| {
             let value = LogEstimate::of(arm.median.as_ref()?);
             let cpus = arm.placement.taskset().unwrap_or_else(|| "unbound".to_owned());
+            let name = match settings.versus {
+                // An arm is identified by its command, whatever its CPUs.
+                Some(_) => arm.placement.name.clone(),
+                None => format!("{} ({cpus})", arm.placement.name),
+            };
             let series = Series {
-                name: format!("{} ({cpus})", arm.placement.name),
+                name,
                 label: arm.placement.name.clone(),
-                cpus: arm.placement.taskset().map_or(Vec::new(), |_| arm.placement.cpus.clone()),
+                cpus: match (&settings.versus, arm.placement.binding) {
+                    (None, Binding::Bound) => arm.placement.cpus.clone(),
+                    (Some(_), _) | (None, Binding::Free) => Vec::new(),
+                },
             };
             Some((ReadingKey::Series(series), Reading { value, cycles: None, steady: true }))
         });
@@ -110,7 +125,7 @@ pub fn of_places(
             quantity: comparison.metric.name.to_string(),
             unit: comparison.metric.unit.to_owned(),
             better: comparison.metric.better,
-            traits: vec![("threads", threads.clone())],
+            traits: vec![("threads", threads.clone()), ("commands", commands.clone())],
             resolution: 0.0,
             negligible: 0.0,
             readings: readings.collect(),
@@ -131,8 +146,8 @@ mod tests {
 
     fn trial(probe: &str, parameter: &str, placement: [u32; 2], name: &str, point: f64) -> TrialResult {
         let estimate = around(point, 0.01);
-        let of = spec(probe, Parameters::default().with("kind", parameter), &placement);
-        let mut trial = TrialResult { passes: 8, grade: Some(Grade::A), ..TrialResult::of(of) };
+        let trial_spec = spec(probe, Parameters::default().with("kind", parameter), &placement);
+        let mut trial = TrialResult { passes: 8, grade: Some(Grade::A), ..TrialResult::of(trial_spec) };
         if name.ends_with("_per_s") {
             trial.values.insert(name.into(), estimate);
         } else {
@@ -161,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn trials_are_compared_by_the_number_that_they_are_shown_by() {
+    fn trials_are_compared_by_their_displayed_value() {
         let watched = |lost: f64| {
             let mut trial = trial("jitter", "", [0, 0], "watched_share", 1.0);
             trial.values.insert("lost_share".into(), around(lost, 0.01));
@@ -178,27 +193,27 @@ mod tests {
 
     #[test]
     fn trials_that_did_not_keep_their_rate_are_left_out_and_counted() {
-        let of = |is_kept: bool| {
+        let run = |is_kept: bool| {
             let mut fast = trial("wake", "fast", [0, 1], "slept", 90.0);
             if !is_kept {
                 fast.flags.set(Flag::Saturated);
             }
             side(vec![trial("wake", "slow", [0, 1], "slept", 80.0), fast])
         };
-        let (a, b) = (of(true), of(false));
+        let (a, b) = (run(true), run(false));
         let comparison = compare(&a, &b, &Alignment::between(&a, &b), LeastEffect::DEFAULT);
         assert_eq!((comparison.saturated, comparison.datasets[0].lonely), ([0, 1], 1));
     }
 
     #[test]
-    fn representatives_are_lines_and_each_is_judged() {
-        let of = |mutex: f64, pipe: f64| {
+    fn each_representative_trial_is_judged_separately() {
+        let run = |mutex: f64, pipe: f64| {
             side(vec![
                 trial("wake", "mutex", [0, 1], "slept", mutex),
                 trial("wake", "pipe", [0, 1], "slept", pipe),
             ])
         };
-        let (a, b) = (of(4_000.0, 9_000.0), of(4_000.0, 12_000.0));
+        let (a, b) = (run(4_000.0, 9_000.0), run(4_000.0, 12_000.0));
         let comparison = compare(&a, &b, &Alignment::between(&a, &b), LeastEffect::DEFAULT);
         let verdicts: Vec<(&str, Verdict)> = comparison.datasets[0]
             .levels
@@ -209,8 +224,8 @@ mod tests {
     }
 
     #[test]
-    fn many_pairs_are_a_matrix_and_of_rates_more_is_faster() {
-        let of = |factor: f64, seed: u64| {
+    fn many_pairs_form_a_matrix_and_higher_rates_are_faster() {
+        let run = |factor: f64, seed: u64| {
             let pairs =
                 (0..4).flat_map(|from| (0..4).map(move |to| [from, to])).filter(|[from, to]| from != to);
             let noisy =
@@ -218,7 +233,7 @@ mod tests {
             let rate = |pair| 2e6 * factor * noisy(pair);
             side(pairs.map(|pair| trial("queue", "spsc", pair, "messages_per_s", rate(pair))).collect())
         };
-        let (a, b) = (of(1.0, 1), of(1.2, 2));
+        let (a, b) = (run(1.0, 1), run(1.2, 2));
         let comparison = compare(&a, &b, &Alignment::between(&a, &b), LeastEffect::DEFAULT);
         let dataset = &comparison.datasets[0];
         assert_eq!(
@@ -230,14 +245,14 @@ mod tests {
     }
 
     #[test]
-    fn on_another_machine_series_are_joined_by_how_their_cpus_lie() {
-        let of = |cores: [&str; 2], trials: Vec<TrialResult>| {
+    fn series_of_different_machines_are_joined_by_relation() {
+        let run = |cores: [&str; 2], trials: Vec<TrialResult>| {
             side_on(topology("0-3", &[(Level::Core, &cores), (Level::L3, &["0-3"])]), trials)
         };
         let mutex = |pair: [u32; 2], ns: f64| trial("wake", "mutex", pair, "slept", ns);
         // CPUs 0 and 1 are threads of a core in A and cores in B; CPUs 0 and 2 are the reverse.
-        let a = of(["0-1", "2-3"], vec![mutex([0, 1], 1_000.0), mutex([0, 2], 4_000.0)]);
-        let b = of(["0,2", "1,3"], vec![mutex([0, 1], 4_000.0), mutex([0, 2], 1_300.0)]);
+        let a = run(["0-1", "2-3"], vec![mutex([0, 1], 1_000.0), mutex([0, 2], 4_000.0)]);
+        let b = run(["0,2", "1,3"], vec![mutex([0, 1], 4_000.0), mutex([0, 2], 1_300.0)]);
         assert!(
             mismatches(&a, &b)
                 .iter()
@@ -252,7 +267,7 @@ mod tests {
             [("kind=mutex relation=l3", Verdict::Same), ("kind=mutex relation=smt", Verdict::Slower)]
         );
         assert!(dataset.alone.is_empty() && dataset.cells.is_empty());
-        // A table of several sides also names them by relation, but by CPU numbers if all are of one machine.
+        // A table of several sides also names series by relation; for sides of one machine, by CPU numbers.
         let columns = |sides: [&Side; 3]| {
             let groups = overview(&sides.map(|side| (side, Levels::of(side)))).groups;
             groups.iter().map(ToString::to_string).collect::<Vec<_>>()
@@ -267,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn other_trials_and_other_options_are_no_comparison() {
+    fn other_trials_and_other_options_are_not_compared() {
         let (a, b) = (
             side(vec![trial("wake", "mutex", [0, 1], "slept", 4e3)]),
             side(vec![trial("queue", "spsc", [0, 1], "messages_per_s", 1e6)]),

@@ -29,7 +29,7 @@ pub struct Overview {
 pub struct OverviewGroup {
     /// The level of its pairs.
     pub level: GroupLevel,
-    /// Number of the kind of its levels, from 1; `None` where all have the same meaning.
+    /// Which of several meanings its levels have, from 1; `None` where all levels of this name have the same meaning.
     pub kind: Option<usize>,
 }
 
@@ -78,17 +78,17 @@ struct Members {
     values: Vec<f64>,
 }
 
-/// Tabulates sides, each by its own levels. Whether two rows differ is up to [`compare`](fn@super::compare).
+/// Tabulates sides, each by its own levels. [`compare`](fn@super::compare) decides whether two rows differ.
 pub fn overview(sides: &[(&Side, Levels)]) -> Overview {
     let mut kinds = Kinds::of(sides);
-    let by_number = are_alike(sides);
+    let by_number = have_equal_reports(sides);
     let mut datasets = Vec::new();
     for (position, (side, levels)) in sides.iter().enumerate() {
         for dataset in &side.datasets {
             let mut members: BTreeMap<(u32, String), Members> = BTreeMap::new();
             for (key, reading) in &dataset.readings {
                 let (rank, name) = levels.of_key(key);
-                let (name, of) = match key {
+                let (name, level_names) = match key {
                     ReadingKey::Series(series) if !by_number => {
                         let [counts, _] = levels.level_counts(series);
                         (
@@ -99,30 +99,31 @@ pub fn overview(sides: &[(&Side, Levels)]) -> Overview {
                     ReadingKey::Series(_) => (name, BTreeSet::new()),
                     ReadingKey::Pair(_) => (name.clone(), BTreeSet::from([name])),
                 };
-                let known = members.entry((rank, name.clone()));
-                let known = known.or_insert_with(|| Members { level: name, levels: of, values: Vec::new() });
-                known.values.push(reading.value.point);
+                let entry = members.entry((rank, name.clone()));
+                let of_level =
+                    entry.or_insert_with(|| Members { level: name, levels: level_names, values: Vec::new() });
+                of_level.values.push(reading.value.point);
             }
-            for known in members.values() {
-                kinds.note(position, &levels.column(&known.level).1, &known.levels);
+            for of_level in members.values() {
+                kinds.note(position, &levels.column(&of_level.level).1, &of_level.levels);
             }
             datasets.push((position, dataset, members));
         }
     }
-    let mut names: BTreeSet<Column> = BTreeSet::new();
+    let mut columns: BTreeSet<Column> = BTreeSet::new();
     let mut tables = Vec::new();
     for (position, dataset, members) in datasets {
         let levels = &sides[position].1;
-        let of = |known: Members| {
-            let (rank, level) = levels.column(&known.level);
-            let kind = kinds.number(position, &level, &known.levels);
+        let entry_of = |of_level: Members| {
+            let (rank, level) = levels.column(&of_level.level);
+            let kind = kinds.number(position, &level, &of_level.levels);
             Some((
                 (rank, OverviewGroup { level, kind }),
-                of_group(known.values, levels.sizes(&known.level), known.level)?,
+                group_median(of_level.values, levels.sizes(&of_level.level), of_level.level)?,
             ))
         };
-        let groups: BTreeMap<Column, GroupMedian> = members.into_values().filter_map(of).collect();
-        names.extend(groups.keys().cloned());
+        let groups: BTreeMap<Column, GroupMedian> = members.into_values().filter_map(entry_of).collect();
+        columns.extend(groups.keys().cloned());
         tables.push((position, dataset, groups));
     }
     let rows = tables.into_iter().map(|(side, dataset, mut groups)| OverviewRow {
@@ -130,14 +131,14 @@ pub fn overview(sides: &[(&Side, Levels)]) -> Overview {
         dataset: dataset.name.clone(),
         unit: dataset.unit.clone(),
         kernel: dataset.traits.iter().find(|(name, _)| *name == "kernel").map(|(_, kernel)| kernel.clone()),
-        medians: names.iter().map(|name| groups.remove(name)).collect(),
+        medians: columns.iter().map(|column| groups.remove(column)).collect(),
     });
     let rows = rows.collect();
-    Overview { groups: names.into_iter().map(|(_, group)| group).collect(), rows }
+    Overview { groups: columns.into_iter().map(|(_, group)| group).collect(), rows }
 }
 
 /// Whether all reports agree that equal numbers are the same CPUs, so that series can be named by their CPUs.
-fn are_alike(sides: &[(&Side, Levels)]) -> bool {
+fn have_equal_reports(sides: &[(&Side, Levels)]) -> bool {
     let mut reports = sides.iter().map(|(side, _)| {
         let topology = side.topology.as_ref()?;
         Some(described(topology, topology.cpus()))
@@ -146,7 +147,7 @@ fn are_alike(sides: &[(&Side, Levels)]) -> bool {
     reports.all(|report| Some(&report) == first.as_ref())
 }
 
-fn of_group(mut values: Vec<f64>, sizes: Vec<usize>, level: String) -> Option<GroupMedian> {
+fn group_median(mut values: Vec<f64>, sizes: Vec<usize>, level: String) -> Option<GroupMedian> {
     values.sort_unstable_by(f64::total_cmp);
     let range = [quantile_of_sorted(&values, 0.05)?, quantile_of_sorted(&values, 0.95)?];
     let pairs = values.len();
@@ -162,7 +163,7 @@ pub(super) struct Kinds<'a> {
 }
 
 impl<'a> Kinds<'a> {
-    /// Assigns every side to the first kind with all of whose members it is aligned.
+    /// Assigns every side to the first kind whose members are all aligned with it.
     pub fn of(sides: &'a [(&'a Side, Levels)]) -> Kinds<'a> {
         let mut kinds: Vec<Vec<(usize, Nest)>> = Vec::new();
         let mut observed = vec![None; sides.len()];
@@ -183,7 +184,7 @@ impl<'a> Kinds<'a> {
         Kinds { sides, observed, reported: BTreeMap::new() }
     }
 
-    /// Records that a side has values in a column, and the levels of their CPUs.
+    /// Records that a side has values in a column, and groups it with the sides where `levels` mean the same.
     pub fn note(&mut self, side: usize, column: &GroupLevel, levels: &BTreeSet<String>) {
         let Some(topology) = self.sides[side].1.topology() else { return };
         let relations: Vec<Relation> = levels.iter().filter_map(|level| Relation::named(level)).collect();
@@ -193,7 +194,9 @@ impl<'a> Kinds<'a> {
         }
         let means_the_same = |other: &usize| {
             let other = self.sides[*other].1.topology();
-            other.is_some_and(|other| relations.iter().all(|of| is_one_relation(*of, topology, other)))
+            other.is_some_and(|other| {
+                relations.iter().all(|relation| is_one_relation(*relation, topology, other))
+            })
         };
         match classes.iter().position(|class| class.iter().all(means_the_same)) {
             Some(class) => classes[class].push(side),
@@ -208,7 +211,7 @@ impl<'a> Kinds<'a> {
                 let classes = self.reported.get(column).filter(|classes| classes.len() > 1)?;
                 Some(classes.iter().position(|class| class.contains(&side))? + 1)
             }
-            // A level identified by a test has the name of a relation.
+            // An inferred level named after a relation (by a test) has one meaning.
             _ if levels.iter().all(|level| Relation::named(level).is_some()) => None,
             _ => self.observed[side].filter(|_| self.observed.iter().flatten().any(|kind| *kind > 1)),
         }

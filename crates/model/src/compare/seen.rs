@@ -11,13 +11,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Half width of a 95 % interval, in standard deviations.
 const REACH: f64 = 1.96;
-/// A level that only one side shows is considered present in the other if its step there is at least this share: chance
-/// hides half of a level that is barely visible, and an absent level has no step.
+/// Minimum step of a level, relative to its step on the side that shows it, to count as present on the other side.
+/// Chance hides half of the step of a barely visible level; an absent level has no step.
 const PRONOUNCED: f64 = 0.5;
-/// Two sides without groups number their CPUs alike if at least this share of the variance of the pairs is common.
+/// Two sides without groups number their CPUs alike if their pairs have at least this share of the variance in common.
 const COMMON_VARIANCE: f64 = 0.5;
 /// Minimum number of pairs: fewer may resemble each other by chance.
-const PAIRS_THAT_RESEMBLE: usize = 10;
+const MIN_PAIRS: usize = 10;
 
 #[derive(Debug, Clone)]
 pub(super) struct ObservedStructure {
@@ -45,7 +45,8 @@ impl ObservedStructure {
         let flat = Topology::flat(CpuSet::new());
         let reported = side.topology.as_ref().unwrap_or(&flat);
         let findings = Findings::of_matrix(&cells, reported).tested(&side.execution);
-        let contradicts = findings.agreement.iter().any(|held| held.standing == AgreementVerdict::Conflict);
+        let contradicts =
+            findings.agreement.iter().any(|agreement| agreement.standing == AgreementVerdict::Conflict);
         Some(match findings.structure {
             Ok(structure) => Ok(ObservedStructure { structure, contradicts, cells }),
             Err(Refusal::Matrix(error)) => Err(error),
@@ -69,10 +70,10 @@ impl ObservedStructure {
             (false, false) if self.is_uniform() && other.is_uniform() => Numbering::Same,
             (false, false) if self.resembles(other) => Numbering::Same,
             (false, false) => Numbering::Unknown,
-            _ if self.cuts(other) => Numbering::Other,
-            // On one machine, chance hides levels from only one side; otherwise, these are two machines.
+            _ if self.partially_overlaps(other) => Numbering::Other,
+            // On one machine, chance hides levels from one side only; otherwise, these are two machines.
             _ if !(self.is_part_of(other) || other.is_part_of(self)) => Numbering::Other,
-            _ if self.holds_in(other) && other.holds_in(self) => Numbering::Same,
+            _ if self.is_present_in(other) && other.is_present_in(self) => Numbering::Same,
             _ => Numbering::Other,
         }
     }
@@ -85,9 +86,9 @@ impl ObservedStructure {
         self.counterpart(other, index).is_some()
     }
 
-    /// The index of the corresponding level of the other side. It has the same groups; or at least half of the groups
-    /// of either side, if the other CPUs are in no group because their few cells were disturbed; or some of the groups,
-    /// if each missing one is visible in the latencies of the side that lacks it.
+    /// The index of the corresponding level of the other side. It has the same groups; or at least half of all groups,
+    /// if each other group has no CPU in a group of the side that lacks it, because their few cells were disturbed; or
+    /// some of the groups, if each missing one is visible in the latencies of the side that lacks it.
     fn counterpart(&self, other: &ObservedStructure, index: usize) -> Option<usize> {
         let mine = &self.structure.levels[index].groups;
         (0..other.structure.levels.len()).find(|&at| {
@@ -111,7 +112,7 @@ impl ObservedStructure {
     }
 
     /// Whether a group of one side partially overlaps a group of the other.
-    fn cuts(&self, other: &ObservedStructure) -> bool {
+    fn partially_overlaps(&self, other: &ObservedStructure) -> bool {
         let groups = |seen: &ObservedStructure| -> Vec<CpuSet> {
             seen.structure.levels.iter().flat_map(|level| level.groups.clone()).collect()
         };
@@ -128,7 +129,7 @@ impl ObservedStructure {
         matches!(self.structure.shape, Shape::Uniform { .. })
     }
 
-    /// Common levels, finest first. Levels that one side alone shows would be selected by the noise to be judged.
+    /// Common levels, finest first. Levels of only one side are omitted: noise would select them for the comparison.
     pub fn common_levels(&self, other: &ObservedStructure) -> Levels {
         let mut levels: Vec<InferredLevel> = Vec::new();
         for (index, level) in self.structure.levels.iter().enumerate() {
@@ -141,7 +142,7 @@ impl ObservedStructure {
     }
 
     /// Whether every level is present in the other side: as a level, or at least in its latencies.
-    fn holds_in(&self, other: &ObservedStructure) -> bool {
+    fn is_present_in(&self, other: &ObservedStructure) -> bool {
         (0..self.structure.levels.len())
             .all(|index| self.is_shared(other, index) || self.shows_in(other, index, None))
     }
@@ -152,7 +153,7 @@ impl ObservedStructure {
                  (Some(own), Some(theirs)) if theirs >= PRONOUNCED * own)
     }
 
-    /// Median latency of pairs that leave a group of the level relative to that of pairs inside one, as a logarithm.
+    /// Median latency of pairs that leave a group of the level relative to pairs inside a group, as a logarithm.
     fn step(&self, cells: &Matrix<Option<Observation>>, level: usize, group: Option<&CpuSet>) -> Option<f64> {
         let (mut inside, mut across) = (Vec::new(), Vec::new());
         for (row, column, cell) in cells.iter() {
@@ -177,8 +178,8 @@ impl ObservedStructure {
     }
 
     /// As `resembles`, but within each level, where pairs differ by their position on a chip and by single CPUs. Two
-    /// runs of a simulated machine have a correlation of 0.97 within levels. Few pairs of published machines of
-    /// different models with the same groups reach the required correlation (two generations of one design: 0.94).
+    /// runs of a simulated machine have a correlation of 0.97 within levels. Of published machines with the same
+    /// groups, few pairs of different models reach the required correlation (two generations of one design: 0.94).
     pub fn resembles_inside(&self, other: &ObservedStructure, levels: &Levels) -> bool {
         let mut by_level: BTreeMap<u32, Vec<[f64; 2]>> = BTreeMap::new();
         for (row, column, mine) in self.cells.iter().filter(|(row, column, _)| row > column) {
@@ -189,17 +190,18 @@ impl ObservedStructure {
             }
         }
         // Ranks are centred in each level, so that levels have no order.
-        let placed = |values: &[[f64; 2]], side: usize| -> Vec<f64> {
+        let centred_ranks = |values: &[[f64; 2]], side: usize| -> Vec<f64> {
             let middle = values.len() as f64;
             ranks(&values.iter().map(|both| both[side]).collect::<Vec<_>>())
                 .into_iter()
                 .map(|rank| 2.0 * rank - middle)
                 .collect()
         };
-        let of =
-            |side: usize| by_level.values().flat_map(|values| placed(values, side)).collect::<Vec<f64>>();
-        let [mine, theirs] = [of(0), of(1)];
-        mine.len() >= PAIRS_THAT_RESEMBLE && correlation(&mine, &theirs).powi(2) >= COMMON_VARIANCE
+        let all_ranks = |side: usize| {
+            by_level.values().flat_map(|values| centred_ranks(values, side)).collect::<Vec<f64>>()
+        };
+        let [mine, theirs] = [all_ranks(0), all_ranks(1)];
+        mine.len() >= MIN_PAIRS && correlation(&mine, &theirs).powi(2) >= COMMON_VARIANCE
     }
 }
 
@@ -214,20 +216,20 @@ fn united(groups: &[CpuSet], others: &[CpuSet]) -> Vec<CpuSet> {
 fn ranks(values: &[f64]) -> Vec<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
-    let of = |value: &f64| {
+    let rank = |value: &f64| {
         let below = sorted.partition_point(|known| known < value);
         let until = sorted.partition_point(|known| known <= value);
         (below + until) as f64 / 2.0
     };
-    values.iter().map(of).collect()
+    values.iter().map(rank).collect()
 }
 
 /// Pearson correlation; 0 where it is negative or undefined.
 fn correlation(x: &[f64], y: &[f64]) -> f64 {
     let n = x.len() as f64;
     let [mean_x, mean_y] = [x, y].map(|values| values.iter().sum::<f64>() / n);
-    let sum = |of: &dyn Fn(f64, f64) -> f64| -> f64 {
-        x.iter().zip(y).map(|(&x, &y)| of(x - mean_x, y - mean_y)).sum()
+    let sum = |term: &dyn Fn(f64, f64) -> f64| -> f64 {
+        x.iter().zip(y).map(|(&x, &y)| term(x - mean_x, y - mean_y)).sum()
     };
     let scale = (sum(&|x, _| x * x) * sum(&|_, y| y * y)).sqrt();
     if scale > 0.0 { (sum(&|x, y| x * y) / scale).max(0.0) } else { 0.0 }
@@ -260,11 +262,11 @@ fn latencies(side: &Side, cpus: &BTreeSet<CpuId>) -> Option<Matrix<Option<Observ
         .collect();
     let cpus: Vec<CpuId> = cpus.iter().copied().collect();
     (!seen.is_empty()).then(|| {
-        let of = |row: usize, column: usize| {
+        let cell = |row: usize, column: usize| {
             let (a, b) = (cpus[row], cpus[column]);
             seen.get(&[a.min(b), a.max(b)]).copied()
         };
-        Matrix::symmetric(cpus.clone(), of)
+        Matrix::symmetric(cpus.clone(), cell)
     })
 }
 
@@ -291,18 +293,18 @@ mod tests {
     }
 
     #[test]
-    fn groups_under_other_numbers_or_on_one_side_alone_are_another_numbering() {
-        let (halves, turns) = (grouped(|cpu| cpu / 4), grouped(|cpu| cpu % 2));
+    fn renumbered_or_one_sided_groups_are_another_numbering() {
+        let (halves, alternating) = (grouped(|cpu| cpu / 4), grouped(|cpu| cpu % 2));
         assert_eq!(halves.numbering(&halves), Numbering::Same);
-        assert_eq!(halves.numbering(&turns), Numbering::Other);
+        assert_eq!(halves.numbering(&alternating), Numbering::Other);
         // The groups are nested without partial overlap, but pairs inside groups of four are across groups of two.
         assert_eq!(halves.numbering(&grouped(|cpu| cpu / 2)), Numbering::Other);
         assert_eq!(grouped(|_| 0).numbering(&halves), Numbering::Other);
     }
 
     #[test]
-    fn a_level_that_one_side_shows_less_is_no_other_numbering() {
-        // Pairs of two are 22 % nearer in one side, and 14 % in the other, where this is too little for a level.
+    fn a_level_less_visible_on_one_side_keeps_the_numbering() {
+        // Groups of two are 22 % nearer on one side and 14 % on the other, which is too little for a level.
         let with_pairs = |factor: f64, noise: f64, seed: u64| {
             seen(move |row, column| {
                 let noise = 1.0 + noise * Key::of(&[seed, u64::from(row)]).normal(u64::from(column));
@@ -324,16 +326,16 @@ mod tests {
 
     #[test]
     fn without_groups_the_pairs_have_to_resemble_each_other() {
-        let row = |offset: u32, seed: u64| {
+        let numbered_from = |offset: u32, seed: u64| {
             seen(move |row, column| {
                 let far = f64::from(((row + offset) % 8).abs_diff((column + offset) % 8));
                 (30.0 + 2.0 * far) * (1.0 + 0.01 * Key::of(&[seed, u64::from(row)]).normal(u64::from(column)))
             })
         };
-        let (one, again, turned) = (row(0, 1), row(0, 2), row(4, 3));
+        let (one, repeated, rotated) = (numbered_from(0, 1), numbered_from(0, 2), numbered_from(4, 3));
         assert!(one.structure.levels.is_empty() && !one.is_uniform());
-        assert_eq!(one.numbering(&again), Numbering::Same);
-        assert_eq!(one.numbering(&turned), Numbering::Unknown);
+        assert_eq!(one.numbering(&repeated), Numbering::Same);
+        assert_eq!(one.numbering(&rotated), Numbering::Unknown);
         let flat = grouped(|_| 0);
         assert_eq!((flat.numbering(&flat), flat.numbering(&one)), (Numbering::Same, Numbering::Unknown));
     }

@@ -1,8 +1,8 @@
 //! The shift of a level or a cell from one side to the other and its uncertainty.
 //!
-//! A slow CPU is slow in all of its pairs, so the pairs of a level are not independent: at most half as many pairs as
-//! CPUs share no CPU. Where the pairs of the two sides differ, the spread between pairs, which contains differences of
-//! the machine as well as chance, is divided by this smaller number. Small differences between machines therefore
+//! A slow CPU is slow in all of its pairs, so the pairs of a level are not independent: at most n ÷ 2 pairs of n CPUs
+//! have no CPU in common. Where the pairs of the two sides differ, the spread between pairs, which contains differences
+//! of the machine as well as chance, is divided by this smaller number. Small differences between machines therefore
 //! cannot be decided.
 
 use super::verdict::{Case, EQUIVALENCE_Z, Judged, Margin};
@@ -29,7 +29,7 @@ impl Joined<'_> {
         self.a.steady && self.b.steady
     }
 
-    /// Whether the values are equal, but not by chance: values with intervals count only if all others are equal, too.
+    /// Whether the values are equal, but not by chance: values with intervals count only if all values are equal.
     fn identical(&self) -> bool {
         let is_equal = self.shift == 0.0 && self.a.value.point == self.b.value.point;
         is_equal && (self.in_equal_datasets || self.deviation.is_none())
@@ -96,8 +96,8 @@ impl Noise {
     /// level.
     fn of_cell(&self, joined: &Joined<'_>) -> Option<f64> {
         Some(match (self.typical, joined.deviation) {
-            (Some(typical), Some(own)) => self.cell? * (own / typical).max(1.0),
-            (None, Some(own)) => own,
+            (Some(typical), Some(own_deviation)) => self.cell? * (own_deviation / typical).max(1.0),
+            (None, Some(own_deviation)) => own_deviation,
             (_, None) => self.cell?,
         })
     }
@@ -107,15 +107,16 @@ impl Noise {
     }
 }
 
-/// The pairs that determine the shift of a level: those with a stable state; all, if none is or all are identical.
+/// The pairs that determine the shift of a level: those with a stable state, or all if none is stable or all are
+/// identical.
 pub(super) fn telling<'a>(members: &[&'a Joined<'a>]) -> Vec<&'a Joined<'a>> {
-    let still: Vec<&Joined<'_>> = members.iter().copied().filter(|joined| joined.steady()).collect();
-    let all_tell = still.is_empty() || members.iter().all(|joined| joined.identical());
-    if all_tell { members.to_vec() } else { still }
+    let steady_members: Vec<&Joined<'_>> = members.iter().copied().filter(|joined| joined.steady()).collect();
+    let use_all = steady_members.is_empty() || members.iter().all(|joined| joined.identical());
+    if use_all { members.to_vec() } else { steady_members }
 }
 
-pub(super) fn location(told: &[&Joined<'_>]) -> f64 {
-    paired_location(&told.iter().map(|joined| joined.shift).collect::<Vec<_>>()).unwrap_or(f64::NAN)
+pub(super) fn location(informative: &[&Joined<'_>]) -> f64 {
+    paired_location(&informative.iter().map(|joined| joined.shift).collect::<Vec<_>>()).unwrap_or(f64::NAN)
 }
 
 pub(super) fn judge_level(
@@ -124,16 +125,18 @@ pub(super) fn judge_level(
     margin: &impl Fn(f64) -> Margin,
     guest: bool,
 ) -> Judged {
-    let told = telling(members);
+    let informative = telling(members);
     let middle = |side: fn(&Joined<'_>) -> f64| {
-        median(&told.iter().map(|joined| side(joined)).collect::<Vec<_>>()).unwrap_or(f64::NAN)
+        median(&informative.iter().map(|joined| side(joined)).collect::<Vec<_>>()).unwrap_or(f64::NAN)
     };
     let (a, b) = (middle(|joined| joined.a.value.point), middle(|joined| joined.b.value.point));
     Judged::of(Case {
         a,
         b,
-        shift: location(&told),
-        deviation: noise.of_location(told.len()).map(|own| own.hypot(noise.shared)),
+        shift: location(&informative),
+        deviation: noise
+            .of_location(informative.len())
+            .map(|own_deviation| own_deviation.hypot(noise.shared)),
         margin: margin(a.min(b)),
         moved: 2 * steady(members).count() < members.len(),
         guest,
@@ -148,10 +151,13 @@ pub(super) fn judge_cell(
     guest: bool,
 ) -> Judged {
     let case = case_of(joined, noise, margin, guest);
-    Judged::of(Case { deviation: case.deviation.map(|own| own.hypot(noise.shared)), ..case })
+    Judged::of(Case {
+        deviation: case.deviation.map(|own_deviation| own_deviation.hypot(noise.shared)),
+        ..case
+    })
 }
 
-/// Judges how a cell differs from its level with this location; the error common to all pairs cancels out.
+/// Judges how a cell differs from the location of its level; the error common to all pairs cancels out.
 pub(super) fn judge_departure(
     joined: &Joined<'_>,
     level: f64,
@@ -178,8 +184,8 @@ fn case_of(joined: &Joined<'_>, noise: &Noise, margin: &impl Fn(f64) -> Margin, 
     }
 }
 
-/// Judges all pairs of several levels together, if each level is shown to have changed as all pairs did, to within the
-/// margin. This is one question, with the common error counted once.
+/// Judges all pairs of several levels together, if each level is shown to have changed like all pairs, to within the
+/// margin. This is a single test, which counts the common error once.
 pub(super) fn judge_together(
     levels: &[Vec<&Joined<'_>>],
     margin: &impl Fn(f64) -> Margin,
@@ -193,15 +199,18 @@ pub(super) fn judge_together(
     let judged = judge_level(&all, &noise, margin, guest);
     let (middle, least) = (location(&telling(&all)), judged.least());
     let is_alike = |members: &Vec<&Joined<'_>>| {
-        let told = telling(members);
-        let own = Noise::of(members).of_location(told.len()).or(noise.of_location(told.len()));
-        own.is_some_and(|own| (location(&told) - middle).abs() + EQUIVALENCE_Z * own <= least)
+        let informative = telling(members);
+        let own_deviation =
+            Noise::of(members).of_location(informative.len()).or(noise.of_location(informative.len()));
+        own_deviation.is_some_and(|own_deviation| {
+            (location(&informative) - middle).abs() + EQUIVALENCE_Z * own_deviation <= least
+        })
     };
     levels.iter().all(is_alike).then_some(judged)
 }
 
 /// Variance of the median of normal values relative to that of their mean: π ÷ 2.
-const OF_A_MEDIAN: f64 = std::f64::consts::FRAC_PI_2;
+const MEDIAN_VARIANCE: f64 = std::f64::consts::FRAC_PI_2;
 
 pub(super) type Members<'a> = Vec<(&'a ReadingKey, &'a Reading)>;
 
@@ -217,18 +226,20 @@ struct LevelSummary {
 
 impl LevelSummary {
     fn of(members: &Members<'_>, basis: Basis) -> LevelSummary {
-        let still: Members<'_> = members.iter().copied().filter(|(_, reading)| reading.steady).collect();
-        let counted = if still.is_empty() { members } else { &still };
-        let middle = |of: &dyn Fn(&Reading) -> f64| {
-            median(&counted.iter().map(|(_, reading)| of(reading)).collect::<Vec<f64>>()).unwrap_or(f64::NAN)
+        let steady_members: Members<'_> =
+            members.iter().copied().filter(|(_, reading)| reading.steady).collect();
+        let counted = if steady_members.is_empty() { members } else { &steady_members };
+        let middle = |value: &dyn Fn(&Reading) -> f64| {
+            median(&counted.iter().map(|(_, reading)| value(reading)).collect::<Vec<f64>>())
+                .unwrap_or(f64::NAN)
         };
         let logarithms: Vec<f64> =
             counted.iter().map(|(_, reading)| in_basis(reading, basis).point.ln()).collect();
         let known: Vec<f64> =
             counted.iter().filter_map(|(_, reading)| in_basis(reading, basis).deviation).collect();
         let cpus: CpuSet = counted.iter().flat_map(|(key, _)| key.cpus()).collect();
-        let witnesses = counted.len().min((cpus.len() / 2).max(1)) as f64;
-        let widening = if counted.len() > 2 { OF_A_MEDIAN } else { 1.0 };
+        let independent_pairs = counted.len().min((cpus.len() / 2).max(1)) as f64;
+        let widening = if counted.len() > 2 { MEDIAN_VARIANCE } else { 1.0 };
         let mut values: Vec<[f64; 2]> = members
             .iter()
             .map(|(_, reading)| [reading.value.point, in_basis(reading, basis).point])
@@ -237,9 +248,9 @@ impl LevelSummary {
         LevelSummary {
             median: middle(&|reading| reading.value.point),
             location: middle(&|reading| in_basis(reading, basis).point),
-            deviation: scatter(&logarithms, &known).map(|cell| cell * (widening / witnesses).sqrt()),
+            deviation: scatter(&logarithms, &known).map(|cell| cell * (widening / independent_pairs).sqrt()),
             all_known: known.len() == counted.len(),
-            moved: members.len() - still.len(),
+            moved: members.len() - steady_members.len(),
             left_out: members.len() - counted.len(),
             values,
         }
@@ -261,13 +272,13 @@ pub(super) fn judge_apart(
     guest: bool,
 ) -> LevelShift {
     let [x, y] = [a, b].map(|members| LevelSummary::of(members, basis));
-    let own = x.deviation.zip(y.deviation).map(|(x, y)| x.hypot(y));
+    let own_deviation = x.deviation.zip(y.deviation).map(|(x, y)| x.hypot(y));
     let identical = x.values == y.values;
     let judged = Judged::of(Case {
         a: x.median,
         b: y.median,
         shift: (y.location / x.location).ln(),
-        deviation: own.map(|own| own.hypot(shared(x.all_known && y.all_known))),
+        deviation: own_deviation.map(|own_deviation| own_deviation.hypot(shared(x.all_known && y.all_known))),
         margin: margin(x.median.min(y.median)),
         moved: 2 * x.moved > a.len() || 2 * y.moved > b.len(),
         guest,
@@ -288,7 +299,7 @@ const SHARED_BY_A_RUN: f64 = 0.007;
 /// Files do not state their conditions: even careful runs differ by 1.5 % across reboots.
 const SHARED_BY_A_FILE: f64 = 0.015;
 /// Probability at which quantiles of Student's t and of the normal distribution are compared: that of level verdicts.
-const FAR_OUT: f64 = 0.995;
+const COMPARED_QUANTILE: f64 = 0.995;
 
 /// Estimates the deviation of one value among others, as logarithms. With many values it is their spread; with few
 /// values that all have intervals (`claimed` may be shorter than `values`), the larger of the spread and the claimed
@@ -307,13 +318,13 @@ pub(super) fn scatter(values: &[f64], claimed: &[f64]) -> Option<f64> {
     let (middle, spread) = (median(values)?, spread?);
     let is_gross = |value: &f64| spread > 0.0 && (value - middle).abs() > GROSS * spread;
     let others: Vec<f64> = values.iter().copied().filter(|value| !is_gross(value)).collect();
-    // Without this, too few values would be left.
+    // Keeps all values if too few would be left.
     let kept = if others.len() < MIN_VALUES { values } else { &others };
     (kept.len() >= MIN_VALUES).then(|| {
         let mean = kept.iter().sum::<f64>() / kept.len() as f64;
         let freedom = (kept.len() - 1) as f64;
         let variance = kept.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / freedom;
-        variance.sqrt() * student(FAR_OUT, freedom) / normal::quantile(FAR_OUT)
+        variance.sqrt() * student(COMPARED_QUANTILE, freedom) / normal::quantile(COMPARED_QUANTILE)
     })
 }
 
@@ -328,7 +339,7 @@ mod tests {
     use crate::stats::Key;
 
     #[test]
-    fn few_values_without_intervals_are_wide_and_fewer_say_nothing() {
+    fn few_values_without_intervals_widen_the_scatter_and_fewer_have_none() {
         let values: Vec<f64> = (0..40).map(|index| 0.1 * Key::of(&[1]).normal(index)).collect();
         assert_eq!(scatter(&values[..5], &[]), None);
         assert_eq!(scatter(&[], &[]), None);
@@ -340,12 +351,12 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_of_six_pairs_is_called_by_chance_as_rarely_as_one_of_many() {
+    fn six_pairs_have_no_more_false_positives_than_many() {
         let trials = 20_000;
         let wrong = (0..trials).filter(|&trial| {
             let shifts: Vec<f64> = (0..6).map(|pair| Key::of(&[trial]).normal(pair)).collect();
             let mean = shifts.iter().sum::<f64>() / 6.0;
-            mean.abs() > normal::quantile(FAR_OUT) * scatter(&shifts, &[]).unwrap() / 6f64.sqrt()
+            mean.abs() > normal::quantile(COMPARED_QUANTILE) * scatter(&shifts, &[]).unwrap() / 6f64.sqrt()
         });
         let wrong = wrong.count();
         assert!((150..250).contains(&wrong), "{wrong} of {trials}");

@@ -7,7 +7,7 @@ use crate::stats::{Estimate, normal};
 use crate::{CpuId, CpuSet, Level, Topology};
 use std::collections::BTreeMap;
 
-/// One of the things compared: a run or a file.
+/// One side of a comparison: a run or a file.
 #[derive(Debug, Clone, Default)]
 pub struct Side {
     /// The stated conditions of the measurement.
@@ -71,13 +71,13 @@ pub(super) fn pair_up<'a>(a: &'a Side, b: &'a Side) -> (Vec<(&'a Dataset, &'a Da
     if let ([], [left], [right]) = (pairs.as_slice(), a.datasets.as_slice(), b.datasets.as_slice()) {
         pairs.push((left, right));
     }
-    let alone = |datasets: &[Dataset]| {
+    let unpaired_names = |datasets: &[Dataset]| {
         let paired = |dataset: &Dataset| {
             pairs.iter().any(|(left, right)| std::ptr::eq(*left, dataset) || std::ptr::eq(*right, dataset))
         };
         datasets.iter().filter(|dataset| !paired(dataset)).map(|dataset| dataset.name.clone()).collect()
     };
-    let unmatched = Unmatched { in_a: alone(&a.datasets), in_b: alone(&b.datasets) };
+    let unmatched = Unmatched { in_a: unpaired_names(&a.datasets), in_b: unpaired_names(&b.datasets) };
     (pairs, unmatched)
 }
 
@@ -211,16 +211,16 @@ named! {
 pub struct Mismatch {
     /// Name of the condition.
     pub what: String,
-    /// LogEstimate of A; `None` if not stated.
+    /// Value on side A; `None` if not stated.
     pub a: Option<String>,
-    /// LogEstimate of B; `None` if not stated.
+    /// Value on side B; `None` if not stated.
     pub b: Option<String>,
     /// Its effect on the comparison.
     pub weight: Weight,
 }
 
-/// All known mismatches of two sides, gravest first. A condition that only one side states is no mismatch, except that
-/// one side is simulated and the other does not state it.
+/// All known mismatches of two sides, gravest first. A condition that only one side states is no mismatch, unless that
+/// side is simulated.
 pub fn mismatches(a: &Side, b: &Side) -> Vec<Mismatch> {
     let mut found = Vec::new();
     let facts = a.facts.keys().chain(b.facts.keys().filter(|fact| !a.facts.contains_key(fact)));
@@ -246,9 +246,14 @@ pub fn mismatches(a: &Side, b: &Side) -> Vec<Mismatch> {
     }
     for name in unmatched.in_a.iter().chain(&unmatched.in_b) {
         if !pairs.is_empty() {
-            let held = |has: bool| Some(if has { name.clone() } else { "none".to_owned() });
+            let content_of = |has: bool| Some(if has { name.clone() } else { "none".to_owned() });
             let left = unmatched.in_a.contains(name);
-            found.push(mismatch("content", held(left).as_ref(), held(!left).as_ref(), Weight::Warns));
+            found.push(mismatch(
+                "content",
+                content_of(left).as_ref(),
+                content_of(!left).as_ref(),
+                Weight::Warns,
+            ));
         }
     }
     for (left, right) in pairs {

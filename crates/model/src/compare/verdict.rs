@@ -77,7 +77,7 @@ impl Outcome {
         if self.within() <= self.margin { Verdict::Same } else { Verdict::CannotTell }
     }
 
-    /// The farther end of the 90 % interval: the bound that the difference is shown not to exceed.
+    /// The farther end of the 90 % interval: a bound that the difference is shown not to exceed.
     pub(super) fn within(&self) -> f64 {
         self.shift.abs() + EQUIVALENCE_Z * self.deviation
     }
@@ -106,7 +106,7 @@ const COARSE: &str = "the resolution of the numbers is too coarse";
 const WITH_ITS_LEVEL: &str = "it is not shown to differ from its level";
 const IDENTICAL: &str = "identical numbers";
 
-/// Plateaus are at least 15 % apart, and ln 1.15 is 0.14: above that, a host that moves CPUs may have shifted a guest.
+/// Plateaus are at least 15 % apart (ln 1.15 is 0.14): larger shifts of a guest may come from a host that moves CPUs.
 const PLATEAU: f64 = 0.14;
 
 #[derive(Debug, Clone, Copy)]
@@ -138,12 +138,12 @@ impl Judged {
         let Case { shift, margin, .. } = case;
         let margin = margin.least;
         let outcome = case.deviation.map(|deviation| Outcome { shift, deviation, margin });
-        let floats = case.guest && shift.abs() > PLATEAU;
+        let may_float = case.guest && shift.abs() > PLATEAU;
         let reason = match () {
             () if case.identical => None,
             () if case.moved => Some(MOVED),
             () if outcome.is_none() => Some(NO_ERROR_KNOWN),
-            () => floats.then_some(FLOATS),
+            () => may_float.then_some(FLOATS),
         };
         Judged { case, outcome, reason, q_value: 1.0, verdict: Verdict::CannotTell }
     }
@@ -166,7 +166,7 @@ impl Judged {
         self.outcome.as_ref().is_some_and(|outcome| outcome.shift.abs() >= outcome.margin)
     }
 
-    /// Withdraws the difference of a pair whose level has another verdict. For pairs not shown to depart from it.
+    /// Withdraws the difference of a pair that is not shown to depart from its level, if the level has another verdict.
     pub fn defer_to(&mut self, level: Verdict) {
         if self.verdict.is_different() && self.verdict != level {
             (self.verdict, self.reason) = (Verdict::CannotTell, Some(WITH_ITS_LEVEL));
@@ -191,7 +191,7 @@ impl Judged {
 
     /// The outcomes that the one-sided tests of equivalence do not rule out.
     fn possible(&self, better: Better) -> Possible {
-        let of = |below: bool, above: bool| match better {
+        let oriented = |below: bool, above: bool| match better {
             Better::Lower => Possible { faster: below, slower: above },
             Better::Higher => Possible { faster: above, slower: below },
         };
@@ -199,8 +199,10 @@ impl Judged {
             (Verdict::Faster, ..) => Possible { faster: true, slower: false },
             (Verdict::Slower, ..) => Possible { faster: false, slower: true },
             (Verdict::Same, ..) => Possible { faster: false, slower: false },
-            (Verdict::CannotTell, Some(outcome), None) => of(outcome.may_be_below(), outcome.may_be_above()),
-            (Verdict::CannotTell, ..) => of(true, true),
+            (Verdict::CannotTell, Some(outcome), None) => {
+                oriented(outcome.may_be_below(), outcome.may_be_above())
+            }
+            (Verdict::CannotTell, ..) => oriented(true, true),
         }
     }
 
@@ -251,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn the_margin_is_the_largest_of_share_step_and_interest() {
+    fn the_margin_is_the_largest_of_share_resolution_and_relevance() {
         let least = LeastEffect(0.03);
         for (value, resolution, expected, is_coarse) in [
             (100.0, 0.0, 1.03_f64, false),
@@ -268,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn no_error_at_all_is_certainty() {
+    fn without_error_the_p_value_is_zero_or_one() {
         let exact = |shift| Outcome { shift, deviation: 0.0, margin: 0.03 }.p_value();
         assert_eq!((exact(0.0), exact(0.1)), (1.0, 0.0));
     }

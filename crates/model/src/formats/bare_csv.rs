@@ -9,7 +9,7 @@ use super::square::{Shape, Square};
 use super::{FormatId, ImportError, ImportedMatrix, Labels, MAX_CPUS, Problem, Unit};
 use std::iter;
 
-/// The first row at or after line `index`: not blank (tabs are cells), a comment, a rule or a prompt.
+/// The first row at or after line `index`; skips blank lines (tabs are cells), comments, rules and prompts.
 pub(super) fn next_row(document: &Document, index: usize) -> Option<usize> {
     (index..document.len()).find(|&index| {
         let line = document.line(index).trim_start_matches(' ');
@@ -54,7 +54,7 @@ pub(super) fn bars_start(document: &Document, line: usize) -> bool {
     text.starts_with(BARS) && text.ends_with(BARS) && is_first && fields.peek().is_some() && fields.all(known)
 }
 
-/// Reads the table in bars that starts on this line; returns the line after it. Rejects our own tables of queues.
+/// Reads the table in bars that starts on this line; returns the line after it. Rejects coretalk's tables of queues.
 pub(super) fn read_bars(document: &Document, line: usize) -> Result<(ImportedMatrix, usize), ImportError> {
     let is_row = |line: &usize| {
         let text = document.line(*line).trim_start();
@@ -131,7 +131,7 @@ pub(super) fn read_square(document: &Document, lines: &[usize]) -> Result<(Squar
             }
             let column = field_index - frame.row_labels as usize + frame.cells.first_column(index);
             let number = read_cell(&field, grid.dialect.mark).map_err(fail)?;
-            // Beyond is only the empty field after a trailing separator.
+            // Only the empty field after a trailing separator is beyond the columns.
             if column < columns.len() {
                 square.set(row, column, number).map_err(fail)?;
             }
@@ -172,7 +172,8 @@ pub(super) fn read_coherency(
         }
         lines.push(line);
     }
-    let (square, labels) = read_square(document, &lines).map_err(|error| at(error, header))?;
+    let (square, labels) =
+        read_square(document, &lines).map_err(|error| with_fallback_line(error, header))?;
     let mut imported = square
         .finish(FormatId::CoherencyLatency, Some(Unit::Ns), labels, Shape::Detect)
         .map_err(|problem| problem.at_line(header))?;
@@ -180,8 +181,8 @@ pub(super) fn read_coherency(
     Ok((imported, lines.last().map_or(header, |&last| last) + 1))
 }
 
-/// Whether a lower triangle without ids starts on this line, as written by core-to-core-latency: a row of only commas,
-/// then as many rows as that has commas, with the same number of commas and empty from the diagonal on.
+/// Whether a lower triangle without ids starts on this line, as written by core-to-core-latency: a row of n commas
+/// only, then n rows with n commas each, empty from the diagonal on.
 pub(super) fn triangle_starts(document: &Document, line: usize) -> bool {
     let commas = document.line(line).len();
     let is_empty = |line: &str| line.bytes().all(|byte| byte == b',');
@@ -228,6 +229,6 @@ pub(super) fn unit_above(document: &Document, first: usize) -> Result<Option<Uni
     units.filter_map(Result::transpose).next().transpose()
 }
 
-fn at(error: ImportError, header: usize) -> ImportError {
+fn with_fallback_line(error: ImportError, header: usize) -> ImportError {
     ImportError { line: error.line.or(Some(header + 1)), ..error }
 }

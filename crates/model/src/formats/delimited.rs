@@ -33,13 +33,13 @@ impl Dialect {
             };
             document.line(line).chars().filter(unquoted).count()
         };
-        let even = |&candidate: &char| {
+        let splits_evenly = |&candidate: &char| {
             let first = lines.first().map_or(0, |&line| count(candidate, line));
             first > 0 && lines.iter().all(|&line| count(candidate, line) == first)
         };
         let occurs = |&candidate: &char| lines.iter().any(|&line| count(candidate, line) > 0);
         let mut candidates = CANDIDATES.into_iter();
-        let found = candidates.find(even).or_else(|| CANDIDATES.into_iter().find(occurs));
+        let found = candidates.find(splits_evenly).or_else(|| CANDIDATES.into_iter().find(occurs));
         let separator = found.map_or(Separator::Blanks, Separator::Character);
         let mark = decimal_mark(document, lines, separator)?;
         Ok(Dialect { separator, mark })
@@ -62,23 +62,23 @@ fn decimal_mark(
     let mut mark = None;
     let mut first_comma = None;
     let mut only_threes = true;
-    let mut whole_beside = false;
+    let mut has_whole = false;
     for (row, &line) in lines.iter().enumerate() {
         for (index, field) in Fields::of(document.line(line), separator).enumerate() {
             let field = field.map_err(|problem| problem.at(line, index))?;
             let (comma, point) = (field.contains(','), field.contains('.'));
             if !(comma || point) {
                 // Excludes CPU ids on the border and zeros of the diagonal.
-                whole_beside |= row > 0 && index > 0 && is_numeric(&field) && field != "0";
+                has_whole |= row > 0 && index > 0 && is_numeric(&field) && field != "0";
             }
             if !is_numeric(&field) || !(comma || point) {
                 continue;
             }
-            let here = if comma { DecimalMark::Comma } else { DecimalMark::Point };
+            let mark_of_field = if comma { DecimalMark::Comma } else { DecimalMark::Point };
             if comma && point {
                 return Err(Problem::Thousands { cell: excerpt(&field) }.at(line, index));
             }
-            if *mark.get_or_insert(here) != here {
+            if *mark.get_or_insert(mark_of_field) != mark_of_field {
                 return Err(Problem::MixedDecimals { cell: excerpt(&field) }.at(line, index));
             }
             if comma {
@@ -90,9 +90,9 @@ fn decimal_mark(
     }
     // Between tabs or blanks, `1,234` is ambiguous. Between semicolons, which imply a locale with decimal commas, it is
     // 1.234, unless other numbers have no comma at all.
-    let custom = separator == Separator::Character(';') && !whole_beside;
+    let is_decimal = separator == Separator::Character(';') && !has_whole;
     match first_comma {
-        Some(error) if only_threes && !custom => Err(error),
+        Some(error) if only_threes && !is_decimal => Err(error),
         _ => Ok(mark.unwrap_or(DecimalMark::Point)),
     }
 }
@@ -135,7 +135,7 @@ impl<'a> Iterator for Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Strips the bars at both ends of a row.
+    /// The fields of a line, without the bars at both ends of a row.
     fn of(line: &'a str, separator: Separator) -> Fields<'a> {
         let within = |bar: char| line.trim().strip_prefix(bar)?.strip_suffix(bar);
         let bare = match separator {

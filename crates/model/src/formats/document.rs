@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::{ImportError, Problem};
 
 /// Maximum size of the input. A lower triangle of 8192 CPUs with six digits has 230 MiB; the readers need at most a few
-/// dozen times the input, for pathological text.
+/// dozen times as much memory, for pathological text.
 const MAX_MIB: usize = 512;
 
 /// Decodes text without terminal colours: UTF-8 with or without a byte order mark, UTF-16 with one. Fails with

@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_read_as_printed_and_nothing_else_does() {
+    fn numbers_are_read_and_other_text_is_rejected() {
         use DecimalMark::{Comma, Point};
         use Printed::{Decimals, WholeNumbers};
         for (text, mark, value, printed) in [

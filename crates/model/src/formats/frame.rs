@@ -104,7 +104,7 @@ impl Cells {
 
 struct Widths {
     widths: Vec<usize>,
-    /// Whether every row ends in a blank field, or in a value allowed on the diagonal.
+    /// Whether every row ends in a blank field; below: whether it ends or starts in a value allowed on the diagonal.
     ends_blank: bool,
     ends_in_diagonal: bool,
     starts_in_diagonal: bool,
@@ -148,7 +148,7 @@ impl Widths {
         self.widths.iter().enumerate().all(|(index, &width)| width == rows - index)
     }
 
-    fn odd_one_out(&self) -> Option<(usize, usize)> {
+    fn first_unusual_row(&self) -> Option<(usize, usize)> {
         let mut sorted = self.widths.clone();
         sorted.sort_unstable();
         let usual = sorted.chunk_by(|a, b| a == b).max_by_key(|same| same.len()).map_or(0, |same| same[0]);
@@ -165,7 +165,7 @@ impl Frame {
             Ok(Frame { cpus, header: false, row_labels: false, corner: false, cells, cut: false })
         };
         let diagonal = |written| if written { Diagonal::Written } else { Diagonal::LeftOut };
-        let Some((usual, odd)) = widths.odd_one_out() else {
+        let Some((usual, odd)) = widths.first_unusual_row() else {
             return Frame::of_rectangle(grid, &widths);
         };
         // `core0 core1` above rows that begin with an id, without a corner field.
@@ -227,8 +227,8 @@ impl Frame {
         };
         if rows == columns {
             // `0,1,2,` above rows with a trailing separator.
-            let open = &top[..columns - 1];
-            if widths.ends_blank && rows > 2 && (are_named(open) || are_counted(open)) {
+            let ids = &top[..columns - 1];
+            if widths.ends_blank && rows > 2 && (are_named(ids) || are_counted(ids)) {
                 return frame(columns - 1, true, false);
             }
             return match is_framed(grid, &top, &left)? {
@@ -272,7 +272,7 @@ fn is_framed(grid: &Grid, top: &[Cow<str>], left: &[Cow<str>]) -> Result<bool, I
         Ok(None) if corner.is_empty() => {}
         _ => return Ok(false),
     }
-    // Without a row and column of ids, one CPU would be left.
+    // If a table of 2 × 2 fields had a row and a column of ids, only one CPU would be left.
     let whole = |border: &[Cow<str>]| border.iter().all(|text| is_whole(text));
     if top.len() < 2 || !whole(top) || !whole(left) {
         return Ok(false);

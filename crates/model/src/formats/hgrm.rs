@@ -63,13 +63,13 @@ impl Spectrum {
         if share < 1.0 && total * (1.0 - share) < 1.0 - 1e-9 {
             return None;
         }
-        // The tolerance accepts shares with twelve decimals. Only the last row is surely the maximum.
+        // The tolerance accepts shares with twelve decimals. Only the last row is certain to be the maximum.
         let is_met = |row: &SpectrumRow| row.share >= share - 1e-12;
-        let at =
+        let index =
             if share < 1.0 { self.rows.iter().position(is_met) } else { self.rows.iter().rposition(is_met) }?;
-        let row = self.rows[at];
-        let before = at.checked_sub(1).map(|before| self.rows[before]);
-        // If two rows have the same value, so has everything between them.
+        let row = self.rows[index];
+        let before = index.checked_sub(1).map(|before| self.rows[before]);
+        // If two rows have the same value, all values between them are equal, too.
         let exact =
             (row.share - share).abs() < 1e-9 || before.is_some_and(|before| before.value == row.value);
         Some(if exact { Percentile::Exact(row.value) } else { Percentile::AtMost(row.value) })
@@ -171,8 +171,8 @@ fn total(counts: &[HgrmCount]) -> u64 {
 
 pub(super) fn moments(counts: &[HgrmCount]) -> Option<[f64; 2]> {
     let total = total(counts);
-    let moment = |of: &dyn Fn(f64) -> f64| {
-        let sum: f64 = counts.iter().map(|bucket| of(bucket.middle) * bucket.count as f64).sum();
+    let moment = |term: &dyn Fn(f64) -> f64| {
+        let sum: f64 = counts.iter().map(|bucket| term(bucket.middle) * bucket.count as f64).sum();
         (total > 0).then(|| sum / total as f64)
     };
     let mean = moment(&|value| value)?;
@@ -182,16 +182,16 @@ pub(super) fn moments(counts: &[HgrmCount]) -> Option<[f64; 2]> {
 /// The rows of a table, with an additional exact row for each of [`TOLD_SHARES`].
 pub(super) fn exact_rows(counts: &[HgrmCount], total: u64, ticks: u32) -> Vec<SpectrumRow> {
     let mut all = rows(counts, total, ticks);
-    let (mut cumulative, mut told) = (0, TOLD_SHARES.iter().filter(|share| **share < 1.0).peekable());
+    let (mut cumulative, mut pending) = (0, TOLD_SHARES.iter().filter(|share| **share < 1.0).peekable());
     for bucket in counts {
         cumulative = bucket.count.saturating_add(cumulative);
         // The same tolerance as in `Histogram::percentile_ns`.
-        let is_here = |share: &&f64| (**share * total as f64 * (1.0 - 1e-12)).ceil() <= cumulative as f64;
-        while let Some(&share) = told.next_if(is_here) {
+        let is_reached = |share: &&f64| (**share * total as f64 * (1.0 - 1e-12)).ceil() <= cumulative as f64;
+        while let Some(&share) = pending.next_if(is_reached) {
             all.push(SpectrumRow { value: bucket.highest, share, count: cumulative });
         }
     }
-    // Stable: a row of the table precedes an additional one with the same share.
+    // The sort is stable: a row of the table precedes an additional one with the same share.
     all.sort_by(|a, b| a.share.total_cmp(&b.share).then(a.value.total_cmp(&b.value)));
     all
 }

@@ -65,11 +65,11 @@ pub fn read_hwloc(bytes: &[u8]) -> Result<Topology, HwlocError> {
         return Err(HwlocError::NoCpu);
     }
     found.check_nodes()?;
-    let beside = Beside { memory_nodes: found.memory_nodes(&root, &cpus), ..Beside::default() };
+    let other_facts = Beside { memory_nodes: found.memory_nodes(&root, &cpus), ..Beside::default() };
     let HwlocObjects { mut domains, clusters, shared_l2, .. } = found;
     domains.extend(with_shared_l2(clusters, shared_l2));
     let classes = classes(&root, &cpus)?;
-    Ok(Topology::new(cpus, domains, classes).with(Some(beside)))
+    Ok(Topology::new(cpus, domains, classes).with(Some(other_facts)))
 }
 
 /// The classes of cores by rising efficiency: by number if all kinds have one, else in the order of the file. Empty if
@@ -93,9 +93,10 @@ fn classes(root: &Node<'_, '_>, all: &CpuSet) -> Result<BTreeMap<CpuId, CoreClas
     let mut classes = BTreeMap::new();
     for (rank, kind) in kinds.iter().enumerate() {
         // A letter that fits several kinds is used for none.
-        let own =
-            letters[rank].filter(|own| letters.iter().filter(|other| **other == Some(*own)).count() == 1);
-        let class = CoreClass { rank: rank as u32, name: own.map_or(format!("class {rank}"), str::to_owned) };
+        let unique = letters[rank]
+            .filter(|candidate| letters.iter().filter(|other| **other == Some(*candidate)).count() == 1);
+        let class =
+            CoreClass { rank: rank as u32, name: unique.map_or(format!("class {rank}"), str::to_owned) };
         let cpus = cpu_set(kind, kind.attribute("cpuset").unwrap_or_default())?;
         if kinds.len() == 1 && all.is_subset(&cpus) {
             break;
@@ -116,20 +117,21 @@ struct HwlocObjects {
 }
 
 impl HwlocObjects {
-    /// Checks that NUMA nodes are disjoint, equal or nested: in descending size, each is inside a single earlier node.
+    /// Checks that NUMA nodes are disjoint, equal or nested: each is inside every larger node that shares CPUs with it.
     fn check_nodes(&self) -> Result<(), HwlocError> {
         let mut nodes: Vec<&(Option<u32>, CpuSet, Option<u64>)> = self.nodes.iter().collect();
         nodes.sort_by_cached_key(|(_, cpus, _)| Reverse(cpus.len()));
-        let mut holders: HashMap<CpuId, usize> = HashMap::new();
-        for (at, (number, cpus, _)) in nodes.iter().enumerate() {
-            let held: BTreeSet<Option<&usize>> = cpus.iter().map(|cpu| holders.get(&cpu)).collect();
-            let crossed = held.iter().flatten().find(|held| !cpus.is_subset(&nodes[***held].1));
-            if let Some((other, of_other, _)) = crossed.map(|held| nodes[**held]) {
-                let number_of = |number: &Option<u32>| number.map_or("?".to_owned(), |it| it.to_string());
+        let mut node_of_cpu: HashMap<CpuId, usize> = HashMap::new();
+        for (index, (number, cpus, _)) in nodes.iter().enumerate() {
+            let earlier: BTreeSet<Option<&usize>> = cpus.iter().map(|cpu| node_of_cpu.get(&cpu)).collect();
+            let crossed = earlier.iter().flatten().find(|earlier| !cpus.is_subset(&nodes[***earlier].1));
+            if let Some((other, of_other, _)) = crossed.map(|earlier| nodes[**earlier]) {
+                let number_of =
+                    |number: &Option<u32>| number.map_or("?".to_owned(), |number| number.to_string());
                 let nodes = format!("{} and {}", number_of(other), number_of(number));
                 return Err(HwlocError::Crossing { nodes, cpus: cpus.intersection(of_other).named() });
             }
-            holders.extend(cpus.iter().map(|cpu| (cpu, at)));
+            node_of_cpu.extend(cpus.iter().map(|cpu| (cpu, index)));
         }
         Ok(())
     }
@@ -139,38 +141,39 @@ impl HwlocObjects {
         let distances = distances(root);
         self.nodes.sort_by_key(|(number, ..)| *number);
         let mut taken = CpuSet::new();
-        let (mut with_cpus, mut without) = (Vec::new(), Vec::new());
+        let (mut with_cpus, mut without_cpus) = (Vec::new(), Vec::new());
         for (os_id, cpus, memory) in std::mem::take(&mut self.nodes) {
-            let own = cpus.intersection(all).difference(&taken);
+            let new_cpus = cpus.intersection(all).difference(&taken);
             taken = taken.union(&cpus);
-            if !own.is_empty() {
+            if !new_cpus.is_empty() {
                 with_cpus.extend(os_id);
-                self.domains.push(Domain { level: Level::Node, cpus: own, os_id });
+                self.domains.push(Domain { level: Level::Node, cpus: new_cpus, os_id });
             } else if let Some(number) = os_id {
-                without.push((number, memory));
+                without_cpus.push((number, memory));
             }
         }
-        let to = |number: u32| {
+        let distances_to = |number: u32| {
             let from = with_cpus.iter().filter_map(|&from| Some((from, *distances.get(&(from, number))?)));
             from.collect()
         };
-        let node = |(number, memory_bytes)| MemoryNode { number, memory_bytes, distances: to(number) };
-        without.into_iter().map(node).collect()
+        let node =
+            |(number, memory_bytes)| MemoryNode { number, memory_bytes, distances: distances_to(number) };
+        without_cpus.into_iter().map(node).collect()
     }
 }
 
 /// Distances between NUMA nodes (from, to), as in version 2, where 10 is local. Empty if absent or of the wrong size.
 fn distances(root: &Node<'_, '_>) -> BTreeMap<(u32, u32), u32> {
-    /// The bit of `kind` for latencies, of which less is nearer.
+    /// The bit of `kind` for latencies, where less is nearer.
     const LATENCY: u32 = 4;
     let number = |node: &Node<'_, '_>, name: &str| node.attribute(name)?.parse::<u32>().ok();
-    let is_asked = |node: &Node<'_, '_>| {
+    let is_latency_table = |node: &Node<'_, '_>| {
         node.has_tag_name("distances2")
             && node.attribute("type") == Some("NUMANode")
             && node.attribute("indexing") == Some("os")
             && number(node, "kind").is_some_and(|kind| kind & LATENCY != 0)
     };
-    let Some(table) = root.children().find(is_asked) else { return BTreeMap::new() };
+    let Some(table) = root.children().find(is_latency_table) else { return BTreeMap::new() };
     let numbers = |name: &str| -> Option<Vec<u32>> {
         let parts = table.children().filter(|child| child.has_tag_name(name));
         let words: Vec<&str> =
@@ -206,7 +209,7 @@ fn collect(object: &Node<'_, '_>, depth: usize, found: &mut HwlocObjects) -> Res
         cores += usize::from(inner.descendants().any(|node| node.attribute("type") == Some("Core")));
         cpus = cpus.union(&collect(&inner, depth + 1, found)?);
     }
-    // In version 2, memory is attached next to its CPUs and lists them.
+    // In version 2, a NUMA node contains no objects and lists its CPUs.
     if cpus.is_empty() && kind == "NUMANode" {
         cpus = object.attribute("cpuset").map_or(Ok(CpuSet::new()), |set| cpu_set(object, set))?;
     }
@@ -449,7 +452,7 @@ mod tests {
         let deep = format!("{}{}", "<object type=\"Group\">".repeat(100), "</object>".repeat(100));
         let loops =
             "<!DOCTYPE topology [<!ENTITY a \"&b;&b;\"><!ENTITY b \"&a;&a;\">]><topology>&a;</topology>";
-        for (text, said) in [
+        for (text, part) in [
             (String::new(), "read the XML"),
             ("<html><body/></html>".into(), "its root is `html`"),
             (machine(""), "no PU"),
@@ -463,7 +466,7 @@ mod tests {
             (loops.into(), "read the XML"),
         ] {
             let error = read_hwloc(text.as_bytes()).unwrap_err().to_string();
-            assert!(error.contains(said), "{text:.80}: {error}");
+            assert!(error.contains(part), "{text:.80}: {error}");
         }
         assert_eq!(read_hwloc(&[0xff, 0xfe, 0x00]), Err(HwlocError::NotText));
         assert!(is_xml(b"\xef\xbb\xbf <?xml version") && !is_xml(b",1,2"));

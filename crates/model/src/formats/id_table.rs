@@ -1,4 +1,4 @@
-//! Tables in text reports: a header of CPU ids, then rows that begin with one. Each tool is an entry of [`DIALECTS`].
+//! Tables in text reports: a header of CPU ids, then rows that begin with an id. Each tool is an entry of [`DIALECTS`].
 
 use super::document::Document;
 use super::field::{CpuLabels, DecimalMark, is_whole, read_cell, read_label, unit_of};
@@ -25,7 +25,7 @@ struct Dialect {
 enum Cells {
     /// One word per CPU.
     All,
-    /// By their number if every row has that of a triangle or of all but the diagonal, else as [`Cells::Placed`].
+    /// By count if every row has as many as in a triangle, or one less than the CPUs; else as [`Cells::Placed`].
     Counted,
     /// By the position of the header's ids: splitting at blanks would shift cells right of a blank diagonal.
     Placed,
@@ -141,7 +141,7 @@ fn read_rows(
     let mut square = Square::new(labels)?;
     for &Row { line, position, .. } in &rows {
         for (index, (at, word)) in words(document.line(line)).enumerate().skip(1) {
-            // The rest is a standard error.
+            // A standard error follows `±`.
             let value = word.split('±').next().unwrap_or(word);
             let column = match by_number {
                 Some(column) => Ok(column(position, index - 1)),
@@ -240,13 +240,13 @@ fn c2clat(document: &Document, line: usize) -> Option<usize> {
     (ids.starts_with(' ') && is_ids(ids.trim_end())).then_some(line)
 }
 
-/// The same in a here-document: the gnuplot script of `-p`.
+/// The same header in a here-document: the gnuplot script of `-p`.
 fn c2clat_in_script(document: &Document, line: usize) -> Option<usize> {
     c2clat(document, line).filter(|header| *header > 0 && document.line(header - 1).contains("<<"))
 }
 
 /// The ids after `Showing latency=…` of core-to-core-latency, or since version 1.1 after the number and name of a
-/// benchmark; then a lower triangle of mean and standard error, or both directions for passed messages.
+/// benchmark. A lower triangle of mean and standard error follows, or both directions for passed messages.
 fn announced(document: &Document, line: usize) -> Option<usize> {
     let text = document.line(line).trim_start();
     if !text.starts_with("Showing latency=") && numbered(text).is_none() {
@@ -264,12 +264,12 @@ fn numbered(line: &str) -> Option<String> {
     matches!(text.as_bytes(), [b'1'..=b'9', b')', b' ', ..]).then(|| text.to_owned())
 }
 
-/// Lines above the announcement that may describe the run; core-to-core-latency prints up to five.
-const PREAMBLE: usize = 8;
+/// Number of lines above the announcement that may describe the run; core-to-core-latency prints up to five.
+const MAX_PREAMBLE_LINES: usize = 8;
 
 /// Keys and values from the lines above an announcement, up to the summary of another table.
 fn preamble(document: &Document, line: usize) -> Vec<(String, String)> {
-    let above = (line.saturating_sub(PREAMBLE)..line).rev().map(|line| document.line(line));
+    let above = (line.saturating_sub(MAX_PREAMBLE_LINES)..line).rev().map(|line| document.line(line));
     let mut pairs: Vec<(String, String)> = above
         .take_while(|text| !text.contains(" latency:"))
         .filter_map(|text| text.split_once(": "))

@@ -40,7 +40,7 @@ impl From<Problem> for ImportError {
 pub enum Problem {
     #[error("the file is empty")]
     Empty,
-    /// Only white space: what core-to-core-latency writes with a single CPU.
+    /// Only white space, as core-to-core-latency writes with a single CPU.
     #[error("the file contains only blank lines and no latency, as when a tool ran on one CPU")]
     Blank,
     #[error("the file is larger than {limit_mib} MiB, more than a matrix of {MAX_CPUS} CPUs needs")]

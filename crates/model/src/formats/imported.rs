@@ -9,7 +9,7 @@ use crate::{CpuId, Matrix, Topology, stats};
 pub struct ImportedMatrix {
     /// The detected format.
     pub format: FormatId,
-    /// Its title in the file, such as `Cache line offset: 64` if there are several.
+    /// Its title in the file, such as `Cache line offset: 64`, if the file has several matrices.
     pub title: Option<String>,
     /// The latencies in [`unit`](ImportedMatrix::unit); `None` if not in the file and on the diagonal. A triangle, or a
     /// square with equal halves, is symmetric; any other square keeps both directions.
@@ -47,7 +47,7 @@ impl ImportedMatrix {
         self.metadata.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
     }
 
-    /// Whether coretalk measured these numbers, as opposed to importing and exporting them.
+    /// Whether coretalk measured these numbers; false if it imported and exported them.
     pub fn is_ours(&self) -> bool {
         let is_format = matches!(self.format, FormatId::CoretalkCsv | FormatId::CoretalkJson);
         is_format && self.fact("tool").is_some_and(|tool| tool.starts_with("coretalk "))

@@ -22,7 +22,7 @@ pub(super) fn read(text: &str) -> Result<Vec<ImportedMatrix>, ImportError> {
         let first =
             text.trim_start().lines().next().and_then(|line| serde_json::from_str::<Value>(line).ok());
         if first.is_some_and(|line| is_of_trial(line["schema"].as_str())) {
-            return shape(LINES.into()).into();
+            return shape(LINE_PER_TRIAL.into()).into();
         }
         // The message of the library ends with the position, too.
         let message = error.to_string();
@@ -35,7 +35,7 @@ pub(super) fn read(text: &str) -> Result<Vec<ImportedMatrix>, ImportError> {
     };
     let object = document.as_object().ok_or_else(unknown)?;
     match object.get("schema").and_then(Value::as_str) {
-        schema if is_of_trial(schema) => return Err(shape(LINES.into()).into()),
+        schema if is_of_trial(schema) => return Err(shape(LINE_PER_TRIAL.into()).into()),
         Some(schema) if schema.starts_with("coretalk.") => return read_ours(object),
         _ => {}
     }
@@ -48,10 +48,12 @@ pub(super) fn read(text: &str) -> Result<Vec<ImportedMatrix>, ImportError> {
     Err(unknown().into())
 }
 
-const LINES: &str = "it has a line per trial; write the run with `coretalk export --format json`";
+const LINE_PER_TRIAL: &str = "it has a line per trial; write the run with `coretalk export --format json`";
 
 fn is_of_trial(schema: Option<&str>) -> bool {
-    schema.is_some_and(|schema| ["coretalk.trial/", "coretalk.pass/"].iter().any(|of| schema.starts_with(of)))
+    schema.is_some_and(|schema| {
+        ["coretalk.trial/", "coretalk.pass/"].iter().any(|prefix| schema.starts_with(prefix))
+    })
 }
 
 /// Reads the latencies of a document of coretalk: of a run, of imitated tools, of imported files. Fails with
@@ -68,11 +70,11 @@ fn read_ours(document: &Map<String, Value>) -> Result<Vec<ImportedMatrix>, Impor
         let mut square = Square::new(&cpus)?;
         for (index, cell) in cells.iter().enumerate() {
             let fail = |problem: Problem| shape(format!("`cells[{index}]`: {problem}"));
-            let end =
+            let position_of =
                 |key: &str| read_label(&text_of(&cell[key])).and_then(|cpu| cpus.position(cpu)).map_err(fail);
             let median = number(&cell["median"]);
             let median = median.ok_or_else(|| shape(format!("`cells[{index}].median` is not a number")))?;
-            square.set(end("from")?, end("to")?, median).map_err(fail)?;
+            square.set(position_of("from")?, position_of("to")?, median).map_err(fail)?;
         }
         let shape = if matrix["symmetric"] == true { Shape::Detect } else { Shape::Directed };
         let imported = square.finish(FormatId::CoretalkJson, Some(unit), Labels::FromFile, shape)?;
@@ -108,14 +110,14 @@ fn read_ours(document: &Map<String, Value>) -> Result<Vec<ImportedMatrix>, Impor
 /// The topology in a document of coretalk; `None` if absent, or if implausible, as it could require unlimited memory.
 fn reported(document: &Value) -> Option<Topology> {
     let list = |key: &str| document[key].as_array().map(Vec::as_slice).unwrap_or_default();
-    let of_cpus = |value: &Value| value.as_str()?.parse::<CpuSet>().ok();
+    let parse_cpus = |value: &Value| value.as_str()?.parse::<CpuSet>().ok();
     let mut domains = Vec::new();
-    let mut of_levels: BTreeMap<Level, CpuSet> = BTreeMap::new();
+    let mut cpus_by_level: BTreeMap<Level, CpuSet> = BTreeMap::new();
     for level in list("levels") {
         let known = Level::named(level["level"].as_str()?)?;
         for group in level["groups"].as_array()? {
-            let cpus = of_cpus(group)?;
-            let before = of_levels.entry(known).or_default();
+            let cpus = parse_cpus(group)?;
+            let before = cpus_by_level.entry(known).or_default();
             if cpus.last()?.index() >= MAX_CPUS || !before.intersection(&cpus).is_empty() {
                 return None;
             }
@@ -127,13 +129,13 @@ fn reported(document: &Value) -> Option<Topology> {
     for class in list("classes") {
         let rank = class["rank"].as_u64().and_then(|rank| u32::try_from(rank).ok())?;
         let kind = CoreClass { rank, name: class["name"].as_str()?.to_owned() };
-        classes.extend(of_cpus(&class["cpus"])?.iter().map(|cpu| (cpu, kind.clone())));
+        classes.extend(parse_cpus(&class["cpus"])?.iter().map(|cpu| (cpu, kind.clone())));
     }
     let same = list("same").iter().filter_map(|same| {
         Some((Level::named(same["level"].as_str()?)?, Same::named(same["same_as"].as_str()?)?))
     });
     let number = |value: &Value| value.as_u64().and_then(|number| u32::try_from(number).ok());
-    let distance = |of: &Value| Some((number(&of["from"])?, number(&of["distance"])?));
+    let distance = |entry: &Value| Some((number(&entry["from"])?, number(&entry["distance"])?));
     let memory = list("memory_nodes").iter().filter_map(|node| {
         let distances = node["distances"].as_array().into_iter().flatten().filter_map(distance).collect();
         Some(MemoryNode {
@@ -143,13 +145,14 @@ fn reported(document: &Value) -> Option<Topology> {
         })
     });
     let caches = list("caches").iter().filter_map(|cache| {
-        let groups = cache["groups"].as_array()?.iter().map(of_cpus).collect::<Option<_>>()?;
+        let groups = cache["groups"].as_array()?.iter().map(parse_cpus).collect::<Option<_>>()?;
         Some(CacheSize { name: cache["name"].as_str()?.to_owned(), bytes: cache["bytes"].as_u64()?, groups })
     });
-    let beside = || Beside { same: same.collect(), memory_nodes: memory.collect(), caches: caches.collect() };
-    let beside = document["same"].is_array().then(beside);
+    let other_facts =
+        || Beside { same: same.collect(), memory_nodes: memory.collect(), caches: caches.collect() };
+    let other_facts = document["same"].is_array().then(other_facts);
     let cpus = domains.iter().fold(CpuSet::new(), |all, domain| all.union(&domain.cpus));
-    (!cpus.is_empty()).then(|| Topology::new(cpus, domains, classes).with(beside))
+    (!cpus.is_empty()).then(|| Topology::new(cpus, domains, classes).with(other_facts))
 }
 
 fn is_c2clat(document: &Map<String, Value>) -> bool {
@@ -182,7 +185,7 @@ fn find_ipc(document: &Map<String, Value>) -> Option<&Map<String, Value>> {
     document.get(IPC).and_then(Value::as_object).or(whole)
 }
 
-/// Reads this matrix; the document may describe the machine. Fails with [`Problem::JsonShape`] and the invalid key.
+/// Reads the matrix in `object`. `document` may describe the machine. Fails with [`Problem::JsonShape`] and the key.
 fn read_ipc(
     document: &Map<String, Value>,
     object: &Map<String, Value>,

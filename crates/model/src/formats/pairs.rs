@@ -42,7 +42,7 @@ impl Pairs {
         Ok(())
     }
 
-    fn repeats(&self) -> usize {
+    fn max_lines_per_pair(&self) -> usize {
         let mut lines: HashMap<[CpuId; 2], usize> = HashMap::new();
         for pair in &self.pairs {
             *lines.entry([pair.from, pair.to]).or_default() += 1;
@@ -65,7 +65,8 @@ impl Pairs {
             }
             parts[at].1.pairs.push(*pair);
         }
-        (parts.len() == values && parts.iter().all(|(_, part)| part.repeats() == 1)).then_some(parts)
+        (parts.len() == values && parts.iter().all(|(_, part)| part.max_lines_per_pair() == 1))
+            .then_some(parts)
     }
 
     /// The table of all CPUs, ascending. Fails like [`Square::set`], and for repeated pairs or a nearly empty matrix.
@@ -94,12 +95,12 @@ impl Pairs {
 
 /// Whether this is the header with the machine: `#name #HWCs 8 #Nodes 1 SMT 1`.
 pub(super) fn mctop_starts(document: &Document, line: usize) -> bool {
-    document.line(line).starts_with('#') && contexts(document.line(line)).is_some()
+    document.line(line).starts_with('#') && context_count(document.line(line)).is_some()
 }
 
 pub(super) fn read_mctop(document: &Document, line: usize) -> Result<(ImportedMatrix, usize), ImportError> {
     let header = document.line(line);
-    let expected = contexts(header).unwrap_or_default();
+    let expected = context_count(header).unwrap_or_default();
     let mut pairs = Pairs::default();
     let mut next = line + 1;
     while next < document.len() && !document.line(next).starts_with('#') {
@@ -121,7 +122,7 @@ pub(super) fn read_mctop(document: &Document, line: usize) -> Result<(ImportedMa
     Ok((ImportedMatrix { metadata, ..imported }, next))
 }
 
-fn contexts(header: &str) -> Option<usize> {
+fn context_count(header: &str) -> Option<usize> {
     let mut words = header.split_whitespace();
     words.by_ref().find(|&word| word == "#HWCs")?;
     words.next()?.parse().ok()
@@ -210,7 +211,7 @@ const ARROWS: [&str; 7] = ["<-->", "<->", "<=>", "-->", "->", "↔", "→"];
 const MAX_LINE: usize = 200;
 
 /// Parses `0 <-> 1 : 19 ns` into CPUs and value.
-fn arrow(text: &str) -> Option<(CpuId, CpuId, &str)> {
+fn parse_arrow(text: &str) -> Option<(CpuId, CpuId, &str)> {
     if text.len() > MAX_LINE {
         return None;
     }
@@ -220,14 +221,14 @@ fn arrow(text: &str) -> Option<(CpuId, CpuId, &str)> {
 }
 
 pub(super) fn list_starts(document: &Document, line: usize) -> bool {
-    arrow(document.line(line)).is_some()
+    parse_arrow(document.line(line)).is_some()
 }
 
-const OTHERS: [fn(&Document, usize) -> bool; 6] =
+const OTHER_STARTS: [fn(&Document, usize) -> bool; 6] =
     [mctop_starts, id_table::starts, aggregates_starts, bars_start, coherency_starts, triangle_starts];
 
-/// Reads a list of pairs from this line on; returns the line after it. Headings and blank lines may separate parts of a
-/// list; a repeated pair after one starts another list.
+/// Reads a list of pairs from this line on; returns the line after it. Headings and blank lines may separate the parts
+/// of a list. A pair that recurs after such a line starts another list.
 pub(super) fn read_list(document: &Document, line: usize) -> Result<(ImportedMatrix, usize), ImportError> {
     let mut pairs = Pairs::default();
     // The first line with a latency determines the unit of all.
@@ -235,8 +236,8 @@ pub(super) fn read_list(document: &Document, line: usize) -> Result<(ImportedMat
     let mut known = HashSet::new();
     let mut next = line;
     for at in line..document.len() {
-        let Some((from, to, value)) = arrow(document.line(at)) else {
-            if OTHERS.iter().any(|starts| starts(document, at)) {
+        let Some((from, to, value)) = parse_arrow(document.line(at)) else {
+            if OTHER_STARTS.iter().any(|starts| starts(document, at)) {
                 break;
             }
             continue;
@@ -281,7 +282,7 @@ const MAX_PARTS: usize = 64;
 /// Maximum number of columns searched for one that distinguishes matrices: each needs a pass over the file.
 const MAX_KEYS: usize = 64;
 
-const ENDS: [&str; 18] = [
+const CPU_COLUMN_PREFIXES: [&str; 18] = [
     "core", "cpu", "thread", "from", "to", "src", "dst", "source", "dest", "target", "local", "remote",
     "send", "rec", "write", "read", "init", "resp",
 ];
@@ -294,7 +295,7 @@ pub(super) fn long_csv_header(document: &Document) -> Option<usize> {
     names.next_if(|name| is_index(name));
     let mut is_cpu = || {
         let words = words_of(names.next().unwrap_or_default());
-        words.iter().any(|word| ENDS.iter().any(|end| word.starts_with(end)))
+        words.iter().any(|word| CPU_COLUMN_PREFIXES.iter().any(|prefix| word.starts_with(prefix)))
     };
     (is_cpu() && is_cpu() && names.any(|name| latency_rank(name).is_some())).then_some(line)
 }
@@ -328,8 +329,9 @@ const NO_LATENCY: [&str; 20] = [
     "unit",
 ];
 
-/// Rank of a column as latency of a pair, lowest first: columns that name a latency, or a statistic with only a unit,
-/// before others; within both median, mean, no statistic, minimum, any other. `None` for other columns.
+/// Preference of a column as the latency of a pair, lowest first. Columns named latency, or a statistic that is the
+/// whole name or has a unit, come first; within each group: median, mean, no statistic, minimum, maximum or percentile.
+/// `None` if the column is no latency.
 fn latency_rank(name: &str) -> Option<(bool, u32)> {
     let words = words_of(name);
     let has = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
@@ -363,8 +365,8 @@ pub(super) fn read_long_csv(document: &Document, header: usize) -> Result<Vec<Im
         fields.map(|(index, field)| field.map_err(|problem| problem.at(line, index))).collect()
     };
     let names = fields(header)?;
-    let ends = names.iter().take(1).filter(|name| is_index(name)).count();
-    let values = ends + 2..names.len();
+    let first_cpu_column = names.iter().take(1).filter(|name| is_index(name)).count();
+    let values = first_cpu_column + 2..names.len();
     let latencies = values.clone().filter_map(|index| Some((latency_rank(&names[index])?, index)));
     let (_, column) = latencies.min().ok_or_else(|| Problem::NotAMatrix.at_line(header))?;
     let unit = match read_unit(&names[column]).map_err(|problem| problem.at(header, column))? {
@@ -378,20 +380,20 @@ pub(super) fn read_long_csv(document: &Document, header: usize) -> Result<Vec<Im
             return Err(Problem::Ragged { cells: fields.len(), expected: names.len() }.at_line(line));
         }
         let cpu = |index: usize| read_label(&fields[index]).map_err(|problem| problem.at(line, index));
-        let (from, to) = (cpu(ends)?, cpu(ends + 1)?);
+        let (from, to) = (cpu(first_cpu_column)?, cpu(first_cpu_column + 1)?);
         let number = read_cell(&fields[column], dialect.mark).map_err(|problem| problem.at(line, column))?;
         pairs
             .push(Pair { line, field: column, from, to, number })
             .map_err(|problem| problem.at_line(line))?;
     }
-    let repeats = pairs.repeats();
+    let lines_per_pair = pairs.max_lines_per_pair();
     let key = |line: usize, index: usize| -> String {
         dialect.fields(document.line(line)).nth(index).and_then(Result::ok).unwrap_or_default().into_owned()
     };
     let parts = values
         .take(MAX_KEYS)
-        .filter(|&index| (2..=MAX_PARTS).contains(&repeats) && latency_rank(&names[index]).is_none())
-        .find_map(|index| Some((index, pairs.parted(repeats, |pair| key(pair.line, index))?)));
+        .filter(|&index| (2..=MAX_PARTS).contains(&lines_per_pair) && latency_rank(&names[index]).is_none())
+        .find_map(|index| Some((index, pairs.parted(lines_per_pair, |pair| key(pair.line, index))?)));
     let parts = match parts {
         None => vec![(names[column].to_string(), pairs)],
         Some((index, parts)) => {

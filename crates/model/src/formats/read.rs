@@ -33,8 +33,8 @@ const TEXT_TABLES: &[TextTable] = &[
 /// Reads every latency matrix in a file of any known tool, detected by content.
 ///
 /// # Errors
-/// [`ImportError`] with line, field, problem and remedy. One invalid table fails the whole file; a table without values
-/// is left out with a warning in the first of the others.
+/// [`ImportError`] with line, field, problem and remedy. One invalid table fails the whole file. A table without values
+/// is omitted, and the first returned matrix has a warning about it.
 ///
 /// ```
 /// # use coretalk_model::formats::{FormatId, read_matrices};
@@ -58,17 +58,17 @@ pub fn read_matrices(bytes: &[u8]) -> Result<Vec<ImportedMatrix>, ImportError> {
     Ok(matrices)
 }
 
-/// Keeps the matrices with values; an interrupted run may lack the others, for which the first one gets a warning.
-/// Fails with [`Problem::NoValues`] if none has.
+/// Drops matrices without values, as in the file of an interrupted run; the first remaining matrix gets a warning for
+/// each. Fails with [`Problem::NoValues`] if none remains.
 fn with_values(found: Vec<ImportedMatrix>) -> Result<Vec<ImportedMatrix>, ImportError> {
-    let (of, mut empty, mut matrices) = (found.len(), Vec::new(), Vec::new());
+    let (total, mut empty, mut matrices) = (found.len(), Vec::new(), Vec::new());
     for (index, one) in found.into_iter().enumerate() {
         let has_value = one.matrix.iter().any(|(_, _, cell)| cell.is_some());
         if has_value {
             matrices.push(one);
         } else {
             let name = one.title.as_deref().or(one.fact("as")).map(excerpt);
-            empty.push(Warning::Empty { number: index + 1, of, name });
+            empty.push(Warning::Empty { number: index + 1, of: total, name });
         }
     }
     matrices.first_mut().ok_or(Problem::NoValues)?.warnings.extend(empty);
@@ -81,7 +81,7 @@ fn simulated<'a>(document: &Document<'a>) -> Option<&'a str> {
     Some(machine.split([':', ' ']).next().unwrap_or(machine))
 }
 
-/// Lines that may be the title of an output of coretalk, which may follow a prompt and its command.
+/// Lines that may be the title of a coretalk output; the title may follow a prompt and its command.
 fn titles<'a>(document: &Document<'a>) -> impl Iterator<Item = &'a str> {
     (0..8).map(|line| document.line(line).trim_start_matches(['#', ' '])).collect::<Vec<_>>().into_iter()
 }
@@ -102,7 +102,7 @@ fn read_text(text: &str, document: &Document) -> Result<Vec<ImportedMatrix>, Imp
         return write::read_ours(document).map(|one| vec![one]);
     }
     let tables = read_text_tables(document);
-    // Markdown begins with the same line.
+    // A Markdown report begins with the same title line as a screen, but its tables are readable.
     let is_bar_table = |tables: &[ImportedMatrix]| tables.iter().any(|one| one.format == FormatId::BarTable);
     if titles(document).any(|line| line.contains(" · coretalk "))
         && !tables.as_deref().is_ok_and(is_bar_table)
@@ -162,7 +162,7 @@ fn read_text_tables(document: &Document) -> Result<Vec<ImportedMatrix>, ImportEr
     Ok(matrices)
 }
 
-/// Whether most words are neither numbers nor signs for unknown: an error about one cell would mislead.
+/// Whether most words are neither numbers nor signs for unknown: an error about a single cell would mislead.
 fn is_prose(document: &Document) -> bool {
     let words = document.text().split([',', ';', '"']).flat_map(str::split_whitespace);
     // Counted without collecting, because the file may be large.

@@ -7,7 +7,7 @@ use super::{ImportError, Problem};
 struct Heading {
     /// Positions of value, percentile and count.
     columns: [usize; 3],
-    /// Number of columns. The last row may lack the last one.
+    /// Number of columns. The last row may lack the last column.
     number: usize,
     /// Unit of the values: `Value(ms)`.
     unit: Option<String>,
@@ -70,7 +70,7 @@ pub fn read_hgrm(bytes: &[u8]) -> Result<Vec<Spectrum>, ImportError> {
     Ok(spectra)
 }
 
-/// Whether text contains such a table.
+/// Whether text contains a percentile table.
 pub fn holds_percentiles(text: &str) -> bool {
     text.lines().any(is_heading)
 }
@@ -111,7 +111,7 @@ fn table(document: &Document<'_>, at: usize, heading: &Heading) -> Result<(Spect
         } else if !line.is_empty() {
             match row(line, heading) {
                 Some((row, digits, comma)) => {
-                    follows(spectrum.rows.last(), &row).map_err(|problem| problem.at_line(index))?;
+                    check_order(spectrum.rows.last(), &row).map_err(|problem| problem.at_line(index))?;
                     spectrum.digits = spectrum.digits.max(digits);
                     spectrum.rows.push(row);
                     commas |= comma;
@@ -119,9 +119,9 @@ fn table(document: &Document<'_>, at: usize, heading: &Heading) -> Result<(Spect
                 // An invalid cell inside a table is an error; other text after the table ends it.
                 None if spectrum.rows.is_empty()
                     || looks_like_row(line, heading)
-                    || goes_on_behind(document, index, heading, spectrum.rows.last()) =>
+                    || table_continues_after(document, index, heading, spectrum.rows.last()) =>
                 {
-                    let why = wrong(line, heading);
+                    let why = why_not_a_row(line, heading);
                     return Err(Problem::NotARow { line: line.to_owned(), why }.at_line(index));
                 }
                 None => break,
@@ -150,7 +150,7 @@ fn table(document: &Document<'_>, at: usize, heading: &Heading) -> Result<(Spect
     if let Some(total) = footer.total.filter(|total| *total != last.count) {
         warnings.push(format!("the last row counts {}, the line below the table {total}", last.count));
     }
-    // Tools print either the largest value or the end of its bucket, which is above the previous row.
+    // The maximum that tools print is the largest value or the end of its bucket, both above the previous row.
     let before = spectrum.rows.iter().rev().map(|row| row.value).find(|value| *value < last.value);
     let fits = |max: f64| max <= last.value && before.is_none_or(|before| max > before);
     if footer.max.is_some_and(|max| last.share >= 1.0 && !fits(max)) {
@@ -160,15 +160,15 @@ fn table(document: &Document<'_>, at: usize, heading: &Heading) -> Result<(Spect
     Ok((spectrum, index))
 }
 
-/// The unit in one of our comments above the heading.
+/// The unit in a comment of coretalk above the heading.
 fn unit(document: &Document<'_>, heading: usize) -> Option<String> {
     let comments = (0..heading).rev().map(|index| document.line(index).trim());
-    let said =
+    let stated =
         comments.take_while(|line| line.starts_with('#')).find_map(|line| line.split_once("Value in "));
-    said.map(|(_, unit)| unit.split_whitespace().next().unwrap_or_default().to_owned())
+    stated.map(|(_, unit)| unit.split_whitespace().next().unwrap_or_default().to_owned())
 }
 
-/// Parses a row: its values, the decimals of the value, and whether they follow a comma.
+/// Parses a row; also returns the number of decimals of its value, and whether its decimal mark is a comma.
 fn row(line: &str, heading: &Heading) -> Option<(SpectrumRow, usize, bool)> {
     let fields: Vec<&str> = fields(line).collect();
     if !heading.widths().contains(&fields.len()) {
@@ -179,11 +179,15 @@ fn row(line: &str, heading: &Heading) -> Option<(SpectrumRow, usize, bool)> {
     let (share, _) = number(of_share)?;
     let count = of_count.parse().ok()?;
     // The other fields are redundant and only checked to be numbers.
-    let others = fields
+    let others_are_numbers = fields
         .iter()
         .all(|field| ["inf", "infinity"].contains(&field.to_lowercase().as_str()) || number(field).is_some());
     let digits = of_value.split(['.', ',']).nth(1).map_or(0, str::len);
-    ((0.0..=1.0).contains(&share) && others).then_some((SpectrumRow { value, share, count }, digits, comma))
+    ((0.0..=1.0).contains(&share) && others_are_numbers).then_some((
+        SpectrumRow { value, share, count },
+        digits,
+        comma,
+    ))
 }
 
 /// A finite number with a point, or with a comma if there is no point; returns whether it has a comma.
@@ -201,19 +205,19 @@ fn looks_like_row(line: &str, heading: &Heading) -> bool {
     numbers || (begins && heading.widths().contains(&fields.len()))
 }
 
-/// Whether valid successors of `before` follow a line, so that the line is inside the table.
-fn goes_on_behind(
+/// Whether valid successors of `before` follow a line, which proves that the line is inside the table.
+fn table_continues_after(
     document: &Document<'_>,
     index: usize,
     heading: &Heading,
     before: Option<&SpectrumRow>,
 ) -> bool {
-    let behind = (index + 1..document.len()).map(|index| document.line(index).trim());
-    let mut of_table = behind.take_while(|line| !line.starts_with('#') && !is_heading(line));
-    of_table.any(|line| row(line, heading).is_some_and(|(row, ..)| follows(before, &row).is_ok()))
+    let later_lines = (index + 1..document.len()).map(|index| document.line(index).trim());
+    let mut of_table = later_lines.take_while(|line| !line.starts_with('#') && !is_heading(line));
+    of_table.any(|line| row(line, heading).is_some_and(|(row, ..)| check_order(before, &row).is_ok()))
 }
 
-fn wrong(line: &str, heading: &Heading) -> String {
+fn why_not_a_row(line: &str, heading: &Heading) -> String {
     let fields: Vec<&str> = fields(line).collect();
     let [value, percentile, count] = heading.columns.map(|column| fields.get(column).copied());
     let share = |field: &str| number(field).filter(|(share, _)| (0.0..=1.0).contains(share));
@@ -234,7 +238,7 @@ fn wrong(line: &str, heading: &Heading) -> String {
     }
 }
 
-fn follows(before: Option<&SpectrumRow>, row: &SpectrumRow) -> Result<(), Problem> {
+fn check_order(before: Option<&SpectrumRow>, row: &SpectrumRow) -> Result<(), Problem> {
     let Some(before) = before else { return Ok(()) };
     let falls = |what| Err(Problem::OutOfOrder { what });
     if row.value < before.value {
@@ -288,7 +292,7 @@ mod tests {
     const HEAD: &str = "Value Percentile TotalCount 1/(1-Percentile)\n\n";
 
     #[test]
-    fn what_we_write_reads_back_to_the_digit() {
+    fn written_tables_read_back_exactly() {
         let mut histogram = Histogram::new();
         for event in 0..20_000u64 {
             histogram.record_ns(40.0 + (event * event % 977) as f64 / 7.0, 1 + event % 3);
@@ -304,7 +308,7 @@ mod tests {
         let [read] = spectra.as_slice() else { panic!("{spectra:?}") };
         assert_eq!((read.unit.as_deref(), read.digits, read.total()), (Some("ns"), 3, histogram.count()));
         assert!(read.warnings.is_empty(), "{:?}", read.warnings);
-        // The rows as the common plotter selects them: four numbers between blanks, no `#` at the start.
+        // The rows that the common plotter selects: four numbers between blanks, no `#` at the start.
         let plotted: Vec<[f64; 4]> = text
             .lines()
             .filter(|line| !line.trim().starts_with('#'))
@@ -327,11 +331,11 @@ mod tests {
                 seen = row.count;
             }
         }
-        let again = write_counts(&counts, &HgrmStyle { scale: 1.0, ..style }, &[]);
+        let rewritten = write_counts(&counts, &HgrmStyle { scale: 1.0, ..style }, &[]);
         let rows = |text: &str| -> Vec<String> {
             text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
         };
-        assert_eq!(rows(&again), rows(&text));
+        assert_eq!(rows(&rewritten), rows(&text));
     }
 
     #[test]
@@ -358,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_found_by_their_names_and_nothing_counted_is_no_value() {
+    fn columns_are_found_by_name_and_empty_tables_have_no_values() {
         for (heading, rows) in [
             (
                 "Value(ms)  Percentile  TotalCount  1/(1-Percentile)",
@@ -385,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_table_is_refused_with_its_line() {
+    fn invalid_tables_are_refused_with_their_line() {
         for (text, line, part) in [
             ("", None, "empty"),
             ("1 2 3 4\n", None, "no percentile table"),

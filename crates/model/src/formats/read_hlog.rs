@@ -22,7 +22,7 @@ const FAMILY: u32 = 0x1c84_9300;
 /// Maximum inflated size: a histogram of an hour in ns with five digits has 5 million counts of a byte.
 const MAX_BYTES: usize = 16 << 20;
 /// Maximum number of distinct values in addition to one per byte of the file, so that a log of compressed zeros needs
-/// at most 100 times its size and this.
+/// at most 100 times its size plus this.
 const MAX_VALUES: usize = 1 << 19;
 /// Bytes of the header after the cookie and the length of the payload.
 const HEADER: usize = 32;
@@ -40,7 +40,7 @@ pub fn read_hlog(bytes: &[u8]) -> Result<Vec<Spectrum>, ImportError> {
     let text = decode(bytes)?;
     let document = Document::new(&text);
     let mut tags: BTreeMap<String, Tag> = BTreeMap::new();
-    let mut room = MAX_VALUES + bytes.len();
+    let mut remaining_values = MAX_VALUES + bytes.len();
     for index in 0..document.len() {
         let line = document.line(index).trim();
         if line.is_empty() || line.starts_with(['#', '"']) {
@@ -57,11 +57,12 @@ pub fn read_hlog(bytes: &[u8]) -> Result<Vec<Spectrum>, ImportError> {
         };
         let not_a_number = || IntervalError::NotANumber { field: (*max).to_owned() };
         let max: f64 = max.parse().map_err(|_| at(Problem::NotAnInterval { why: not_a_number() }))?;
-        let counts = histogram(payload, room).map_err(|why| at(Problem::NotAnInterval { why }))?;
+        let counts =
+            histogram(payload, remaining_values).map_err(|why| at(Problem::NotAnInterval { why }))?;
         let counted = tags.entry(tag.to_owned()).or_default();
         let known = counted.counts.len();
         counted.add(counts, max, index + 1).map_err(|why| at(Problem::NotAnInterval { why }))?;
-        room = room.saturating_sub(counted.counts.len() - known);
+        remaining_values = remaining_values.saturating_sub(counted.counts.len() - known);
     }
     if tags.is_empty() {
         return Err(Problem::NoPercentiles.into());
@@ -69,7 +70,7 @@ pub fn read_hlog(bytes: &[u8]) -> Result<Vec<Spectrum>, ImportError> {
     Ok(tags.into_iter().map(|(tag, counted)| counted.spectrum(&tag)).collect())
 }
 
-/// Whether text is such a log.
+/// Whether text is an interval log.
 pub fn is_hlog(text: &str) -> bool {
     text.lines().any(|line| {
         let payload = line.trim().rsplit(',').next().unwrap_or_default();
@@ -83,10 +84,10 @@ struct Tag {
     counts: BTreeMap<u64, Range>,
     total: u64,
     intervals: usize,
-    /// Whether every maximum matches its counts in milliseconds, if these are nanoseconds.
+    /// Whether the maximum of every interval, in milliseconds, matches its counts in nanoseconds.
     in_ns: bool,
     /// Lines whose maximum matches its counts in neither unit.
-    odd: Vec<usize>,
+    mismatched_lines: Vec<usize>,
 }
 
 impl Tag {
@@ -94,21 +95,21 @@ impl Tag {
         self.in_ns = self.in_ns || self.intervals == 0;
         self.intervals += 1;
         let [lowest, highest] = counts.last().map_or([0.0; 2], |range| [range.lowest, range.highest]);
-        // The log rounds to three decimals.
-        let is = |scale: f64| {
+        // The log rounds the maximum to three decimals.
+        let matches_max = |scale: f64| {
             let (low, high) = (lowest / scale - 0.001, highest / scale + 0.001);
             (low..=high).contains(&max)
         };
-        self.in_ns &= is(NS_PER_MS);
-        if !is(NS_PER_MS) && !is(1.0) {
-            self.odd.push(line);
+        self.in_ns &= matches_max(NS_PER_MS);
+        if !matches_max(NS_PER_MS) && !matches_max(1.0) {
+            self.mismatched_lines.push(line);
         }
         for range in counts {
             self.total = self.total.checked_add(range.count).ok_or(IntervalError::TooMany)?;
-            let held = self.counts.entry(range.lowest.to_bits()).or_insert(Range { count: 0, ..range });
+            let known = self.counts.entry(range.lowest.to_bits()).or_insert(Range { count: 0, ..range });
             // The number of digits may change within a log: keeps the wider range.
-            held.highest = held.highest.max(range.highest);
-            held.count += range.count;
+            known.highest = known.highest.max(range.highest);
+            known.count += range.count;
         }
         Ok(())
     }
@@ -125,23 +126,23 @@ impl Tag {
             .collect();
         let moments = moments(&counts);
         let mut warnings = Vec::new();
-        if let Some(line) = self.odd.first() {
+        if let Some(line) = self.mismatched_lines.first() {
             warnings.push(format!(
                 "the maximum beside {} of {} intervals (the first in line {line}) does not match its counts",
-                self.odd.len(),
+                self.mismatched_lines.len(),
                 self.intervals
             ));
         }
         if self.total == 0 {
             warnings.push(NO_EVENTS.to_owned());
         }
-        // Fractional values show three digits of the smallest.
+        // Fractional values are printed with three digits of the smallest.
         let is_whole = counts.iter().all(|range| range.highest.fract() == 0.0);
         let least = counts.iter().map(|range| range.highest).find(|value| *value > 0.0);
         let digits = least.map_or(0.0, |least| (2.0 - least.log10().floor()).clamp(0.0, 12.0));
         Spectrum {
             name: (!tag.is_empty()).then(|| tag.to_owned()),
-            // The writer divides by a million by default, whatever was counted.
+            // The writer divides by a million by default, whatever the counted unit.
             unit: self.in_ns.then(|| "ns".to_owned()),
             is_assumed: self.in_ns,
             digits: if is_whole { 0 } else { digits as usize },
@@ -160,7 +161,7 @@ struct Range {
     count: u64,
 }
 
-fn histogram(payload: &str, most: usize) -> Result<Vec<Range>, IntervalError> {
+fn histogram(payload: &str, max_ranges: usize) -> Result<Vec<Range>, IntervalError> {
     let bytes = STANDARD.decode(payload).map_err(|_| IntervalError::NotBase64)?;
     let mut outer = Bytes(&bytes);
     let cookie = outer.word()?;
@@ -186,12 +187,12 @@ fn histogram(payload: &str, most: usize) -> Result<Vec<Range>, IntervalError> {
         }
     };
     if !is_double {
-        return counts(&inner, |_| 1.0, most);
+        return counts(&inner, |_| 1.0, max_ranges);
     }
     if Bytes(&inner).word()? != PLAIN_DOUBLE {
         return Err(IntervalError::NotV2);
     }
-    counts(inner.get(DOUBLE_HEADER..).ok_or(IntervalError::Cut)?, f64::from_bits, most)
+    counts(inner.get(DOUBLE_HEADER..).ok_or(IntervalError::Cut)?, f64::from_bits, max_ranges)
 }
 
 fn inflate(packed: &[u8]) -> Result<Vec<u8>, IntervalError> {
@@ -216,7 +217,7 @@ fn inflate(packed: &[u8]) -> Result<Vec<u8>, IntervalError> {
 /// Decodes a V2 histogram: a header, then counts in ZigZag LEB128 of at most nine bytes, negative ones for runs of
 /// zeros (HdrHistogram, `AbstractHistogram.encodeIntoByteBuffer`). `factor` converts the last field of the header to
 /// the value of one unit.
-fn counts(bytes: &[u8], factor: impl Fn(u64) -> f64, most: usize) -> Result<Vec<Range>, IntervalError> {
+fn counts(bytes: &[u8], factor: impl Fn(u64) -> f64, max_ranges: usize) -> Result<Vec<Range>, IntervalError> {
     let mut rest = Bytes(bytes);
     if rest.word()? & !WORD_BITS != PLAIN_V2 {
         return Err(IntervalError::NotV2);
@@ -225,7 +226,7 @@ fn counts(bytes: &[u8], factor: impl Fn(u64) -> f64, most: usize) -> Result<Vec<
     let header = rest.0.get(..HEADER).ok_or(IntervalError::Cut)?;
     let word = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
     let long = |at: usize| u64::from(word(at)) << 32 | u64::from(word(at + 4));
-    // The first word (normalizing offset) is ignored, because HdrHistogramJS writes 1 without an offset. A real one
+    // The first word (normalizing offset) is ignored, because HdrHistogramJS writes 1 without an offset. A real offset
     // would not match the interval's maximum.
     let (digits, lowest, factor) = (word(4), long(8), factor(long(24)));
     // Bounds that keep sums of squares finite.
@@ -246,7 +247,7 @@ fn counts(bytes: &[u8], factor: impl Fn(u64) -> f64, most: usize) -> Result<Vec<
         if count > 0 {
             let (lowest, highest) = layout.range(index).ok_or(IntervalError::Beyond)?;
             let [lowest, highest] = [lowest, highest].map(|value| value as f64 * factor);
-            if ranges.len() >= most {
+            if ranges.len() >= max_ranges {
                 return Err(IntervalError::TooManyValues { limit: MAX_VALUES });
             }
             ranges.push(Range { lowest, highest, count: count.unsigned_abs() });
@@ -344,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn every_count_is_known_so_every_percentile_is() {
+    fn all_percentiles_are_exact() {
         let log = |max: &str, payload: &str| {
             read_hlog(format!("0,1,{max},{payload}\n").as_bytes()).unwrap().remove(0)
         };
@@ -399,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_broken_is_refused_with_its_line() {
+    fn broken_logs_are_refused_with_their_line() {
         let good = encoded(&[7], false);
         let old = STANDARD.encode([0x1c, 0x84, 0x93, 0x89, 0, 0, 0, 0]);
         let cut = STANDARD.encode(&STANDARD.decode(&good).unwrap()[..20]);
@@ -424,17 +425,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_library_and_we_keep_the_same_values(values in proptest::collection::vec(0u64..1 << 42, 1..60), plain: bool) {
+        fn decoded_values_equal_those_of_the_library(values in proptest::collection::vec(0u64..1 << 42, 1..60), plain: bool) {
             let mut library = hdrhistogram::Histogram::<u64>::new_with_bounds(1, 1 << 42, 3).unwrap();
             values.iter().for_each(|&value| library.record(value).unwrap());
             let ranges = histogram(&encoded(&values, plain), usize::MAX).unwrap();
             let expected: Vec<(u64, u64)> =
-                library.iter_recorded().map(|it| (it.value_iterated_to(), it.count_at_value())).collect();
+                library.iter_recorded().map(|step| (step.value_iterated_to(), step.count_at_value())).collect();
             prop_assert_eq!(ranges.iter().map(|range| (range.highest as u64, range.count)).collect::<Vec<_>>(), expected);
         }
 
         #[test]
-        fn no_bytes_make_it_fail_without_a_sentence(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn arbitrary_bytes_do_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let log = format!("0,1,1.0,{}", STANDARD.encode(&bytes));
             let _ = read_hlog(log.as_bytes());
             let mut headed = 0x1c84_9313u32.to_be_bytes().to_vec();

@@ -57,11 +57,11 @@ impl Square {
     pub(super) fn complete_last_row(&mut self) {
         self.cut = true;
         let last = self.cpus.len() - 1;
-        let both = |&(high, low): &(usize, usize)| self.is_set(high, low) && self.is_set(low, high);
-        let twice = self.pairs().filter(both);
+        let has_both = |&(high, low): &(usize, usize)| self.is_set(high, low) && self.is_set(low, high);
+        let pairs_with_both = self.pairs().filter(has_both);
         let differs = |(high, low)| self.at(high, low).to_bits() != self.at(low, high).to_bits();
         // A triangle has no second half to complete.
-        if twice.clone().next().is_some() && !twice.into_iter().any(differs) {
+        if pairs_with_both.clone().next().is_some() && !pairs_with_both.into_iter().any(differs) {
             for column in 0..last {
                 self.cells[last * self.cpus.len() + column] = self.at(column, last);
             }
@@ -85,15 +85,15 @@ impl Square {
         let above = Half::of(self.pairs().map(|(high, low)| self.at(low, high)));
         let differs =
             |&(high, low): &(usize, usize)| self.at(high, low).to_bits() != self.at(low, high).to_bits();
-        // Zeros opposite to latencies fill a triangle and are not measured.
+        // Zeros opposite to latencies fill up a triangle and are not measured.
         let only_below = above == Half::Unknown || (above == Half::Zeros && below == Half::Latencies);
         let only_above = below == Half::Unknown || (below == Half::Zeros && above == Half::Latencies);
-        let both = !only_below && !only_above;
+        let has_both_halves = !only_below && !only_above;
         let matrix = match (shape, self.pairs().find(differs)) {
-            (Shape::Symmetric, Some((high, low))) if both => {
+            (Shape::Symmetric, Some((high, low))) if has_both_halves => {
                 return Err(Problem::HalvesDiffer { from: self.cpus[high], to: self.cpus[low] });
             }
-            (Shape::Detect, Some(_)) if both => self.directed(),
+            (Shape::Detect, Some(_)) if has_both_halves => self.directed(),
             (Shape::Directed, _) => self.directed(),
             _ if only_above => Matrix::symmetric(self.cpus.clone(), |row, column| self.latency(column, row)),
             _ => Matrix::symmetric(self.cpus.clone(), |row, column| self.latency(row, column)),

@@ -1,5 +1,5 @@
-//! Writers: coretalk's `csv`, which is also read here (a `#` block with metadata, a header row of CPU ids, the full
-//! square); `c2c-csv`, the bare matrix of core-to-core-latency, for tools and archives; and a Markdown table.
+//! Writers: coretalk's `csv`, which this module also reads (a `#` block with metadata, a header row of CPU ids, the
+//! full square); `c2c-csv`, the bare matrix of core-to-core-latency, for tools and archives; and a Markdown table.
 
 use super::bare_csv::{read_square, rows};
 use super::document::Document;
@@ -106,7 +106,7 @@ pub(super) fn read_ours(document: &Document) -> Result<ImportedMatrix, ImportErr
     Ok(ImportedMatrix { metadata, ..imported })
 }
 
-/// The line below the square: a blank one before another `#` block (trials of the same run), or the end of the file.
+/// The line below the square: a blank one before the next `#` block (trials of the same run), or the end of the file.
 fn end_of_square(document: &Document) -> usize {
     let begins_another = |line: &usize| {
         document.line(*line).trim().is_empty()
@@ -219,8 +219,8 @@ pub fn write_markdown(matrix: &Matrix<Option<f64>>, unit: Unit) -> String {
     let n = matrix.len();
     let cell =
         |row, column| latency(matrix, row, column).map_or(String::new(), |value| format!("{value:.1}"));
-    let widest = (0..n).flat_map(|row| (0..n).map(move |column| (row, column)));
-    let widths = widest.map(|(row, column)| cell(row, column).len());
+    let positions = (0..n).flat_map(|row| (0..n).map(move |column| (row, column)));
+    let widths = positions.map(|(row, column)| cell(row, column).len());
     let labels = matrix.cpus().iter().map(|cpu| cpu.to_string().len());
     let width = widths.chain(labels).chain([unit.to_string().len()]).max().unwrap_or_default();
     let mut table = String::new();

@@ -5,17 +5,17 @@ use crate::stats::median_in_place;
 use crate::{CpuId, CpuSet, Level, Matrix, Topology};
 use std::collections::BTreeMap;
 
-const EVIDENCE: usize = 6;
+const MAX_EVIDENCE: usize = 6;
 
 named! {
     /// The relation of a reported level to the inferred levels.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum AgreementVerdict {
-        /// An inferred level has exactly these groups, or they leave out just the one CPU that is far from the rest.
+        /// An inferred level has exactly these groups, or they contain all CPUs but the one far from the others.
         Agree = "agree",
-        /// Inside its groups, the latencies show a level that is not reported.
+        /// The latencies show an unreported level inside its groups.
         Coarser = "coarser",
-        /// It divides further than the latencies show, or has groups that they do not show.
+        /// It divides further than the latencies show, or has groups absent from the latencies.
         Finer = "finer",
         /// Groups partially overlap inferred ones.
         Conflict = "conflict",
@@ -24,7 +24,7 @@ named! {
     }
 }
 
-/// The CPUs of a report and of a matrix that are not the same: nothing shows that both are of one machine.
+/// The CPUs of a report and of a matrix, if they differ: nothing shows that both are of one machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OtherCpus {
     /// CPUs of the report.
@@ -48,7 +48,8 @@ pub struct Evidence {
     pub pair: [CpuId; 2],
     /// The measured value, in the unit of the matrix.
     pub value: f64,
-    /// The value if the source were right: the median inside groups for a joined pair, across for a separated one.
+    /// The expected value if the source is right: the median inside groups for a joined pair, across for a separated
+    /// one.
     pub expected: f64,
 }
 
@@ -61,8 +62,9 @@ pub struct Agreement {
     pub groups: Vec<CpuSet>,
     /// The verdict.
     pub standing: AgreementVerdict,
-    /// The inferred level to which it was compared, an index into [`Structure::levels`]: for a conflict the conflicting
-    /// one, otherwise the one with the largest `rand_index`. `None` without a level, or for [`Structure::all_but_one`].
+    /// The inferred level to which it was compared, an index into [`Structure::levels`]: the conflicting one for a
+    /// conflict, otherwise the one with the largest `rand_index`. `None` without a level, or for
+    /// [`Structure::all_but_one`].
     pub against: Option<usize>,
     /// Adjusted Rand index of the two levels (Hubert and Arabie 1985): 1 if equal, about 0 if unrelated; if defined.
     pub rand_index: Option<f64>,
@@ -97,30 +99,30 @@ pub fn agreement(
         .filter(|(_, groups)| !groups.is_empty())
         .collect();
     let mut unreported = unreported(structure, &levels);
-    let mut held = Vec::new();
+    let mut agreements = Vec::new();
     let all = levels.clone();
     for (level, groups) in levels {
         let inner = |index: &usize| lies_within(&structure.levels[*index].groups, &groups);
-        let leaves_out = unreported.iter().any(inner);
+        let has_unreported_inside = unreported.iter().any(inner);
         unreported.retain(|index| !inner(index));
         let divides = groups.iter().any(|group| group.len() < cpus.len());
-        if divides || leaves_out {
+        if divides || has_unreported_inside {
             let others = || all.iter().filter(|(other, _)| *other != level).flat_map(|(_, groups)| groups);
-            held.push(
+            agreements.push(
                 LevelComparison { reported: &groups, others: others().collect(), structure, observed }
-                    .hold(level, leaves_out),
+                    .judge(level, has_unreported_inside),
             );
         }
     }
-    held
+    agreements
 }
 
 fn unreported(structure: &Structure, reported: &[(Level, Vec<CpuSet>)]) -> Vec<usize> {
     let known = |index: &usize| {
         let groups = &structure.levels[*index].groups;
-        reported
-            .iter()
-            .any(|(_, level)| same(groups, level) || crosses(groups, level) || shared(groups, level) > 0)
+        reported.iter().any(|(_, level)| {
+            are_equal(groups, level) || crosses(groups, level) || count_shared(groups, level) > 0
+        })
     };
     (0..structure.levels.len()).filter(|index| !known(index)).collect()
 }
@@ -133,27 +135,31 @@ struct LevelComparison<'a> {
 }
 
 impl LevelComparison<'_> {
-    fn hold(&self, level: Level, leaves_out: bool) -> Agreement {
+    fn judge(&self, level: Level, has_unreported_inside: bool) -> Agreement {
         let levels = &self.structure.levels;
-        let index_of = |index: usize| rand_index(self.reported, &levels[index].groups, &self.structure.cpus);
-        let nearest = |of: &dyn Fn(&[CpuSet]) -> bool| {
-            let fitting = (0..levels.len()).filter(|&index| of(&levels[index].groups));
-            fitting.max_by(|&a, &b| index_of(a).unwrap_or(-1.0).total_cmp(&index_of(b).unwrap_or(-1.0)))
+        let rand_index_of =
+            |index: usize| rand_index(self.reported, &levels[index].groups, &self.structure.cpus);
+        let nearest = |is_fitting: &dyn Fn(&[CpuSet]) -> bool| {
+            let fitting = (0..levels.len()).filter(|&index| is_fitting(&levels[index].groups));
+            fitting.max_by(|&a, &b| {
+                rand_index_of(a).unwrap_or(-1.0).total_cmp(&rand_index_of(b).unwrap_or(-1.0))
+            })
         };
-        // A source that knows a single CPU outside a group decides whether it is far away or slow.
-        let settled = self.structure.all_but_one().any(|(hint, _)| {
+        // A report of the single CPU outside a group decides whether it is far away or slow.
+        let is_settled = self.structure.all_but_one().any(|(hint, _)| {
             hint.cpus.len() + 1 == self.structure.cpus.len() && self.reported == [hint.cpus.clone()]
         });
-        let matched = levels.iter().map(|level| shared(&level.groups, self.reported)).max().unwrap_or(0);
-        let matched = matched.max(usize::from(settled));
+        let matched =
+            levels.iter().map(|level| count_shared(&level.groups, self.reported)).max().unwrap_or(0);
+        let matched = matched.max(usize::from(is_settled));
         let crossing = nearest(&|groups| self.contradicts(groups));
-        let (standing, against) = if let Some(equal) = nearest(&|groups| same(groups, self.reported)) {
+        let (standing, against) = if let Some(equal) = nearest(&|groups| are_equal(groups, self.reported)) {
             (AgreementVerdict::Agree, Some(equal))
-        } else if settled {
+        } else if is_settled {
             (AgreementVerdict::Agree, None)
         } else if crossing.is_some() {
             (AgreementVerdict::Conflict, crossing)
-        } else if leaves_out {
+        } else if has_unreported_inside {
             (AgreementVerdict::Coarser, nearest(&|groups| lies_within(groups, self.reported)))
         } else if matched > 0 || levels.iter().any(|level| lies_within(self.reported, &level.groups)) {
             (AgreementVerdict::Finer, nearest(&|_| true))
@@ -169,7 +175,7 @@ impl LevelComparison<'_> {
             groups: self.reported.to_vec(),
             standing,
             against,
-            rand_index: against.and_then(index_of),
+            rand_index: against.and_then(rand_index_of),
             matched,
             inside,
             across,
@@ -178,16 +184,17 @@ impl LevelComparison<'_> {
         }
     }
 
-    /// Whether an inferred group partially overlaps a reported one, and no other reported group of at most that size
-    /// explains it: of two overlapping groups, the smaller one states what its CPUs share.
+    /// Whether an inferred group partially overlaps a reported one, unless it equals another reported group of at most
+    /// that size: of two overlapping groups, the smaller one states what its CPUs share.
     fn contradicts(&self, inferred: &[CpuSet]) -> bool {
-        let explains = |group: &CpuSet, own: &CpuSet| {
-            self.others.iter().any(|other| *other == group && other.len() <= own.len())
+        let explains = |group: &CpuSet, reported_group: &CpuSet| {
+            self.others.iter().any(|other| *other == group && other.len() <= reported_group.len())
         };
-        let cuts = |group: &CpuSet, own: &CpuSet| {
-            crosses(std::slice::from_ref(group), std::slice::from_ref(own)) && !explains(group, own)
+        let cuts = |group: &CpuSet, reported_group: &CpuSet| {
+            crosses(std::slice::from_ref(group), std::slice::from_ref(reported_group))
+                && !explains(group, reported_group)
         };
-        inferred.iter().any(|group| self.reported.iter().any(|own| cuts(group, own)))
+        inferred.iter().any(|group| self.reported.iter().any(|reported_group| cuts(group, reported_group)))
     }
 
     fn pairs(&self) -> impl Iterator<Item = ([CpuId; 2], f64)> + '_ {
@@ -222,9 +229,9 @@ impl LevelComparison<'_> {
                 expected: if together(pair[0], pair[1]) { inside } else { across },
             })
             .collect();
-        let off = |cell: &Evidence| (cell.value / cell.expected).max(cell.expected / cell.value);
-        cells.sort_by(|a, b| off(b).total_cmp(&off(a)).then(a.pair.cmp(&b.pair)));
-        cells.truncate(EVIDENCE);
+        let deviation = |cell: &Evidence| (cell.value / cell.expected).max(cell.expected / cell.value);
+        cells.sort_by(|a, b| deviation(b).total_cmp(&deviation(a)).then(a.pair.cmp(&b.pair)));
+        cells.truncate(MAX_EVIDENCE);
         cells
     }
 }
@@ -233,11 +240,11 @@ fn labels(groups: &[CpuSet]) -> BTreeMap<CpuId, usize> {
     groups.iter().enumerate().flat_map(|(index, group)| group.iter().map(move |cpu| (cpu, index))).collect()
 }
 
-fn same(a: &[CpuSet], b: &[CpuSet]) -> bool {
-    a.len() == b.len() && shared(a, b) == a.len()
+fn are_equal(a: &[CpuSet], b: &[CpuSet]) -> bool {
+    a.len() == b.len() && count_shared(a, b) == a.len()
 }
 
-fn shared(a: &[CpuSet], b: &[CpuSet]) -> usize {
+fn count_shared(a: &[CpuSet], b: &[CpuSet]) -> usize {
     a.iter().filter(|group| b.contains(group)).count()
 }
 
@@ -305,27 +312,27 @@ mod tests {
         let (structure, observed) = measured();
         agreement(&topology("0-15", levels), &structure, &observed)
             .iter()
-            .map(|held| (held.level, held.standing))
+            .map(|found| (found.level, found.standing))
             .collect()
     }
 
     const CORES: &[&str] = &["0-1", "2-3", "4-5", "6-7", "8-9", "10-11", "12-13", "14-15"];
 
     #[test]
-    fn the_same_groups_agree_and_one_package_says_nothing() {
+    fn equal_groups_agree_and_a_single_package_is_left_out() {
         let found =
             standings(&[(Level::Core, CORES), (Level::L3, &["0-7", "8-15"]), (Level::Package, &["0-15"])]);
         assert_eq!(found, [(Level::Core, AgreementVerdict::Agree), (Level::L3, AgreementVerdict::Agree)]);
     }
 
     #[test]
-    fn a_report_of_other_cpus_is_one_of_another_machine_for_all_that_is_known() {
+    fn a_report_of_other_cpus_may_be_of_another_machine() {
         let (_, observed) = measured();
-        let of = |cpus: &str| OtherCpus::between(&topology(cpus, &[]), observed.cpus());
-        assert_eq!(of("0-15"), None);
+        let compared = |cpus: &str| OtherCpus::between(&topology(cpus, &[]), observed.cpus());
+        assert_eq!(compared("0-15"), None);
         for cpus in ["0-7", "0-31", "1-16"] {
             let [reported, measured] = [cpus, "0-15"].map(|cpus| cpus.parse().unwrap());
-            assert_eq!(of(cpus), Some(OtherCpus { reported, measured }));
+            assert_eq!(compared(cpus), Some(OtherCpus { reported, measured }));
         }
     }
 
@@ -342,81 +349,90 @@ mod tests {
             standings(&[(Level::Core, CORES), (Level::Cluster, quarters), (Level::L3, &["0-7", "8-15"])]);
         assert_eq!(found[1], (Level::Cluster, AgreementVerdict::Finer));
         let flat = Matrix::symmetric((0..16).map(CpuId).collect(), |_, _| Some(Observation::bare(30.0)));
-        let held =
+        let agreements =
             agreement(&topology("0-15", &[(Level::L3, &["0-7", "8-15"])]), &infer(&flat).unwrap(), &flat);
-        assert_eq!((held[0].standing, held[0].rand_index), (AgreementVerdict::NotVisible, None));
-        assert_eq!((held[0].inside, held[0].across), (Some(30.0), Some(30.0)));
+        assert_eq!((agreements[0].standing, agreements[0].rand_index), (AgreementVerdict::NotVisible, None));
+        assert_eq!((agreements[0].inside, agreements[0].across), (Some(30.0), Some(30.0)));
     }
 
     #[test]
-    fn groups_that_cut_across_are_a_conflict_with_its_cells() {
+    fn crossing_groups_are_a_conflict_with_evidence() {
         let (structure, observed) = measured();
         let wrong: &[&str] = &["0,8", "1,9", "2,10", "3,11", "4,12", "5,13", "6,14", "7,15"];
-        let held = agreement(
+        let agreements = agreement(
             &topology("0-15", &[(Level::Core, wrong), (Level::L3, &["0-6,8", "7,9-15"])]),
             &structure,
             &observed,
         );
-        assert_eq!(held[0].standing, AgreementVerdict::Conflict);
-        assert!(held[0].rand_index.unwrap() < 0.0);
-        assert_eq!(held[0].evidence[0], Evidence { pair: [CpuId(0), CpuId(1)], value: 8.0, expected: 85.0 });
-        assert!(held[0].evidence.len() == EVIDENCE && held[0].groups.len() == 8);
-        assert_eq!((held[1].standing, held[1].moved.to_string()), (AgreementVerdict::Conflict, "7,8".into()));
-        assert!((0.4..0.8).contains(&held[1].rand_index.unwrap()), "{:?}", held[1].rand_index);
+        assert_eq!(agreements[0].standing, AgreementVerdict::Conflict);
+        assert!(agreements[0].rand_index.unwrap() < 0.0);
+        assert_eq!(
+            agreements[0].evidence[0],
+            Evidence { pair: [CpuId(0), CpuId(1)], value: 8.0, expected: 85.0 }
+        );
+        assert!(agreements[0].evidence.len() == MAX_EVIDENCE && agreements[0].groups.len() == 8);
+        assert_eq!(
+            (agreements[1].standing, agreements[1].moved.to_string()),
+            (AgreementVerdict::Conflict, "7,8".into())
+        );
+        assert!((0.4..0.8).contains(&agreements[1].rand_index.unwrap()), "{:?}", agreements[1].rand_index);
     }
 
     #[test]
-    fn what_a_smaller_reported_group_explains_is_no_conflict() {
+    fn groups_explained_by_a_smaller_reported_group_are_no_conflict() {
         let twos: &[&str] = &["0,2", "1,3", "4,6", "5,7"];
         let observed = Matrix::symmetric((0..8).map(CpuId).collect(), |row, column| {
             Some(Observation::bare(if row / 4 == column / 4 && row % 2 == column % 2 { 20.0 } else { 85.0 }))
         });
         let structure = infer(&observed).unwrap();
-        let held = |levels: &[(Level, &[&str])]| {
-            let held = agreement(&topology("0-7", levels), &structure, &observed);
-            held.iter().map(|held| (held.level, held.standing)).collect::<Vec<_>>()
+        let standings_of = |levels: &[(Level, &[&str])]| {
+            let found = agreement(&topology("0-7", levels), &structure, &observed);
+            found.iter().map(|found| (found.level, found.standing)).collect::<Vec<_>>()
         };
         let crossing: &[&str] = &["0,1", "2,3", "4,5", "6,7"];
         assert_eq!(
-            held(&[(Level::Node, twos), (Level::Package, crossing)]),
+            standings_of(&[(Level::Node, twos), (Level::Package, crossing)]),
             [(Level::Node, AgreementVerdict::Agree), (Level::Package, AgreementVerdict::NotVisible)]
         );
         let wide: &[&str] = &["0,1,4", "2,3,5"];
         assert_eq!(
-            held(&[(Level::L3, wide), (Level::Node, twos)])[0],
+            standings_of(&[(Level::L3, wide), (Level::Node, twos)])[0],
             (Level::L3, AgreementVerdict::NotVisible)
         );
-        // No reported group explains it, or only a larger one.
-        assert_eq!(held(&[(Level::Package, crossing)]), [(Level::Package, AgreementVerdict::Conflict)]);
+        // No reported group explains it, or only a larger one does.
+        assert_eq!(
+            standings_of(&[(Level::Package, crossing)]),
+            [(Level::Package, AgreementVerdict::Conflict)]
+        );
         let larger = standings(&[(Level::L3, &["7,8"]), (Level::Node, &["0-7", "8-15"])]);
         assert_eq!(larger, [(Level::L3, AgreementVerdict::Conflict), (Level::Node, AgreementVerdict::Agree)]);
     }
 
     #[test]
-    fn a_source_that_sets_one_cpu_apart_agrees_where_just_that_one_is_far() {
+    fn a_report_that_separates_one_cpu_agrees_if_only_that_cpu_is_far() {
         let observed = Matrix::symmetric((0..5).map(CpuId).collect(), |row, _| {
             Some(Observation::bare(if row == 4 { 85.0 } else { 18.0 }))
         });
         let structure = infer(&observed).unwrap();
-        let held = |caches: &[&str]| {
+        let standings_of = |caches: &[&str]| {
             let topology = topology("0-4", &[(Level::L3, caches)]);
-            agreement(&topology, &structure, &observed).iter().map(|held| held.standing).collect::<Vec<_>>()
+            agreement(&topology, &structure, &observed).iter().map(|found| found.standing).collect::<Vec<_>>()
         };
-        assert_eq!(held(&["0-3", "4"]), [AgreementVerdict::Agree]);
-        assert_eq!(held(&["0-2", "3-4"]), [AgreementVerdict::NotVisible]);
-        assert_eq!(held(&["0-4"]), []);
+        assert_eq!(standings_of(&["0-3", "4"]), [AgreementVerdict::Agree]);
+        assert_eq!(standings_of(&["0-2", "3-4"]), [AgreementVerdict::NotVisible]);
+        assert_eq!(standings_of(&["0-4"]), []);
     }
 
     #[test]
     fn a_group_that_was_not_found_does_not_make_a_conflict() {
         let (mut structure, observed) = measured();
         structure.levels[0].groups.remove(3);
-        let held = agreement(&topology("0-15", &[(Level::Core, CORES)]), &structure, &observed);
-        assert_eq!((held[0].standing, held[0].matched), (AgreementVerdict::Finer, 7));
+        let agreements = agreement(&topology("0-15", &[(Level::Core, CORES)]), &structure, &observed);
+        assert_eq!((agreements[0].standing, agreements[0].matched), (AgreementVerdict::Finer, 7));
     }
 
     #[test]
-    fn the_index_is_that_of_the_textbook() {
+    fn the_rand_index_matches_a_textbook_example() {
         // The index of {0,1,2 | 3,4,5} and {0,1 | 2,3 | 4,5} by Hubert and Arabie: (2 − 6·3/15) / (4.5 − 6·3/15).
         let sets =
             |lists: &[&str]| -> Vec<CpuSet> { lists.iter().map(|list| list.parse().unwrap()).collect() };

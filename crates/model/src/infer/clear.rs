@@ -2,7 +2,7 @@
 //!
 //! Containers and clouds often provide one group and single CPUs of others. Sizes then form no pattern, so the tree is
 //! cut as a whole: every pair inside a group is nearer than every pair across, and a CPU that is near to no other is a
-//! group of one. The only other explanation is a CPU that is slow to all others.
+//! group of one. The only other explanation of a single CPU is that it is slow to all others.
 
 use super::distances::{Distances, forgiven};
 use super::levels::{ALONE, Partition};
@@ -12,18 +12,18 @@ use crate::stats::elementary::{exp, ln};
 use crate::stats::median_in_place;
 
 /// Minimum ratio of the fastest pair across to the slowest pair inside: with noise of 25 % on six cells, one matrix in
-/// a hundred has such a gap. [`CLEAR_RATIO`] is enough if the groups are hardly random.
+/// a hundred has such a gap. [`CLEAR_RATIO`] is enough if the groups are unlikely to be random.
 const MIN_RATIO: f64 = 1.75;
-/// Minimum ratio if, in addition, every CPU is in a group and no group is just the rest of the others.
+/// Minimum ratio if, in addition, every CPU is in a group and no group is merely the remainder of the others.
 const MIN_RATIO_OF_MANY: f64 = 1.05;
 /// Surprise at which groups of groups are random in less than one of 400 matrices, as a logarithm.
 const SURPRISE: f64 = 6.0;
 /// Surprise at which groups of CPUs are random in less than one of 10⁵ matrices.
 const SURPRISE_OF_CPUS: f64 = 11.5;
-/// Minimum ratio for levels of four or five CPUs that are found by their sizes: of four or five CPUs drawn from a mesh
-/// of 8 × 8 cores, one choice in 70 or 140 has such a gap by chance, and one in 5 or 2.6 has any (simulated).
+/// Minimum ratio for levels of four or five CPUs that are found by their sizes: of random choices of four or five CPUs
+/// from a mesh of 8 × 8 cores, one in 70 or 140 has such a gap, and one in 5 or 2.6 has any gap (simulated).
 const MIN_RATIO_OF_FEW: f64 = 1.25;
-/// Minimum share, as returned by `detour`, for a single CPU that is far away and not just slow.
+/// Minimum share, as returned by `detour`, for a single CPU that is far away and not only slow.
 const MIN_SHARE: f64 = 0.5;
 
 /// At most one group in this number may be disturbed.
@@ -83,7 +83,7 @@ pub(super) fn judge(
         return None;
     }
     let single: Vec<usize> = (0..distances.len()).filter(|&cpu| partition.of(cpu) == ALONE).collect();
-    // Two single CPUs without a cell of their own could be a group.
+    // Two single CPUs whose own cell is missing could be a group.
     if !single.iter().all(|&a| single.iter().all(|&b| a == b || distances.is_known(a, b))) {
         return None;
     }
@@ -95,19 +95,19 @@ pub(super) fn judge(
     }
 }
 
-/// Whether a level found by its sizes adds information to the clear ones: it has two groups of its own, and nearly all
-/// of these stand out within the clear group that contains them.
-pub(super) fn stands_beside(level: &Partition, clear: &[Partition], distances: &Distances) -> bool {
+/// Whether a level found by its sizes adds information to the clear ones: it has two new groups, and nearly all new
+/// groups stand out within the clear group that contains them.
+pub(super) fn adds_information(level: &Partition, clear: &[Partition], distances: &Distances) -> bool {
     if clear.iter().any(|clear| clear.groups() == level.groups()) {
         return true;
     }
     let known = |group: &&Vec<usize>| clear.iter().any(|clear| clear.groups().contains(group));
     let new: Vec<&Vec<usize>> = level.groups().iter().filter(|group| !known(group)).collect();
-    // A group that contains the whole clear one has no rest to be compared with.
+    // A group that contains its whole clear group leaves no rest for a comparison.
     let stands = |group: &Vec<usize>| {
-        let is_told = group.len() > 2 || distances.is_known(group[0], group[1]);
+        let is_measured = group.len() > 2 || distances.is_known(group[0], group[1]);
         let least = |rest: usize| tree::least_ratio(group.len() * rest);
-        !is_told
+        !is_measured
             || clear.iter().all(|clear| {
                 let whole = clear.groups().get(clear.of(group[0]) as usize);
                 whole.is_none_or(|whole| {
@@ -124,8 +124,8 @@ pub(super) fn has_gap(level: &Partition, distances: &Distances) -> bool {
     gap(level, distances).is_some_and(|gap| gap >= ln(MIN_RATIO_OF_FEW))
 }
 
-/// The gap between the slowest pair inside (except as many of its group as may be disturbed) and the fastest pair
-/// across. `None` if the inside is below the step of the clock: zeros are no fast pairs.
+/// The gap between the slowest pair inside (except as many pairs of its group as may be disturbed) and the fastest pair
+/// across. `None` if the inside is below the step of the clock: zeros are not fast pairs.
 fn gap(partition: &Partition, distances: &Distances) -> Option<f64> {
     let mut inside: Vec<Vec<f64>> = vec![Vec::new(); partition.groups().len()];
     let mut fastest = f64::INFINITY;
@@ -145,12 +145,12 @@ fn gap(partition: &Partition, distances: &Distances) -> Option<f64> {
         let kept = cells.len() - forgiven(cells.len() as f64) as usize;
         slowest = slowest.max(*cells[..kept].last()?);
     }
-    let is_told = distances.floor().is_none_or(|floor| slowest > floor);
-    (is_told && fastest.is_finite()).then_some(fastest - slowest)
+    let is_resolved = distances.floor().is_none_or(|floor| slowest > floor);
+    (is_resolved && fastest.is_finite()).then_some(fastest - slowest)
 }
 
-/// Logarithm of the number of random choices of this many pairs for each choice that forms groups of these sizes. The
-/// units are the groups of the finer level, if any, whose cells belong together, otherwise the CPUs.
+/// Logarithm of the number of choices of this many pairs, divided by the number of those that form groups of these
+/// sizes. The units are the groups of the finer level, if any, because their cells belong together, otherwise the CPUs.
 fn surprise(partition: &Partition, finer: Option<&Partition>) -> f64 {
     let size = finer.and_then(Partition::regular).unwrap_or(1);
     let n = partition.cpus() / size;
@@ -175,7 +175,7 @@ fn is_far(cpu: usize, partition: &Partition, distances: &Distances) -> bool {
 }
 
 /// The group to which a single CPU belongs by its row, if it is as slow to this group as to all others.
-pub(super) fn slow_beside<'a>(
+pub(super) fn slower_group<'a>(
     cpu: usize,
     partition: &'a Partition,
     distances: &Distances,
@@ -184,9 +184,9 @@ pub(super) fn slow_beside<'a>(
     (partition.of(cpu) == ALONE && share < MIN_SHARE).then_some(group)
 }
 
-/// The group nearest to a single CPU, and a share that is about 1 if the CPU is far from it, and about 0 if the CPU is
-/// slow: it is then farther from third CPUs than the group is, by as much as it is from the group. On a tree both are
-/// equal (the four-point condition, Buneman 1971, which slow single leaves cannot meet).
+/// The group nearest to a single CPU, and a share: about 1 if the CPU is far from the group, about 0 if the CPU is
+/// slow. A slow CPU is farther from third CPUs than the group is, by as much as it is from the group. On a tree both
+/// are equal (the four-point condition, Buneman 1971), which slow single leaves cannot meet.
 fn detour<'a>(cpu: usize, partition: &'a Partition, distances: &Distances) -> Option<(&'a Vec<usize>, f64)> {
     let between = |group: &[usize], cpu: usize| {
         median_in_place(&mut group.iter().map(|&member| distances.at(member, cpu)).collect::<Vec<f64>>())
@@ -199,11 +199,11 @@ fn detour<'a>(cpu: usize, partition: &'a Partition, distances: &Distances) -> Op
         .filter_map(|third| {
             let (theirs, its) = (between(group, third)?, distances.at(cpu, third));
             let nearer = away.min(theirs);
-            let of = |value: &dyn Fn(f64) -> f64| {
+            let share = |value: &dyn Fn(f64) -> f64| {
                 (value(away) + value(theirs) - value(inside) - value(its)) / (value(nearer) - value(inside))
             };
-            // A low clock multiplies latencies; a longer way adds to them.
-            Some(of(&|log| log).min(of(&exp)))
+            // A low clock multiplies latencies; a longer path adds to them.
+            Some(share(&|log| log).min(share(&exp)))
         })
         .collect();
     Some((group, median_in_place(&mut shares)?))

@@ -8,23 +8,26 @@ use std::collections::BTreeMap;
 /// A pair (low, high) and the logarithm of its value.
 pub(super) type SetAside = ((u32, u32), f64);
 
-/// Maximum number of columns over which rows are compared; 1,024 CPUs with holes everywhere would cost 10⁹ steps.
+/// Maximum number of columns over which rows are compared; 1,024 CPUs with missing cells everywhere would cost 10⁹
+/// steps.
 pub(super) const COLUMNS_COMPARED: usize = 128;
 /// Number of nearest columns of each CPU that are compared in addition to the sample.
 const NEAREST: usize = 16;
-/// Two near CPUs are about equally far from a third. A difference is a contradiction if it exceeds the usual difference
-/// between similar rows by this factor (see [`Columns::scatter`]; 2.9 deviations of normal values).
+/// Minimum difference that is a contradiction, as a multiple of the usual difference between similar rows (see
+/// [`Columns::scatter`]; 2.9 deviations of normal values): two near CPUs are about equally far from a third one.
 const TIMES_SCATTER: f64 = 2.5;
-/// Minimum difference that is a contradiction, as a factor: below it, some of 84 published files lose a correct cell.
+/// Minimum difference that is a contradiction, as a factor: with a lower limit, some of 84 published files lose a
+/// correct cell.
 const MIN_CONTRADICTION: f64 = 1.25;
-/// Difference that is always a contradiction, as a factor. If it were larger, noise of 25 % would produce false groups.
+/// Difference that is always a contradiction, as a factor. With a higher limit, noise of 25 % would produce false
+/// groups.
 const SURE_CONTRADICTION: f64 = 1.75;
 /// Number of nearest CPUs with which a CPU is compared, because the nearest one may be a wrong pair.
 const ALIKE_AMONG: usize = 3;
 /// Number of columns for this comparison: those near to either CPU.
 const ALIKE_OVER: usize = 8;
-/// Number of contradicting CPUs that is always enough to set a cell aside. As one cell in twenty may be disturbed, a
-/// tenth of the others contradict a correct near pair; eight of the nearest twelve do so for one of 200,000 pairs.
+/// Number of contradicting CPUs that always suffices to set a cell aside. As one cell in twenty may be disturbed, a
+/// tenth of the other CPUs contradict a correct near pair; eight of the nearest twelve do so for one of 200,000 pairs.
 const MIN_WITNESSES: usize = 8;
 /// Groups of four or fewer CPUs have fewer witnesses. Two are enough if the CPUs near to either of the pair are
 /// separated from the next CPU by `NEAR_RATIO`, or by `NEXT_SHARE` of the difference that is a contradiction.
@@ -32,7 +35,7 @@ const FEW_WITNESSES: usize = 2;
 const NEAR_RATIO: f64 = 1.5;
 const NEXT_SHARE: f64 = 0.7;
 /// Number of witnesses needed if every CPU is near to either of the pair, or if nearly all witnesses are near to the
-/// same CPU of the pair. The other may then be slow to all CPUs; only CPUs near to neither would show that.
+/// same CPU of the pair. The other CPU may then be slow to all CPUs, which only CPUs near to neither would show.
 const FEW_OF_ALL: usize = 3;
 /// Minimum percentage of the nearest CPUs that must contradict. The others are near to both, or far from both.
 const MIN_AGREEMENT: usize = 66;
@@ -65,19 +68,22 @@ impl Columns {
     fn scatter(&self, log: &[f64]) -> Option<f64> {
         let n = self.n;
         let between = |cpu: usize, other: usize| {
-            let values = self.of([cpu.min(other), cpu.max(other)]).map(|third| {
+            let values = self.compared([cpu.min(other), cpu.max(other)]).map(|third| {
                 let (one, two) = (log[cpu * n + third], log[other * n + third]);
                 (one.min(two), (one - two).abs())
             });
-            let mut values: Vec<(f64, f64)> = values.filter(|(_, off)| !off.is_nan()).collect();
+            let mut values: Vec<(f64, f64)> = values.filter(|(_, difference)| !difference.is_nan()).collect();
             values.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-            quantile(&values.iter().take(ALIKE_OVER).map(|(_, off)| *off).collect::<Vec<f64>>(), 0.75)
+            quantile(
+                &values.iter().take(ALIKE_OVER).map(|(_, difference)| *difference).collect::<Vec<f64>>(),
+                0.75,
+            )
         };
-        let alike = |cpu: usize| {
+        let least_difference = |cpu: usize| {
             let nearest = nearest(&log[cpu * n..(cpu + 1) * n], cpu, ALIKE_AMONG);
             nearest.into_iter().filter_map(|other| between(cpu, other)).min_by(f64::total_cmp)
         };
-        quantile(&(0..n).filter_map(alike).collect::<Vec<f64>>(), 0.75)
+        quantile(&(0..n).filter_map(least_difference).collect::<Vec<f64>>(), 0.75)
     }
 
     fn step(&self) -> usize {
@@ -91,15 +97,15 @@ impl Columns {
         others
     }
 
-    fn of(&self, [low, high]: [usize; 2]) -> impl Iterator<Item = usize> + '_ {
+    fn compared(&self, [low, high]: [usize; 2]) -> impl Iterator<Item = usize> + '_ {
         let first = &self.nearest[low];
         let second = self.nearest[high].iter().filter(|column| first.binary_search(column).is_err());
         let all = (0..self.n).step_by(self.step()).chain(first.iter().chain(second).copied());
         all.filter(move |&column| column != low && column != high)
     }
 
-    /// A fast check whether enough columns may contradict that two CPUs are near; few pairs pass. It may count the two
-    /// CPUs themselves, and columns that are both sampled and nearest twice.
+    /// A fast check whether enough columns may contradict that two CPUs are near; few pairs pass. The two CPUs
+    /// themselves may be counted, and columns that are sampled and also nearest may be counted twice.
     fn may_contradict(&self, log: &[f64], [low, high]: [usize; 2]) -> bool {
         let rows = [low, high].map(|cpu| &log[cpu * self.n..(cpu + 1) * self.n]);
         let value = rows[0][high];
@@ -139,7 +145,7 @@ fn witnesses(
     }
     let mut thirds = Vec::new();
     let mut all = [0, 0];
-    for third in columns.of([low, high]) {
+    for third in columns.compared([low, high]) {
         let (one, other) = (log[low * n + third], log[high * n + third]);
         if one.is_nan() || other.is_nan() {
             continue;
@@ -165,10 +171,10 @@ fn witnesses(
         let beyond = thirds.len() - (at + 1);
         let is_one_sided = seen[0].min(seen[1]) * MIN_BALANCE < witnesses;
         let is_slow = is_one_sided && (all[0] + all[1] - witnesses) * 2 >= beyond;
-        let ends = thirds
+        let is_separated = thirds
             .get(at + 1)
             .is_none_or(|next| next.0 - nearer.max(value) >= ln(NEAR_RATIO).min(NEXT_SHARE * apart));
-        let least = match (is_near && ends, beyond == 0 || is_one_sided && is_trusted.is_some()) {
+        let least = match (is_near && is_separated, beyond == 0 || is_one_sided && is_trusted.is_some()) {
             (false, _) => MIN_WITNESSES,
             (true, true) => FEW_OF_ALL,
             (true, false) => FEW_WITNESSES,
@@ -176,7 +182,7 @@ fn witnesses(
         if witnesses >= least && witnesses * 100 >= (at + 1) * MIN_AGREEMENT && !is_slow {
             enough = witnesses;
         }
-        is_near &= !ends;
+        is_near &= !is_separated;
     }
     enough
 }
@@ -190,14 +196,14 @@ pub(super) fn too_near(
     clock: [f64; 2],
     most: usize,
 ) -> (Vec<SetAside>, Vec<[usize; 2]>) {
-    let (mut left, columns) = (log.to_vec(), Columns::new(log, n));
-    let every = (0..n).flat_map(|low| (low + 1..n).map(move |high| [low, high]));
-    let mut doubted: Vec<[usize; 2]> = every.collect();
+    let (mut remaining, columns) = (log.to_vec(), Columns::new(log, n));
+    let all_pairs = (0..n).flat_map(|low| (low + 1..n).map(move |high| [low, high]));
+    let mut doubted: Vec<[usize; 2]> = all_pairs.collect();
     let mut found = Vec::new();
     loop {
-        let counted = doubted.iter().map(|&pair| (pair, witnesses(&left, &columns, clock, pair, None)));
+        let counted = doubted.iter().map(|&pair| (pair, witnesses(&remaining, &columns, clock, pair, None)));
         let counts: BTreeMap<[usize; 2], usize> = counted.filter(|(_, count)| *count > 0).collect();
-        // Strongest first: a wrong pair is a witness against correct ones, unless it is doubted as much.
+        // Strongest first: a wrong pair is a witness against correct pairs, unless it is doubted as much itself.
         doubted = counts.keys().copied().collect();
         doubted.sort_by_key(|pair| std::cmp::Reverse(counts[pair]));
         let before = found.len();
@@ -205,15 +211,15 @@ pub(super) fn too_near(
             let count = counts[&[low, high]];
             let is_trusted =
                 |[a, b]: [usize; 2]| counts.get(&[a.min(b), a.max(b)]).is_none_or(|&doubts| doubts < count);
-            let is_open = witnesses(&left, &columns, clock, [low, high], Some(&is_trusted)) == 0;
+            let is_open = witnesses(&remaining, &columns, clock, [low, high], Some(&is_trusted)) == 0;
             if !is_open {
                 found.push(((low as u32, high as u32), log[low * n + high]));
-                left[low * n + high] = f64::NAN;
-                left[high * n + low] = f64::NAN;
+                remaining[low * n + high] = f64::NAN;
+                remaining[high * n + low] = f64::NAN;
             }
             is_open
         });
-        // Without the pairs set aside, others may no longer be doubted and become trusted.
+        // Setting pairs aside may remove the doubt about others, which then become trusted.
         if found.len() == before || found.len() > most {
             break;
         }
@@ -225,8 +231,8 @@ pub(super) fn too_near(
 const TOO_FAR: usize = 2;
 
 /// Finds pairs with similar rows that are farther apart than a third CPU is from either, with the logarithm that the
-/// nearest third allows: in small groups one such cell hides the group and its level. Returns none if they are many;
-/// skips pairs with a CPU of a doubtful pair, which may be what makes the third CPU near.
+/// nearest third CPU allows: in small groups one such cell hides the group and its level. Returns none if there are
+/// many. Skips pairs with a CPU of a doubtful pair, which may be why the third CPU is near.
 pub(super) fn too_far(
     log: &[f64],
     n: usize,
@@ -237,7 +243,7 @@ pub(super) fn too_far(
     let allowed = |[low, high]: [usize; 2]| {
         let value = log[low * n + high];
         let mut farther = Vec::new();
-        for third in columns.of([low, high]) {
+        for third in columns.compared([low, high]) {
             let (one, other) = (log[low * n + third], log[high * n + third]);
             if (one - other).abs() >= columns.apart {
                 return None;
@@ -247,15 +253,15 @@ pub(super) fn too_far(
             }
         }
         let least = farther.iter().copied().min_by(f64::total_cmp)?;
-        // Without a CPU that is nearer than the rest there is no group.
+        // Without a CPU nearer than the rest, there is no group.
         if median_in_place(&mut farther)? - least < columns.apart {
             return None;
         }
         let is_far = value - least >= columns.apart && exp(value) - exp(least) >= STEPS_APART * step;
         is_far.then_some(((low as u32, high as u32), least))
     };
-    let every = (0..n).flat_map(|low| (low + 1..n).map(move |high| [low, high]));
+    let all_pairs = (0..n).flat_map(|low| (low + 1..n).map(move |high| [low, high]));
     let is_open = |[a, b]: [usize; 2]| doubtful.iter().flatten().any(|&cpu| cpu == a || cpu == b);
-    let found: Vec<SetAside> = every.filter(|pair| !is_open(*pair)).filter_map(allowed).collect();
+    let found: Vec<SetAside> = all_pairs.filter(|pair| !is_open(*pair)).filter_map(allowed).collect();
     if found.len() * 2 * TOO_FAR > n { Vec::new() } else { found }
 }

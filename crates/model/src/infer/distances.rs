@@ -7,7 +7,7 @@ use crate::stats::{median, median_in_place};
 use crate::time::is_measurable;
 use crate::{CpuId, Matrix};
 
-/// Upper bound on a difference between rows, so that one disturbed cell does not hide that two rows are similar.
+/// Upper limit of a difference between rows, so that one disturbed cell does not hide their similarity.
 const DIFFERENCE_CAP: f64 = 0.4;
 /// Number of similar rows that substitute for a missing cell, for each of its CPUs.
 const ALIKE: usize = 3;
@@ -59,9 +59,9 @@ impl Distances {
         }
         let label = |rows: &[usize]| rows.iter().map(|&row| observed.cpus()[row]).collect();
         let distances = Distances::of_rows(observed, step, &kept, [label(&kept), label(&empty)]);
-        let of = n * (n - 1) / 2;
+        let all = n * (n - 1) / 2;
         let known = kept.len() * (kept.len() - 1) / 2 - distances.missing.len();
-        if known * 2 < of { Err(InferError::TooSparse { known, of }) } else { Ok(distances) }
+        if known * 2 < all { Err(InferError::TooSparse { known, of: all }) } else { Ok(distances) }
     }
 
     fn of_rows(
@@ -79,7 +79,7 @@ impl Distances {
                 smallest = if seen.value > 0.0 { smallest.min(seen.value) } else { smallest };
             }
         }
-        // A reading of 0 means "below the step of the clock". If there is nothing else, all cells are equal.
+        // A reading of 0 means "below the step of the clock". If all readings are 0, all cells are equal.
         let floor = if smallest.is_finite() { smallest / 2.0 } else { 1.0 };
         let mut log = vec![0.0; n * n];
         let mut widths = if any_width { vec![0.0f32; n * n] } else { Vec::new() };
@@ -100,7 +100,7 @@ impl Distances {
             }
         }
         let floor = any_zero.then(|| ln(floor));
-        // With more contradictions than disturbance explains, the values do not form a tree, and all are used.
+        // If there are more contradictions than disturbance explains, the values do not form a tree, and all are used.
         let most = forgiven((n * (n - 1) / 2) as f64) as usize;
         let clock = [floor.unwrap_or(f64::NEG_INFINITY), step];
         let (too_near, doubtful) = too_near(&log, n, clock, most);
@@ -147,9 +147,9 @@ impl Distances {
         let n = self.len();
         for high in 0..n {
             for low in 0..high {
-                let to = self.log[low * n + high] + step(low, high, self.width(low, high));
-                moved.log[low * n + high] = to;
-                moved.log[high * n + low] = to;
+                let value = self.log[low * n + high] + step(low, high, self.width(low, high));
+                moved.log[low * n + high] = value;
+                moved.log[high * n + low] = value;
             }
         }
         moved.rank();
@@ -239,7 +239,7 @@ fn refuse_impossible(observed: &Matrix<Option<Observation>>) -> Result<(), Infer
     Ok(())
 }
 
-/// The mean of both directions, which is half a round trip independent of clock offsets; else the one with a value.
+/// The mean of both directions, which is half a round trip independent of clock offsets, or the only known direction.
 pub(crate) fn both_ways(observed: &Matrix<Option<Observation>>, a: usize, b: usize) -> Option<Observation> {
     let there = observed.get(a, b).copied().flatten();
     if observed.is_symmetric() {
@@ -254,7 +254,7 @@ pub(crate) fn both_ways(observed: &Matrix<Option<Observation>>, a: usize, b: usi
     }
 }
 
-/// Share of cells that may be disturbed. Disturbance only slows down, so these may have any higher value.
+/// Share of cells that may be disturbed. Disturbance only slows down, so their values may be arbitrarily high.
 const BAD_CELLS: f64 = 0.05;
 
 /// Maximum number of disturbed cells at 95 % probability (binomial in normal approximation); 0 below five cells.
@@ -274,7 +274,7 @@ fn fill(log: &mut [f64], n: usize, missing: &[(u32, u32)]) {
     }
     let known = log.to_vec();
     let step = n.div_ceil(COLUMNS_COMPARED);
-    let mut alike: Vec<Option<Vec<u32>>> = vec![None; n];
+    let mut similar_rows: Vec<Option<Vec<u32>>> = vec![None; n];
     let overall = {
         let mut all: Vec<f64> = known
             .iter()
@@ -288,13 +288,13 @@ fn fill(log: &mut [f64], n: usize, missing: &[(u32, u32)]) {
         let pair = [low as usize, high as usize];
         let mut stand_ins = Vec::new();
         for (cpu, other) in [(pair[0], pair[1]), (pair[1], pair[0])] {
-            let order = alike[cpu].get_or_insert_with(|| most_alike(&known, n, cpu, step));
-            let shown = order
+            let order = similar_rows[cpu].get_or_insert_with(|| most_alike(&known, n, cpu, step));
+            let values = order
                 .iter()
                 .map(|&row| row as usize)
                 .filter(|&row| row != other)
                 .map(|row| known[row * n + other]);
-            stand_ins.extend(shown.filter(|log| !log.is_nan()).take(ALIKE));
+            stand_ins.extend(values.filter(|log| !log.is_nan()).take(ALIKE));
         }
         let value = median(&stand_ins).unwrap_or(overall);
         log[pair[0] * n + pair[1]] = value;

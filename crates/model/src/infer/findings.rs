@@ -40,7 +40,7 @@ pub struct LoneCpu<'a> {
     pub cpu: CpuId,
     /// The group.
     pub group: &'a LoneGroup,
-    /// Reported levels in which the CPU is a group of its own, which show that it is far away; empty if it may be slow.
+    /// Reported levels in which the CPU forms a group alone, which show that it is far away; empty if it may be slow.
     pub reported: Vec<Level>,
 }
 
@@ -48,8 +48,9 @@ impl Findings {
     /// All single CPUs outside a group of all others: in the matrix, or in the group of the next coarser level.
     pub fn lone_cpus(&self) -> Vec<LoneCpu<'_>> {
         let Ok(structure) = &self.structure else { return Vec::new() };
-        let settled = |held: &&Agreement| held.standing == AgreementVerdict::Agree && held.against.is_none();
-        let settled: Vec<Level> = self.agreement.iter().filter(settled).map(|held| held.level).collect();
+        let is_settled =
+            |found: &&Agreement| found.standing == AgreementVerdict::Agree && found.against.is_none();
+        let settled: Vec<Level> = self.agreement.iter().filter(is_settled).map(|found| found.level).collect();
         let lone = structure.all_but_one().map(|(group, cpu)| LoneCpu {
             cpu,
             group,
@@ -109,10 +110,10 @@ impl Findings {
     pub fn graded(mut self, observed: &Matrix<Option<Observation>>, repetitions: u64) -> Findings {
         if let Ok(structure) = &mut self.structure {
             let keys = (0..repetitions).map(|repetition| Key::of(&[repetition]));
-            let again = repeatability(observed, structure, keys).unwrap_or_default();
-            for (at, level) in structure.levels.iter_mut().enumerate() {
-                let same = again.iter().filter(|repeated| repeated[at]).count();
-                level.repeats = (repetitions > 0).then(|| same as f64 / repetitions as f64);
+            let outcomes = repeatability(observed, structure, keys).unwrap_or_default();
+            for (index, level) in structure.levels.iter_mut().enumerate() {
+                let reproduced = outcomes.iter().filter(|repeated| repeated[index]).count();
+                level.repeats = (repetitions > 0).then(|| reproduced as f64 / repetitions as f64);
             }
         }
         self
@@ -156,8 +157,8 @@ mod tests {
     #[test]
     fn a_machine_whose_cpus_move_gets_no_structure() {
         let state = WatchedState { share: 0.5, visits: 2, longest: Picos::ZERO, kernels: Vec::new() };
-        let cells = Matrix::symmetric((0..4).map(CpuId).collect(), |_, _| crate::latency::Cell::Missing {
-            reason: crate::latency::MissingReason::NotReached,
+        let cells = Matrix::symmetric((0..4).map(CpuId).collect(), |_, _| {
+            crate::latency::PairOutcome::Missing { reason: crate::latency::MissingReason::NotReached }
         });
         let map = crate::latency::LatencyMap {
             protocol: Protocol::Cas,
@@ -214,7 +215,7 @@ mod tests {
         assert_eq!(named(&[(0, 8, 0.5), (7, 15, 0.5)]), ("smt".into(), Some(Execution::Shared)));
         assert_eq!(named(&[(0, 8, 1.0), (7, 15, 1.0)]), ("group-1".into(), Some(Execution::Apart)));
         assert_eq!(named(&[(0, 8, 0.5), (7, 15, 1.0)]), ("group-1".into(), None));
-        // A pair outside all groups is no evidence about groups.
+        // A pair outside all groups provides no evidence about groups.
         assert_eq!(named(&[(0, 1, 0.5)]), ("group-1".into(), None));
         assert_eq!(named(&[]), ("group-1".into(), None));
     }

@@ -1,10 +1,10 @@
 //! Guard: accepts a level only if its inside differs clearly from the scatter of its outside, its groups are not
 //! random, and a whole machine can have it.
 //!
-//! A tree groups noise as readily as structure; the groups that it finds in noise are the lower edge of one
-//! distribution. Where CPUs have no group, two of them may just be the nearest of the rest: a group is random if more
-//! cells around it are about as fast as it is than other groups of its level are as slow. A disturbed cell also makes a
-//! true group slow, but few other cells are then as fast.
+//! A tree groups noise as readily as structure; the groups found in noise are the lower edge of one distribution. Where
+//! a level leaves CPUs out, a group may merely be the two nearest of unrelated CPUs: it is random if the cells around
+//! it that are about as fast outnumber the cells of other groups of its level that are about as slow. A disturbed cell
+//! also makes a true group slow, but few other cells are then as fast.
 //!
 //! Where the smallest groups of a whole machine have the same size and contain every CPU, larger groups that combine
 //! only some of them are artefacts of the measurement, for example of cache lines that are homed in one socket.
@@ -19,10 +19,10 @@ use std::collections::BTreeMap;
 
 /// Minimum distance between the medians of the outside and the inside, in deviations of the outside.
 const MIN_DEVIATIONS: f64 = 3.5;
-/// Minimum number of cells in groups that leave CPUs out; fewer may be the lower edge of noise. Two or three pairs of
-/// CPUs that happen to be the nearest of fifteen caused nine of ten invented levels.
-const FEW: usize = 8;
-/// With fewer cells, every way out of the groups must exceed each of these cells by this factor.
+/// Minimum number of cells in groups that leave CPUs out; fewer may be the lower edge of noise. Nine of ten invented
+/// levels were two or three pairs of CPUs that happened to be the nearest of fifteen.
+const MIN_CELLS: usize = 8;
+/// With fewer cells, every cell that leaves the groups must exceed each of these cells by this factor.
 const MIN_RATIO_OF_FEW: f64 = 1.18;
 /// Minimum scatter: intervals are rarely below 1 %, and a few cells may be equal by chance.
 const MIN_SCATTER: f64 = 0.02;
@@ -35,7 +35,7 @@ pub(super) fn stands_out(
     distances: &Distances,
 ) -> bool {
     let cells = Cells::of(level, finer, coarser, distances);
-    if !level.covers_all() && cells.inside.len() < FEW && cells.gap(distances) < ln(MIN_RATIO_OF_FEW) {
+    if !level.covers_all() && cells.inside.len() < MIN_CELLS && cells.gap(distances) < ln(MIN_RATIO_OF_FEW) {
         return false;
     }
     let plain = cells.deviations(&vec![0.0; distances.len()], distances);
@@ -102,20 +102,20 @@ impl Cells {
     }
 
     fn offsets(&self, distances: &Distances) -> Vec<f64> {
-        let mut of: Vec<Vec<f64>> = vec![Vec::new(); distances.len()];
+        let mut by_cpu: Vec<Vec<f64>> = vec![Vec::new(); distances.len()];
         for &(low, high) in &self.outside {
             let value = distances.at(low as usize, high as usize);
-            of[low as usize].push(value);
-            of[high as usize].push(value);
+            by_cpu[low as usize].push(value);
+            by_cpu[high as usize].push(value);
         }
-        of.iter_mut().map(|values| median_in_place(values).unwrap_or(0.0)).collect()
+        by_cpu.iter_mut().map(|values| median_in_place(values).unwrap_or(0.0)).collect()
     }
 }
 
 const CLOSE: f64 = 1.1;
 
-/// Removes random groups from levels that leave CPUs out. Where every CPU has a group, a group that is slower than the
-/// others is a slow corner of the machine. `levels` are finest first.
+/// Removes random groups from levels that leave CPUs out. Where every CPU has a group, a group slower than the others
+/// is a slow part of the machine. `levels` are finest first.
 pub(super) fn drop_chance_groups(
     levels: &mut [Partition],
     solid: &[Node],
@@ -129,14 +129,14 @@ pub(super) fn drop_chance_groups(
         let (fine, coarse) = levels.split_at_mut(index + 1);
         let (finer, level) = fine.split_at_mut(index);
         let outside = Outside::of(&level[0], coarse.first(), distances);
-        let own = own_cells(&level[0], finer.last(), distances);
+        let level_cells = cells_of_level(&level[0], finer.last(), distances);
         let stands = |group: &[usize]| {
             let cells = cells_of(group, finer.last(), distances);
             let height = median_in_place(&mut cells.clone()).unwrap_or(f64::NEG_INFINITY);
-            let like_it = own.iter().filter(|&&cell| cell >= height - ln(CLOSE)).count();
-            let like_it =
-                like_it.saturating_sub(cells.iter().filter(|&&cell| cell >= height - ln(CLOSE)).count());
-            outside.up_to(height + ln(CLOSE), home(coarse.first(), group[0])) <= like_it
+            let as_slow = level_cells.iter().filter(|&&cell| cell >= height - ln(CLOSE)).count();
+            let as_slow =
+                as_slow.saturating_sub(cells.iter().filter(|&&cell| cell >= height - ln(CLOSE)).count());
+            outside.up_to(height + ln(CLOSE), coarser_group(coarse.first(), group[0])) <= as_slow
         };
         let mut groups: Vec<Vec<usize>> = Vec::new();
         for group in level[0].groups() {
@@ -179,7 +179,7 @@ impl Outside {
         for high in 0..distances.len() {
             for low in (0..high).filter(|&low| !level.joins(low, high)) {
                 if coarser.is_none_or(|coarser| coarser.joins(low, high)) {
-                    cells.entry(home(coarser, low)).or_default().push(distances.at(low, high));
+                    cells.entry(coarser_group(coarser, low)).or_default().push(distances.at(low, high));
                 }
             }
         }
@@ -195,21 +195,21 @@ impl Outside {
 }
 
 fn cells_of(group: &[usize], finer: Option<&Partition>, distances: &Distances) -> Vec<f64> {
-    let own = pairs(group).filter(|&(a, b)| finer.is_none_or(|finer| !finer.joins(a, b)));
-    own.map(|(a, b)| distances.at(a, b)).collect()
+    let new_pairs = pairs(group).filter(|&(a, b)| finer.is_none_or(|finer| !finer.joins(a, b)));
+    new_pairs.map(|(a, b)| distances.at(a, b)).collect()
 }
 
-fn own_cells(level: &Partition, finer: Option<&Partition>, distances: &Distances) -> Vec<f64> {
+fn cells_of_level(level: &Partition, finer: Option<&Partition>, distances: &Distances) -> Vec<f64> {
     level.groups().iter().flat_map(|group| cells_of(group, finer, distances)).collect()
 }
 
-fn home(coarser: Option<&Partition>, cpu: usize) -> u32 {
+fn coarser_group(coarser: Option<&Partition>, cpu: usize) -> u32 {
     coarser.map_or(ALONE, |coarser| coarser.of(cpu))
 }
 
-/// Minimum number of groups of a whole machine; a container may have been given fewer.
+/// Minimum number of groups of a whole machine; a container may have fewer.
 const WHOLE: usize = 8;
-/// Ratio of sizes that groups of a whole machine do not reach: some cores of a package may be off.
+/// Ratio of group sizes that a whole machine does not reach; some cores of a package may be off.
 const MAX_UNEQUAL: usize = 4;
 
 /// The coarsest level finer than this one that divides the whole machine into groups of one size, if any.
@@ -233,7 +233,7 @@ pub(super) fn is_odd(level: &Partition, finer: Option<&Partition>) -> bool {
     kept(level, finer) > 1 || most >= MAX_UNEQUAL * least
 }
 
-/// The only new group of a level that keeps others of a whole machine, as when one of two sockets is visible.
+/// The only new group of a level that keeps other groups of a whole machine, as when one of two sockets is visible.
 pub(super) fn is_half(level: &Partition, finer: Option<&Partition>) -> Option<Vec<usize>> {
     let finer = finer?;
     let mut new = level.groups().iter().filter(|group| !finer.groups().contains(group));
@@ -248,7 +248,7 @@ pub(super) fn is_part(level: &Partition, levels: &[Partition], distances: &Dista
     let others = levels.iter().filter(|whole| whole.regular().is_some() && whole.groups() != level.groups());
     let mut wholes = others.filter(|whole| level.groups().iter().all(|group| whole.groups().contains(group)));
     wholes.any(|whole| {
-        let mut more = whole.groups().iter().filter(|group| !level.groups().contains(group));
-        more.all(|group| tree::stands_out(group, &all, CLEAR_RATIO, distances))
+        let mut additional = whole.groups().iter().filter(|group| !level.groups().contains(group));
+        additional.all(|group| tree::stands_out(group, &all, CLEAR_RATIO, distances))
     })
 }

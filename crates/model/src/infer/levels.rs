@@ -1,4 +1,5 @@
-//! Levels: sets of solid groups that form one level. [`Partition`]: the disjoint groups of CPUs of a level.
+//! Levels: sets of solid groups (clearly faster inside than to the outside, see `tree`), one set per level.
+//! [`Partition`]: the disjoint groups of CPUs of a level.
 
 use super::distances::Distances;
 use super::tree::{Node, Separation, Tree};
@@ -7,15 +8,16 @@ use crate::stats::elementary::ln;
 use crate::stats::median_in_place;
 use std::collections::BTreeSet;
 
-/// Upper limit of a gap in weights, a factor of 4.5: steps from threads to sockets would outweigh all other groups.
+/// Upper limit of a gap (a difference of logarithms, here ln 4.5) in the weight of a set: otherwise steps from threads
+/// to sockets would outweigh all other groups.
 const GAP_CAP: f64 = 1.5;
 /// Minimum share of CPUs in the groups of a level that leaves CPUs out.
 const MIN_COVERAGE: f64 = 0.25;
 /// Minimum gap of such a level. The threads of the fast cores of a hybrid machine reach it; random pairs do not.
 const PARTIAL_RATIO: f64 = 1.5;
-/// Minimum gap if a slow CPU or cell explains the CPUs left out: at most as many as the smallest group has.
+/// Minimum gap if the CPUs left out are no more than the smallest group has: one slow CPU or cell may explain them.
 const REST_RATIO: f64 = 1.25;
-/// For `REST_RATIO`, a level needs this many groups or pairs, which are too many to be the nearest ones of noise.
+/// Minimum number of groups or pairs of a level for `REST_RATIO`: the nearest pairs of noise are fewer.
 const MIN_GROUPS: usize = 3;
 const MIN_PAIRS: usize = 8;
 /// Minimum probability that a cell inside a level is faster than one outside.
@@ -24,28 +26,28 @@ const MIN_SEPARATION: f64 = 0.98;
 /// Selects levels from the solid groups, by descending weight, until no candidate passes. Returns them finest first.
 pub(super) fn choose(solid: &[Node], tree: &Tree, distances: &Distances) -> Vec<Partition> {
     let n = distances.len();
-    let every = Partitions::new(solid, tree, n);
-    let mut left: Vec<Node> = solid.to_vec();
+    let solid_groups = SolidGroups::new(solid, tree, n);
+    let mut remaining: Vec<Node> = solid.to_vec();
     let mut levels: Vec<Partition> = Vec::new();
     let mut separation = Separation::new();
     let mut refused: BTreeSet<Vec<usize>> = BTreeSet::new();
     'next: loop {
-        for candidate in candidates(&left) {
+        for candidate in candidates(&remaining) {
             let key: Vec<usize> = candidate.iter().map(|node| node.start * n + node.end).collect();
             if refused.contains(&key) {
                 continue;
             }
             let partition = partition(&candidate, tree, n);
             let nests = levels.iter().all(|level| partition.is_within(level) || level.is_within(&partition));
-            // A candidate that does not nest now never will; the same holds for coverage and separation.
+            // A candidate that does not nest now will never nest; the same holds for coverage and separation.
             if !nests
                 || !covers_enough(&candidate, &partition, distances)
-                || !every.separates(&partition, distances, &mut separation)
+                || !solid_groups.separates(&partition, distances, &mut separation)
             {
                 refused.insert(key);
                 continue;
             }
-            left.retain(|node| {
+            remaining.retain(|node| {
                 !candidate.iter().any(|taken| (taken.start, taken.end) == (node.start, node.end))
             });
             levels.push(partition);
@@ -80,23 +82,23 @@ fn is_nearly_whole(partition: &Partition, distances: &Distances) -> bool {
 }
 
 /// Sets of solid groups that may form one level, by descending weight: all groups of one size; all groups that exist at
-/// one height; the latter with groups of equal sizes elsewhere. Of nested groups in a set, the larger remains.
-fn candidates(left: &[Node]) -> Vec<Vec<Node>> {
+/// one height; the latter, and all other groups of the same sizes. Of nested groups in a set, the larger remains.
+fn candidates(remaining: &[Node]) -> Vec<Vec<Node>> {
     let mut sets: Vec<Vec<Node>> = Vec::new();
-    let sizes: BTreeSet<usize> = left.iter().map(Node::len).collect();
+    let sizes: BTreeSet<usize> = remaining.iter().map(Node::len).collect();
     for &size in &sizes {
-        sets.push(left.iter().filter(|node| node.len() == size).copied().collect());
+        sets.push(remaining.iter().filter(|node| node.len() == size).copied().collect());
     }
-    for at in left {
-        let height = at.height;
-        let existing: Vec<Node> = left
+    for reference in remaining {
+        let height = reference.height;
+        let existing: Vec<Node> = remaining
             .iter()
             .filter(|node| node.height <= height && height < node.height + node.gap)
             .copied()
             .collect();
         let sizes: BTreeSet<usize> = existing.iter().map(Node::len).collect();
         let mut with_equals = existing.clone();
-        with_equals.extend(left.iter().filter(|node| {
+        with_equals.extend(remaining.iter().filter(|node| {
             sizes.contains(&node.len())
                 && !existing.iter().any(|known| known.start == node.start && known.end == node.end)
         }));
@@ -106,10 +108,10 @@ fn candidates(left: &[Node]) -> Vec<Vec<Node>> {
     let mut sets: Vec<Vec<Node>> = sets.into_iter().map(outermost).collect();
     sets.sort_by_cached_key(|set| set.iter().map(|node| (node.start, node.end)).collect::<Vec<_>>());
     sets.dedup_by_key(|set| set.iter().map(|node| (node.start, node.end)).collect::<Vec<_>>());
-    // A set with cores in one place and clusters in another mixes two levels: noise put its height between them.
+    // A set with cores in one place and clusters in another mixes two levels: noise placed its height between them.
     let mixes = |set: &[Node]| {
         let sizes: BTreeSet<usize> = set.iter().map(Node::len).collect();
-        set.iter().any(|node| sizes.range(..node.len()).any(|&size| is_tiled(node, size, left)))
+        set.iter().any(|node| sizes.range(..node.len()).any(|&size| is_tiled(node, size, remaining)))
     };
     let weight = |set: &[Node]| set.iter().map(|node| node.len() as f64 * node.gap.min(GAP_CAP)).sum::<f64>();
     let mut weighed: Vec<(bool, f64, Vec<Node>)> =
@@ -138,20 +140,20 @@ fn outermost(mut nodes: Vec<Node>) -> Vec<Node> {
 }
 
 /// All solid groups, to identify cells of a group that belong to smaller groups.
-struct Partitions {
+struct SolidGroups {
     /// For each CPU the solid groups that contain it, smallest first: `(size, first leaf)`.
     holding: Vec<Vec<(u32, u32)>>,
 }
 
-impl Partitions {
-    fn new(solid: &[Node], tree: &Tree, n: usize) -> Partitions {
+impl SolidGroups {
+    fn new(solid: &[Node], tree: &Tree, n: usize) -> SolidGroups {
         let mut holding = vec![Vec::new(); n];
         for node in solid {
             for &cpu in tree.members(node) {
                 holding[cpu].push((node.len() as u32, node.start as u32));
             }
         }
-        Partitions { holding }
+        SolidGroups { holding }
     }
 
     fn smallest_with(&self, a: usize, b: usize) -> Option<u32> {
@@ -188,8 +190,8 @@ pub(super) const ALONE: u32 = u32::MAX;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Partition {
     groups: Vec<Vec<usize>>,
-    of: Vec<u32>,
-    /// Pairs without a cell of their own, formed because no other partners were left.
+    group_of: Vec<u32>,
+    /// Pairs whose own cell is missing, formed because no other partners were left.
     pub by_elimination: Vec<[usize; 2]>,
     /// CPUs whose groups were dropped because the evidence is contradictory.
     pub open: Vec<usize>,
@@ -202,13 +204,13 @@ impl Partition {
             group.sort_unstable();
         }
         groups.sort_unstable();
-        let mut of = vec![ALONE; cpus];
+        let mut group_of = vec![ALONE; cpus];
         for (index, group) in groups.iter().enumerate() {
             for &cpu in group {
-                of[cpu] = index as u32;
+                group_of[cpu] = index as u32;
             }
         }
-        Partition { groups, of, by_elimination: Vec::new(), open: Vec::new() }
+        Partition { groups, group_of, by_elimination: Vec::new(), open: Vec::new() }
     }
 
     pub fn groups(&self) -> &[Vec<usize>] {
@@ -225,15 +227,15 @@ impl Partition {
 
     /// The group index of a CPU, or [`ALONE`].
     pub fn of(&self, cpu: usize) -> u32 {
-        self.of[cpu]
+        self.group_of[cpu]
     }
 
     pub fn joins(&self, a: usize, b: usize) -> bool {
-        self.of[a] != ALONE && self.of[a] == self.of[b]
+        self.group_of[a] != ALONE && self.group_of[a] == self.group_of[b]
     }
 
     pub fn cpus(&self) -> usize {
-        self.of.len()
+        self.group_of.len()
     }
 
     pub fn covered(&self) -> usize {
@@ -251,14 +253,14 @@ impl Partition {
     }
 
     pub fn covers_all(&self) -> bool {
-        self.covered() == self.of.len()
+        self.covered() == self.group_of.len()
     }
 
     /// Whether each group of this partition is inside one group of the other or outside all of them.
     pub fn is_within(&self, coarser: &Partition) -> bool {
         self.groups.iter().all(|group| {
-            let home = coarser.of[group[0]];
-            group.iter().all(|&cpu| coarser.of[cpu] == home)
+            let home = coarser.group_of[group[0]];
+            group.iter().all(|&cpu| coarser.group_of[cpu] == home)
         })
     }
 }
@@ -284,13 +286,17 @@ mod tests {
     }
 
     #[test]
-    fn every_cpu_of_a_contradictory_ring_is_open_and_right_groups_stand() {
+    fn cpus_whose_pairs_contradict_each_other_have_no_group_and_other_groups_are_kept() {
         for (ns, slow) in [[21.3, 33.7], [20.0, 30.0]]
             .into_iter()
             .flat_map(|ns| [[(0, 1), (2, 3)], [(0, 2), (1, 3)], [(0, 3), (1, 2)]].map(|slow| (ns, slow)))
         {
-            let structure =
-                with_wrong(12, 4, ns, |low, high, own| if slow.contains(&(low, high)) { ns[1] } else { own });
+            let structure = with_wrong(
+                12,
+                4,
+                ns,
+                |low, high, right_ns| if slow.contains(&(low, high)) { ns[1] } else { right_ns },
+            );
             assert_eq!(groups(&structure), [["4-7", "8-11"]], "{ns:?} {slow:?}: {structure:?}");
             let level = &structure.levels[0];
             assert_eq!(
@@ -300,8 +306,8 @@ mod tests {
             );
             assert_eq!((structure.contradictory, structure.unfit().count()), (4, 0), "{structure:?}");
         }
-        let ring = |low: usize, high: usize, own: f64| {
-            if [(4, 6), (5, 7), (8, 9), (10, 11)].contains(&(low, high)) { 30.0 } else { own }
+        let ring = |low: usize, high: usize, right_ns: f64| {
+            if [(4, 6), (5, 7), (8, 9), (10, 11)].contains(&(low, high)) { 30.0 } else { right_ns }
         };
         let structure = with_wrong(16, 4, [20.0, 30.0], ring);
         assert_eq!(groups(&structure), [["0-3", "12-15"]], "{structure:?}");
@@ -309,9 +315,10 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_pair_or_cpu_hides_no_level_that_is_half_again_as_far() {
+    fn a_slow_pair_or_cpu_hides_no_level_with_a_latency_ratio_of_1_5() {
         for cpus in [8, 12, 16] {
-            let slow = |low: usize, high: usize, own: f64| if (low, high) == (0, 1) { 30.0 } else { own };
+            let slow =
+                |low: usize, high: usize, right_ns: f64| if (low, high) == (0, 1) { 30.0 } else { right_ns };
             let structure = with_wrong(cpus, 2, [20.0, 30.0], slow);
             let [level] = &structure.levels[..] else { panic!("{cpus}: {structure:?}") };
             assert_eq!(
@@ -325,8 +332,9 @@ mod tests {
             .into_iter()
             .flat_map(|cpus| slow_ones.into_iter().enumerate().map(move |(kind, slow)| (cpus, kind, slow)));
         for (cpus, kind, slow) in machines {
-            let of_cpu =
-                |low: usize, high: usize, own: f64| if [low, high].contains(&5) { slow(own) } else { own };
+            let of_cpu = |low: usize, high: usize, right_ns: f64| {
+                if [low, high].contains(&5) { slow(right_ns) } else { right_ns }
+            };
             let structure = with_wrong(cpus, 4, [20.0, 30.0], of_cpu);
             let [level] = &structure.levels[..] else { panic!("{cpus} {kind}: {structure:?}") };
             assert_eq!(groups(&structure)[0][..2], ["0-3", "4,6,7"]);
@@ -337,8 +345,8 @@ mod tests {
                 "{structure:?}"
             );
             // A CPU equally far from all others may be far away; otherwise its row identifies its group.
-            let (beside, cpu) = structure.all_but_one().next().unwrap();
-            let group = beside.slow_beside.as_ref().map(ToString::to_string);
+            let (lone_group, cpu) = structure.all_but_one().next().unwrap();
+            let group = lone_group.slower_group.as_ref().map(ToString::to_string);
             assert_eq!(
                 (cpu, group.as_deref()),
                 (CpuId(5), [None, Some("4,6,7")][usize::from(kind > 0)]),

@@ -1,4 +1,5 @@
-//! Repair of groups where a disturbed cell made a random pair out of two leftover CPUs of a regular level.
+//! Repair of levels with one usual group size, where a disturbed cell made a random pair of two CPUs without such a
+//! group.
 
 use super::distances::{Distances, pairs};
 use super::levels::Partition;
@@ -12,15 +13,15 @@ const MIN_SHARE: f64 = 0.6;
 /// Maximum ratio of the latency of a new group to that of the slowest group of the pattern.
 const SLOWER_BY: f64 = 1.1;
 /// Maximum number of CPUs for which every pairing is tried: 105 pairings for eight.
-const EXHAUSTIVE: usize = 8;
+const MAX_EXHAUSTIVE: usize = 8;
 
-/// Divides the CPUs outside the pattern of each level again, from coarse to fine. `levels` are finest first.
+/// Repartitions the CPUs outside the pattern of each level, from coarse to fine. `levels` are finest first.
 pub(super) fn repair(levels: &mut [Partition], distances: &Distances) {
     for index in (0..levels.len()).rev() {
         let (fine, coarse) = levels.split_at_mut(index + 1);
         let coarser = coarse.first();
         if let Some(repaired) = repaired(&fine[index], coarser, distances) {
-            // Finer levels were cut from the same tree; one that no longer nests is repaired in its own turn.
+            // A finer level that no longer nests in this one is repaired in its own turn.
             fine[index] = repaired;
         }
     }
@@ -37,16 +38,16 @@ fn repaired(level: &Partition, coarser: Option<&Partition>, distances: &Distance
     for cpus in leftovers(level, coarser) {
         let mut new = divide(&cpus, size, distances);
         new.retain(|group| distances.inside(group).is_some_and(|height| height <= limit));
-        let placed = |new: &[Vec<usize>], cpu: usize| new.iter().any(|group| group.contains(&cpu));
+        let is_placed = |new: &[Vec<usize>], cpu: usize| new.iter().any(|group| group.contains(&cpu));
         // A group of another size is replaced only by groups that take all its CPUs.
         let others = level.groups().iter().filter(|group| group.len() != size && cpus.contains(&group[0]));
         let kept: Vec<Vec<usize>> =
-            others.filter(|group| !group.iter().all(|&cpu| placed(&new, cpu))).cloned().collect();
+            others.filter(|group| !group.iter().all(|&cpu| is_placed(&new, cpu))).cloned().collect();
         new.retain(|group| !kept.iter().flatten().any(|cpu| group.contains(cpu)));
-        let homeless: Vec<usize> =
-            cpus.iter().copied().filter(|&cpu| !placed(&new, cpu) && !placed(&kept, cpu)).collect();
+        let unplaced: Vec<usize> =
+            cpus.iter().copied().filter(|&cpu| !is_placed(&new, cpu) && !is_placed(&kept, cpu)).collect();
         if size == 2 {
-            let pairs = eliminated(&homeless, distances);
+            let pairs = paired_by_elimination(&unplaced, distances);
             new.extend(pairs.iter().map(|pair| pair.to_vec()));
             by_elimination.extend(pairs);
         }
@@ -59,14 +60,14 @@ fn repaired(level: &Partition, coarser: Option<&Partition>, distances: &Distance
 }
 
 /// Pairs whose own cell is missing, if each remaining CPU has exactly one such cell, so that the pairing is unique.
-fn eliminated(homeless: &[usize], distances: &Distances) -> Vec<[usize; 2]> {
+fn paired_by_elimination(unplaced: &[usize], distances: &Distances) -> Vec<[usize; 2]> {
     let partners = |cpu: usize| {
-        homeless.iter().copied().filter(move |&other| other != cpu && distances.is_missing(cpu, other))
+        unplaced.iter().copied().filter(move |&other| other != cpu && distances.is_missing(cpu, other))
     };
-    if homeless.iter().any(|&cpu| partners(cpu).count() != 1) {
+    if unplaced.iter().any(|&cpu| partners(cpu).count() != 1) {
         return Vec::new();
     }
-    homeless
+    unplaced
         .iter()
         .flat_map(|&cpu| partners(cpu).map(move |other| [cpu, other]))
         .filter(|[a, b]| a < b)
@@ -76,14 +77,14 @@ fn eliminated(homeless: &[usize], distances: &Distances) -> Vec<[usize; 2]> {
 /// CPUs outside the pattern of a level, by the coarser group that contains them; empty without a pattern.
 pub(super) fn leftovers(level: &Partition, coarser: Option<&Partition>) -> Vec<Vec<usize>> {
     let Some(size) = pattern(level) else { return Vec::new() };
-    let mut homes: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    let mut by_coarser: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for cpu in 0..level.cpus() {
         let in_pattern = level.groups().get(level.of(cpu) as usize).is_some_and(|group| group.len() == size);
         if !in_pattern {
-            homes.entry(coarser.map_or(0, |coarser| coarser.of(cpu))).or_default().push(cpu);
+            by_coarser.entry(coarser.map_or(0, |coarser| coarser.of(cpu))).or_default().push(cpu);
         }
     }
-    homes.into_values().filter(|cpus| cpus.len() > 1).collect()
+    by_coarser.into_values().filter(|cpus| cpus.len() > 1).collect()
 }
 
 fn pattern(level: &Partition) -> Option<usize> {
@@ -97,20 +98,20 @@ fn pattern(level: &Partition) -> Option<usize> {
 }
 
 fn divide(cpus: &[usize], size: usize, distances: &Distances) -> Vec<Vec<usize>> {
-    if size == 2 && cpus.len() <= EXHAUSTIVE {
+    if size == 2 && cpus.len() <= MAX_EXHAUSTIVE {
         return best_pairs(cpus, distances).1;
     }
-    let mut left = cpus.to_vec();
+    let mut remaining = cpus.to_vec();
     let mut groups = Vec::new();
-    while left.len() >= size {
-        let Some(group) = nearest_group(&left, size, distances) else { break };
-        left.retain(|cpu| !group.contains(cpu));
+    while remaining.len() >= size {
+        let Some(group) = nearest_group(&remaining, size, distances) else { break };
+        remaining.retain(|cpu| !group.contains(cpu));
         groups.push(group);
     }
     groups
 }
 
-/// The pairing with the smallest total, and that total. One of an odd number of CPUs remains alone.
+/// The pairing with the smallest total, and that total. With an odd number of CPUs, one remains alone.
 fn best_pairs(cpus: &[usize], distances: &Distances) -> (f64, Vec<Vec<usize>>) {
     let Some((&first, rest)) = cpus.split_first() else { return (0.0, Vec::new()) };
     let mut best = (f64::INFINITY, Vec::new());
@@ -133,18 +134,19 @@ fn best_pairs(cpus: &[usize], distances: &Distances) -> (f64, Vec<Vec<usize>>) {
     best
 }
 
-/// Grows a group from the nearest pair. The lower median measures distances, because disturbance only slows down.
-fn nearest_group(left: &[usize], size: usize, distances: &Distances) -> Option<Vec<usize>> {
-    let (a, b) = pairs(left).min_by(|x, y| distances.at(x.0, x.1).total_cmp(&distances.at(y.0, y.1)))?;
+/// Grows a group from the nearest pair. The distance of a CPU is the lower median of its cells with the members,
+/// because disturbance only slows down.
+fn nearest_group(remaining: &[usize], size: usize, distances: &Distances) -> Option<Vec<usize>> {
+    let (a, b) = pairs(remaining).min_by(|x, y| distances.at(x.0, x.1).total_cmp(&distances.at(y.0, y.1)))?;
     let mut group = vec![a, b];
     while group.len() < size {
-        let far = |cpu: usize| {
+        let distance = |cpu: usize| {
             let mut cells: Vec<f64> = group.iter().map(|&member| distances.at(cpu, member)).collect();
             cells.sort_unstable_by(f64::total_cmp);
             cells[(cells.len() - 1) / 2]
         };
-        let outside = left.iter().copied().filter(|cpu| !group.contains(cpu));
-        let next = outside.min_by(|&x, &y| far(x).total_cmp(&far(y)))?;
+        let outside = remaining.iter().copied().filter(|cpu| !group.contains(cpu));
+        let next = outside.min_by(|&x, &y| distance(x).total_cmp(&distance(y)))?;
         group.push(next);
     }
     Some(group)

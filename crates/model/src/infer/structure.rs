@@ -27,7 +27,7 @@ pub struct Structure {
     pub shape: Shape,
     /// Number of pairs that are nearer than the rows of their CPUs allow but are not suspects individually: either
     /// there are too many for disturbance, or it is unknown which of them are wrong and the levels do not explain them.
-    /// They may hide groups; groups that depend on the latter are not listed.
+    /// They may hide groups; groups that depend on pairs of the second kind are not listed.
     pub contradictory: usize,
     /// Cells that must be measured again before they are trusted.
     pub suspects: Vec<Suspect>,
@@ -43,7 +43,7 @@ pub enum Shape {
         /// Scatter of the cells as a share, without a twentieth at either end.
         scatter: f64,
     },
-    /// Too few CPUs to decide: three; up to five without groups; or a group and one CPU that is far from it or slow.
+    /// Too few CPUs to decide: three, or up to five without groups, or a group and one CPU that is far from it or slow.
     TooFew,
     /// Values differ by more than noise without groups: a mesh, a ring, several kinds of cores, or unpinned threads.
     Continuous {
@@ -59,10 +59,10 @@ pub enum Shape {
 pub struct LoneGroup {
     /// The group.
     pub cpus: CpuSet,
-    /// The only other CPU, if there is just one: of the matrix, or of the group of the next coarser level.
+    /// The only CPU outside the group, if there is just one: in the matrix, or in the group of the next coarser level.
     pub but: Option<CpuId>,
-    /// The group within it to which `but` belongs by its row, if `but` is slow to all CPUs and not far away.
-    pub slow_beside: Option<CpuSet>,
+    /// The group within it to which `but` belongs by its row, if `but` is slow to all CPUs rather than far away.
+    pub slower_group: Option<CpuSet>,
     /// Median of the pairs inside, in the unit of the matrix.
     pub inside: Option<f64>,
     /// The slowest of the pairs inside.
@@ -75,7 +75,7 @@ pub struct LoneGroup {
 const FAR_INSIDE: f64 = 1.5;
 
 impl LoneGroup {
-    /// The slowest of the pairs inside, if the median does not represent it because the group contains smaller groups.
+    /// The slowest of the pairs inside, if smaller groups inside make the median unrepresentative.
     pub fn far_inside(&self) -> Option<f64> {
         self.inside_most.filter(|most| self.inside.is_some_and(|median| *most > FAR_INSIDE * median))
     }
@@ -99,7 +99,7 @@ pub struct InferredLevel {
     pub across: Option<f64>,
     /// Share of the repetitions of [`repeatability`] in which the level was exactly reproduced; `None` if not tested.
     pub repeats: Option<f64>,
-    /// Pairs without a cell of their own, formed because no other partners were left.
+    /// Pairs whose own cell is missing, formed because no other partners were left.
     pub by_elimination: Vec<[CpuId; 2]>,
     /// Result of the execution tests of its pairs, if all agree; `None` without tests.
     pub execution: Option<Execution>,
@@ -135,11 +135,11 @@ impl Structure {
     }
 }
 
-/// Minimum random shift of a cell, as a share: intervals do not include the difference between equal pairs.
+/// Minimum random shift of a cell, as a share: intervals do not include the differences between equal pairs.
 const MIN_MOVE: f64 = 0.01;
 
 /// Repeats the inference once for each key, with every value moved at random within its interval. Each row states for
-/// each level of `structure` whether it was exactly reproduced. This grades levels and does not accept them.
+/// each level of `structure` whether it was exactly reproduced. The result grades levels but does not decide on them.
 ///
 /// # Errors
 /// As [`infer`](super::infer).
@@ -158,8 +158,9 @@ pub fn repeatability(
         });
         let mut found = InferredPartitions::of(&moved);
         found.drop_open(&moved);
-        let again: Vec<Vec<CpuSet>> = found.levels.iter().map(|level| level.labelled(&moved)).collect();
-        structure.levels.iter().map(|level| again.contains(&level.groups)).collect()
+        let found_groups: Vec<Vec<CpuSet>> =
+            found.levels.iter().map(|level| level.labelled(&moved)).collect();
+        structure.levels.iter().map(|level| found_groups.contains(&level.groups)).collect()
     };
     Ok(keys.into_iter().map(repeated).collect())
 }
@@ -167,7 +168,7 @@ pub fn repeatability(
 /// Rounds of power iteration for each axis: enough for a picture of a mesh.
 const ROUNDS: usize = 50;
 
-/// Arrangement of CPUs without groups: classical scaling (Torgerson 1952) of the latencies to a plane, no chip layout.
+/// Arrangement of CPUs without groups: classical scaling (Torgerson 1952) of the latencies to a plane, no chip plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Layout {
     /// The CPUs along the longer axis: neighbours in this order are nearer to each other than most.

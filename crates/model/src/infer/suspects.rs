@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 /// Minimum number of cells: with fewer, the median of a block is too close to each cell.
 const MIN_CELLS: usize = 4;
 const MIN_SCATTER: f64 = 0.02;
-/// Correction for small blocks, whose cells are near to their own median: their median deviation is smaller by this
-/// divided by their number (simulated: 0.72 of the true one for four, 0.83 for eight, 0.96 for 32).
+/// Correction for small blocks, whose cells are near their own median: the median deviation is too small by this number
+/// divided by the number of cells (simulated: 0.72 of the true one for four, 0.83 for eight, 0.96 for 32).
 const SHRINKAGE: f64 = 1.2;
 
 /// A block-constant model: cells between the same two groups under the same level have one value.
@@ -55,12 +55,12 @@ impl Blocks {
     /// Distance of a cell from the model, in deviations of its level.
     pub fn residual(&self, levels: &[Partition], distances: &Distances, a: usize, b: usize) -> f64 {
         let scatter = self.tables[depth(levels, a, b)].scatter;
-        (own(distances, a, b) - self.at(levels, a, b)).abs()
+        (measured(distances, a, b) - self.at(levels, a, b)).abs()
             / scatter.max(distances.width(a, b)).max(MIN_SCATTER)
     }
 }
 
-fn own(distances: &Distances, a: usize, b: usize) -> f64 {
+fn measured(distances: &Distances, a: usize, b: usize) -> f64 {
     distances.set_aside(a, b).unwrap_or_else(|| distances.at(a, b))
 }
 
@@ -90,11 +90,11 @@ impl Table {
         for block in sorted.chunk_by(|a, b| a.0 == b.0) {
             values.clear();
             values.extend(block.iter().map(|cell| cell.1));
-            let own = if block.len() >= MIN_CELLS { median_in_place(&mut values) } else { None };
-            let kept = own.map_or(1.0, |_| 1.0 - SHRINKAGE / block.len() as f64);
-            let median = own.unwrap_or(overall);
+            let block_median = if block.len() >= MIN_CELLS { median_in_place(&mut values) } else { None };
+            let correction = block_median.map_or(1.0, |_| 1.0 - SHRINKAGE / block.len() as f64);
+            let median = block_median.unwrap_or(overall);
             table.medians[block[0].0 as usize] = median;
-            residuals.extend(block.iter().map(|cell| (cell.1 - median).abs() / kept));
+            residuals.extend(block.iter().map(|cell| (cell.1 - median).abs() / correction));
         }
         table.scatter = median_in_place(&mut residuals).unwrap_or(0.0) * NORMAL_MAD_SCALE;
         table
@@ -122,14 +122,14 @@ named! {
     pub enum SuspectReason {
         /// It is more than four deviations away from the cells between the same groups; 5.5 in a matrix of 1,024 CPUs.
         Outlier = "outlier",
-        /// Its CPUs are left over in a regular level, or in other contradictory pairs: a disturbed cell may hide a
-        /// group.
+        /// Its CPUs are outside the pattern of a regular level, or in other contradictory pairs: a disturbed cell may
+        /// hide a group.
         Leftover = "leftover",
         /// It has no value, or a 0.
         Missing = "missing",
         /// CPU 0 and its sibling are slower than other groups: by 26 to 92 % in 7 of 46 published files with threads.
         FirstCpu = "first-cpu",
-        /// It is nearer than other pairs of its CPUs allow; it is unknown which of them are wrong.
+        /// It is nearer than other pairs of its CPUs allow; which of these pairs are wrong is unknown.
         Contradictory = "contradictory",
     }
 }
@@ -145,13 +145,14 @@ pub struct Suspect {
     pub ratio: Option<f64>,
 }
 
-/// The limit for this number of cells. As normal tails fall as exp(−z²/2), the expected number beyond it is constant.
+/// The limit for this number of cells. Normal tails fall as exp(−z²/2), so that the expected number beyond the limit is
+/// constant.
 fn outlier(cells: usize) -> f64 {
     (OUTLIER * OUTLIER + 2.0 * ln((cells as f64 / FEW_CELLS).max(1.0))).sqrt()
 }
 
-/// All suspect cells under the levels (finest first) before acceptance. Values within a `step` of the clock may be
-/// equal.
+/// All suspect cells according to the proposed levels (finest first), which are not accepted yet. Values within a
+/// `step` of the clock may be equal.
 pub(super) fn suspects(
     levels: &[Partition],
     blocks: &Blocks,
@@ -167,7 +168,7 @@ pub(super) fn suspects(
             if !has_value {
                 doubts.insert((low, high), SuspectReason::Missing);
             } else if blocks.residual(levels, distances, low, high) > limit
-                && (exp(own(distances, low, high)) - exp(blocks.at(levels, low, high))).abs()
+                && (exp(measured(distances, low, high)) - exp(blocks.at(levels, low, high))).abs()
                     >= STEPS_APART * step
             {
                 doubts.insert((low, high), SuspectReason::Outlier);
@@ -193,21 +194,22 @@ pub(super) fn suspects(
     doubts
         .into_iter()
         .map(|((low, high), doubt)| {
-            let off = own(distances, low, high) - blocks.at(levels, low, high);
+            let difference = measured(distances, low, high) - blocks.at(levels, low, high);
             let known = doubt != SuspectReason::Missing;
             let pair = [low, high].map(|position| distances.cpus[position]);
-            Suspect { pair, doubt, ratio: known.then(|| exp(off)) }
+            Suspect { pair, doubt, ratio: known.then(|| exp(difference)) }
         })
         .collect()
 }
 
-/// Marks each contradictory pair as suspect. The groups of their CPUs are unknown, and disturbed cells cause
-/// contradictions: their other cells are measured again but are no outliers, unless they were set aside as wrong.
+/// Marks each contradictory pair as suspect. The groups of its CPUs are unknown, and disturbed cells cause
+/// contradictions: the other cells of these CPUs are measured again but are no outliers, unless they were set aside as
+/// wrong.
 pub(super) fn leave_open(suspects: &mut Vec<Suspect>, open: &[[usize; 2]], distances: &Distances) {
     let position = |cpu: CpuId| distances.cpus.iter().position(|&known| known == cpu);
     let named = |pair: &[usize; 2]| pair.map(|position| distances.cpus[position]);
     let is_open = |cpu: &CpuId| open.iter().flat_map(named).any(|open| open == *cpu);
-    let is_known = |pair: [CpuId; 2]| {
+    let is_set_aside = |pair: [CpuId; 2]| {
         let [a, b] = pair.map(position);
         a.zip(b).is_some_and(|(a, b)| distances.set_aside(a, b).is_some())
     };
@@ -215,7 +217,7 @@ pub(super) fn leave_open(suspects: &mut Vec<Suspect>, open: &[[usize; 2]], dista
     for suspect in suspects.iter_mut() {
         if suspect.doubt == SuspectReason::Outlier
             && suspect.pair.iter().any(is_open)
-            && !is_known(suspect.pair)
+            && !is_set_aside(suspect.pair)
         {
             (suspect.doubt, suspect.ratio) = (SuspectReason::Leftover, None);
         }
@@ -233,7 +235,7 @@ pub(super) fn leave_open(suspects: &mut Vec<Suspect>, open: &[[usize; 2]], dista
 const OF_SLOW_CPU: f64 = 1.5;
 
 /// Downgrades outliers to cells that are only measured again: all cells if groups are hidden (except those set aside),
-/// and cells of a single CPU that is slow or far from all others, which is one finding.
+/// and cells of a single CPU that is slow or far from all others, which counts as one finding.
 pub(super) fn leave_unexplained(
     suspects: &mut [Suspect],
     hints: &[LoneGroup],
@@ -250,7 +252,7 @@ pub(super) fn leave_unexplained(
     };
     for suspect in suspects.iter_mut().filter(|suspect| suspect.doubt == SuspectReason::Outlier) {
         let [Some(a), Some(b)] = suspect.pair.map(position) else { continue };
-        let value = exp(own(distances, a, b));
+        let value = exp(measured(distances, a, b));
         let is_hidden = are_groups_hidden && distances.set_aside(a, b).is_none();
         if is_hidden || hints.iter().any(|hint| is_lone(suspect.pair, value, hint)) {
             (suspect.doubt, suspect.ratio) = (SuspectReason::Leftover, None);

@@ -1,4 +1,4 @@
-//! Tests of inference on small handmade matrices; tests of machines are in `tests/inference.rs`.
+//! Tests of inference on small handmade matrices; tests on whole machines are in `tests/inference.rs`.
 
 use super::*;
 use crate::stats::Key;
@@ -29,7 +29,7 @@ fn too_few_cpus_have_no_structure() {
 }
 
 #[test]
-fn what_no_measurement_gives_is_refused_by_name() {
+fn impossible_values_are_refused_with_their_pair() {
     for bad in [-3.0, f64::INFINITY, f64::NAN] {
         let refusal = infer(&matrix(6, |row, column| Some(if (row, column) == (4, 1) { bad } else { 20.0 })));
         let refusal = refusal.unwrap_err();
@@ -55,7 +55,7 @@ fn equal_cells_are_one_group_and_no_level() {
 }
 
 #[test]
-fn a_clock_that_read_only_zero_says_nothing() {
+fn readings_of_only_zero_are_uniform() {
     let structure = infer(&matrix(6, |_, _| Some(0.0))).unwrap();
     assert_eq!((structure.levels.len(), structure.shape), (0, Shape::Uniform { scatter: 0.0 }));
 }
@@ -82,7 +82,7 @@ fn a_cpu_without_values_is_left_out_and_named() {
 }
 
 #[test]
-fn a_missing_sibling_is_paired_by_elimination_and_said() {
+fn a_missing_sibling_is_paired_by_elimination_and_listed() {
     let structure =
         infer(&matrix(8, |row, column| ((row, column) != (6, 2)).then(|| desktop(row, column)))).unwrap();
     assert_eq!(groups(&structure), [["0,4", "1,5", "2,6", "3,7"]]);
@@ -113,7 +113,7 @@ fn all_but_the_slow_cpu_is_no_cluster() {
 }
 
 #[test]
-fn what_one_cpu_leaves_open_a_report_of_the_whole_matrix_settles() {
+fn a_report_decides_whether_a_lone_cpu_is_far() {
     use super::Findings;
     use crate::Level;
     use crate::tests::topology;
@@ -121,8 +121,8 @@ fn what_one_cpu_leaves_open_a_report_of_the_whole_matrix_settles() {
     let observed = matrix(5, |row, column| Some(ns(row, column)));
     let settled = |groups: &[&str]| {
         let findings = Findings::of_matrix(&observed, &topology("0-4", &[(Level::L3, groups)]));
-        let [beside] = &findings.lone_cpus()[..] else { panic!("{findings:?}") };
-        (beside.cpu, beside.reported.clone())
+        let [lone] = &findings.lone_cpus()[..] else { panic!("{findings:?}") };
+        (lone.cpu, lone.reported.clone())
     };
     assert_eq!(settled(&["0-3", "4"]), (CpuId(4), vec![Level::L3]));
     assert_eq!(settled(&[]), (CpuId(4), Vec::new()));
@@ -206,7 +206,7 @@ fn a_few_pairs_that_are_too_near_do_not_hide_a_level_and_are_named() {
         }
         assert_eq!(structure.levels[2].across.map(|ns| (ns / 10.0).round()), Some(11.0));
     }
-    // Many wrong pairs also contradict right ones, but right values fit and must not be reported.
+    // Many wrong pairs also contradict correct ones, but correct values fit and must not be reported.
     for seed in 0..4 {
         let fits = |ratio: f64| (0.75..1.3).contains(&ratio);
         let (structure, _) = near(seed, 60, 8.0);
@@ -256,8 +256,8 @@ fn a_pair_that_is_too_near_hides_no_level_of_small_groups_and_is_listed() {
             let sizes: Vec<usize> = level.groups.iter().map(CpuSet::len).collect();
             assert_eq!(sizes, vec![size; cpus as usize / size], "{cpus} {wrong:?} {seed}");
             // Noise alone sometimes moves a correct pair by a tenth.
-            let off = |suspect: &&Suspect| suspect.ratio.is_none_or(|ratio| !(0.8..1.25).contains(&ratio));
-            let listed = structure.suspects.iter().filter(off);
+            let is_off = |suspect: &&Suspect| suspect.ratio.is_none_or(|ratio| !(0.8..1.25).contains(&ratio));
+            let listed = structure.suspects.iter().filter(is_off);
             let listed: Vec<_> = listed.map(|cell| cell.pair.map(|cpu| cpu.0 as usize)).collect();
             assert_eq!(listed, wrong.iter().map(|&(a, b)| [a, b]).collect::<Vec<_>>(), "{cpus} {seed}");
             assert_eq!(structure.contradictory, 0, "{cpus} {wrong:?} {seed}");
@@ -266,8 +266,8 @@ fn a_pair_that_is_too_near_hides_no_level_of_small_groups_and_is_listed() {
 }
 
 #[test]
-fn pairs_of_which_any_may_be_wrong_are_contradictory() {
-    // The chain 1-0-2-3-4-5 of near pairs may be 0,1 2,3 4,5 with two wrong pairs, or something else.
+fn ambiguous_wrong_pairs_are_contradictory() {
+    // The chain 1-0-2-3-4-5 of near pairs may be 0,1 2,3 4,5 with two wrong pairs, or another structure.
     for seed in 0..10 {
         let structure = grouped(8, 2, &[(0, 2), (3, 4)], seed);
         let is_right = groups(&structure) == [["0,1", "2,3", "4,5", "6,7"]];
@@ -278,8 +278,8 @@ fn pairs_of_which_any_may_be_wrong_are_contradictory() {
 }
 
 #[test]
-fn of_contradictory_pairs_no_group_is_named_and_no_cell_listed() {
-    // The wrong pairs close a ring of four CPUs in which either two opposite sides may be right.
+fn contradictory_pairs_name_no_group_and_list_no_cell() {
+    // The wrong pairs close a ring of four CPUs, either two opposite sides of which may be correct.
     let ring = [(0, 2), (1, 3)];
     let open = ["0,1", "2,3", "0,2", "1,3"];
     let mut contradictory = 0;
@@ -336,7 +336,7 @@ fn a_cpu_that_is_slow_to_all_but_its_sibling_contradicts_nothing() {
 }
 
 #[test]
-fn noise_alone_is_seldom_a_pair_that_does_not_fit() {
+fn noise_alone_rarely_makes_a_pair_unfit() {
     let listed = |cpus: u32, size: usize| {
         (0..40).filter(|&seed| grouped(cpus, size, &[], seed).unfit().next().is_some()).count()
     };
@@ -349,7 +349,7 @@ fn noise_alone_is_seldom_a_pair_that_does_not_fit() {
 }
 
 #[test]
-fn one_step_of_a_clock_is_nothing_that_does_not_fit() {
+fn one_step_of_a_clock_makes_no_pair_unfit() {
     // Two values; the nearer one occurs at random.
     let seen = matrix(24, |row, column| {
         Some(if Key::of(&[20]).below((row * 24 + column) as u64, 16) == 0 { 25.0 } else { 50.0 })
@@ -361,7 +361,7 @@ fn one_step_of_a_clock_is_nothing_that_does_not_fit() {
 }
 
 #[test]
-fn of_a_chain_of_levels_one_step_apart_those_two_steps_apart_stay() {
+fn in_a_chain_of_levels_those_two_steps_apart_stay() {
     let sizes =
         |levels: &[InferredLevel]| levels.iter().map(|level| level.groups[0].len()).collect::<Vec<_>>();
     let chain = matrix(32, |row, column| {
@@ -389,7 +389,7 @@ fn one_pair_inside_groups_is_a_level() {
 }
 
 #[test]
-fn what_one_socket_shows_of_a_whole_machine_is_no_level() {
+fn groups_visible_in_only_one_socket_are_no_level() {
     // Clusters of 8; pairs within one socket of 64 and within half of the other are nearer than all others.
     let ns = |row: usize, column: usize| match (row.max(column), row / 8 == column / 8) {
         (_, true) => 30.0,
@@ -411,7 +411,7 @@ fn a_kind_of_cores_is_no_level() {
 }
 
 #[test]
-fn few_cpus_that_differ_are_too_few_to_tell() {
+fn unequal_pairs_of_few_cpus_are_undecided() {
     for (cpus, ns) in [(3, [20.0, 20.0, 20.0]), (3, [20.0, 85.0, 85.0]), (4, [20.0, 40.0, 60.0])] {
         let at = |row: usize, column: usize| Some(ns[(row + column - 1) % 3]);
         assert_eq!(infer(&matrix(cpus, at)).unwrap().shape, Shape::TooFew, "{ns:?}");
@@ -431,7 +431,7 @@ fn a_line_of_cpus_is_continuous_and_keeps_its_order() {
 }
 
 #[test]
-fn both_directions_count_and_neither_must_be_there() {
+fn directions_are_averaged_and_either_may_be_missing() {
     let cpus: Vec<CpuId> = (0..8).map(CpuId).collect();
     let structure = infer(&Matrix::directed(cpus, |row, column| {
         // Clocks that differ by 3 ns make one direction faster.
@@ -466,8 +466,8 @@ fn another_numbering_gives_the_same_groups() {
         assert_eq!(structure.levels.iter().map(|level| level.groups.len()).collect::<Vec<_>>(), [12, 3]);
         for (size, level) in [(2, 0), (8, 1)] {
             for group in &structure.levels[level].groups {
-                let of: Vec<usize> = group.iter().map(|cpu| names[cpu.index()] / size).collect();
-                assert!(of.len() == size && of.iter().all(|&first| first == of[0]), "{group}");
+                let planted: Vec<usize> = group.iter().map(|cpu| names[cpu.index()] / size).collect();
+                assert!(planted.len() == size && planted.iter().all(|&first| first == planted[0]), "{group}");
             }
         }
         assert_eq!(structure.nearest_level(CpuId(0), CpuId(0)), Some(0));
@@ -475,7 +475,7 @@ fn another_numbering_gives_the_same_groups() {
 }
 
 #[test]
-fn levels_that_are_clear_come_out_again() {
+fn clear_levels_are_reproduced() {
     let observed = matrix(8, |row, column| Some(desktop(row, column)));
     let structure = infer(&observed).unwrap();
     let keys = (0..10).map(|trial| Key::of(&[trial]));
@@ -483,9 +483,9 @@ fn levels_that_are_clear_come_out_again() {
 }
 
 /// Nested groups, finest first, with noise of 3 % and CPUs that are slower or faster to all by 2 %; `wrong` random
-/// pairs read as near as pairs of the finest groups. Returns whether exactly the levels of the machine are found and
-/// exactly the wrong pairs are listed; `None` where groups are reported as hidden.
-fn comes_out(cpus: usize, sizes: &[(usize, f64)], rest: f64, wrong: usize, seed: u64) -> Option<bool> {
+/// pairs read as near as pairs of the finest groups. Returns whether exactly the planted levels are found and exactly
+/// the wrong pairs are listed; `None` if groups are reported as hidden.
+fn recovers_levels(cpus: usize, sizes: &[(usize, f64)], rest: f64, wrong: usize, seed: u64) -> Option<bool> {
     let key = Key::of(&[21, seed]);
     let at = |a: usize, b: usize| {
         sizes.iter().find(|(size, _)| a / size == b / size).map_or(rest, |(_, inside)| *inside)
@@ -497,15 +497,15 @@ fn comes_out(cpus: usize, sizes: &[(usize, f64)], rest: f64, wrong: usize, seed:
     let mut drawn = far.clone();
     key.with(1).shuffle(&mut drawn);
     drawn.truncate(wrong);
-    let own = |cpu: usize| 1.0 + 0.02 * key.with(2).normal(cpu as u64);
+    let cpu_factor = |cpu: usize| 1.0 + 0.02 * key.with(2).normal(cpu as u64);
     let seen = matrix(cpus as u32, |row, column| {
         let noise = 1.0 + 0.03 * key.normal((row * 64 + column) as u64);
         let ns = if drawn.contains(&[column, row]) { sizes[0].1 } else { at(row, column) };
-        Some(noise * own(row) * own(column) * ns)
+        Some(noise * cpu_factor(row) * cpu_factor(column) * ns)
     });
     let structure = infer(&seen).unwrap();
-    let off = |cell: &&Suspect| cell.ratio.is_none_or(|ratio| !(0.8..1.25).contains(&ratio));
-    let listed = structure.suspects.iter().filter(off);
+    let is_off = |cell: &&Suspect| cell.ratio.is_none_or(|ratio| !(0.8..1.25).contains(&ratio));
+    let listed = structure.suspects.iter().filter(is_off);
     let mut listed: Vec<_> = listed.map(|cell| cell.pair.map(|cpu| cpu.0 as usize)).collect();
     listed.sort_unstable();
     drawn.sort_unstable();
@@ -527,12 +527,12 @@ fn a_pair_that_is_too_near_hides_no_level_that_is_half_again_as_far() {
         (32, &[(2, 8.0), (8, 25.0)], 40.0),
     ] {
         for (wrong, seed) in [1, 2].into_iter().flat_map(|wrong| (0..20).map(move |seed| (wrong, seed))) {
-            let came_out = comes_out(cpus, sizes, rest, wrong, seed);
+            let recovered = recovers_levels(cpus, sizes, rest, wrong, seed);
             all += 1;
-            right += u32::from(came_out == Some(true));
-            hidden += u32::from(came_out.is_none());
+            right += u32::from(recovered == Some(true));
+            hidden += u32::from(recovered.is_none());
         }
-        let clean = (0..20).filter(|&seed| comes_out(cpus, sizes, rest, 0, seed) == Some(true)).count();
+        let clean = (0..20).filter(|&seed| recovers_levels(cpus, sizes, rest, 0, seed) == Some(true)).count();
         assert!(clean >= 19, "{cpus} {sizes:?}: {clean} of 20");
     }
     assert!(
@@ -544,7 +544,8 @@ fn a_pair_that_is_too_near_hides_no_level_that_is_half_again_as_far() {
 #[test]
 fn a_pair_that_is_too_far_hides_no_level_of_small_groups_and_is_listed() {
     for (cpus, size, across) in [(8, 4, 30.0), (8, 4, 60.0), (12, 3, 32.0), (12, 3, 60.0), (16, 4, 30.0)] {
-        for (factor, seed) in [2.0, 3.0, 10.0].into_iter().flat_map(|by| (0..10).map(move |seed| (by, seed)))
+        for (factor, seed) in
+            [2.0, 3.0, 10.0].into_iter().flat_map(|factor| (0..10).map(move |seed| (factor, seed)))
         {
             let key = Key::of(&[22, seed]);
             let seen = matrix(cpus, |row, column| {
@@ -557,8 +558,8 @@ fn a_pair_that_is_too_far_hides_no_level_of_small_groups_and_is_listed() {
                 panic!("{cpus}/{size} {factor} {seed}: {structure:?}")
             };
             assert_eq!(level.groups.len(), cpus as usize / size, "{factor} {seed}: {structure:?}");
-            let off = |cell: &&Suspect| cell.ratio.is_none_or(|ratio| !(0.8..1.25).contains(&ratio));
-            let listed: Vec<_> = structure.suspects.iter().filter(off).map(|cell| cell.pair).collect();
+            let is_off = |cell: &&Suspect| cell.ratio.is_none_or(|ratio| !(0.8..1.25).contains(&ratio));
+            let listed: Vec<_> = structure.suspects.iter().filter(is_off).map(|cell| cell.pair).collect();
             assert_eq!(listed, [[CpuId(1), CpuId(2)]], "{cpus}/{size} {factor} {seed}");
         }
     }

@@ -1,8 +1,9 @@
 //! [`Tree`]: average linkage by nearest-neighbour chain. Solid groups are nodes whose inside is clearly faster than the
-//! way out; each is judged separately. [`Separation`]: how often cells of one kind are faster than cells of another.
+//! cells that leave them; each is judged separately. [`Separation`]: how often cells of one kind are faster than cells
+//! of another.
 //!
-//! One cut through the whole tree would judge all groups by one height, but the same relation can be slower in one
-//! corner of a machine, for example in a socket whose cache lines are homed elsewhere, or on a core with a lower clock.
+//! One cut through the whole tree would judge all groups by one height, but the same relation can be slower in one part
+//! of a machine, for example in a socket whose cache lines are homed elsewhere, or on a core with a lower clock.
 
 use super::distances::{Distances, forgiven};
 use crate::stats::elementary::ln;
@@ -36,7 +37,7 @@ pub(super) struct Tree {
 
 impl Tree {
     /// Average linkage (Sokal and Michener 1958) by the nearest-neighbour chain (Benzécri 1982, Juan 1982; Murtagh 1983
-    /// proves O(N²)). Means weighted by the intervals stay reducible, as they are between the two means that they join.
+    /// proves O(N²)). Means weighted by the intervals stay reducible, because they lie between the two joined means.
     pub fn grow(distances: &Distances) -> Tree {
         let merges = merges(distances);
         Tree::of_merges(distances, &merges)
@@ -116,7 +117,7 @@ fn merges(distances: &Distances) -> Vec<[usize; 2]> {
         };
         let before = chain.len().checked_sub(2).map(|at| chain[at]);
         let row = &mean[tip * n..(tip + 1) * n];
-        // A tie goes back to the previous cluster of the chain, otherwise the chain would never end.
+        // A tie returns to the previous cluster of the chain; otherwise the chain would never end.
         let (mut nearest, mut least) = match before {
             Some(before) => (before, row[before]),
             None => (usize::MAX, f64::INFINITY),
@@ -159,7 +160,8 @@ const MIN_RATIO: f64 = 1.18;
 const MIN_RATIO_OF_SEVERAL: f64 = 1.07;
 pub(super) const CLEAR_RATIO: f64 = 1.5;
 /// Number of joined cells that count as several; the guard rejects groups of noise. With 20, more than a third of
-/// planted machines with groups 1.08 to 1.1 apart under noise of 1 % were missed: the last core to join has few cells.
+/// planted machines with groups 1.08 to 1.1 apart and noise of 1 % were missed, because the last core to join has few
+/// cells.
 const SEVERAL: usize = 3;
 /// Minimum probability that a joined cell is faster than one that leaves the group.
 const MIN_SEPARATION: f64 = 0.95;
@@ -182,14 +184,19 @@ pub(super) fn solid_nodes(tree: &Tree, distances: &Distances) -> Vec<Node> {
             gap if gap >= least[1] && joined >= SEVERAL => MIN_SEPARATION_OF_SEVERAL,
             _ => return false,
         };
-        separated(node, tree, distances, &mut separation).is_some_and(|share| share >= needed)
+        separation_of(node, tree, distances, &mut separation).is_some_and(|share| share >= needed)
     };
     let mut solid: Vec<Node> = tree.nodes.iter().filter(|node| is_solid(node)).copied().collect();
     solid.sort_by_key(|node| (node.len(), node.start));
     solid
 }
 
-fn separated(node: &Node, tree: &Tree, distances: &Distances, separation: &mut Separation) -> Option<f64> {
+fn separation_of(
+    node: &Node,
+    tree: &Tree,
+    distances: &Distances,
+    separation: &mut Separation,
+) -> Option<f64> {
     separation.clear();
     for &i in &tree.leaves[node.start..node.middle] {
         for &j in &tree.leaves[node.middle..node.end] {
@@ -236,16 +243,16 @@ impl Separation {
     }
 
     pub fn inside(&mut self, bin: u16) {
-        self.reach(bin);
+        self.grow_to(bin);
         self.inside[usize::from(bin)] += 1;
     }
 
     pub fn outside(&mut self, bin: u16) {
-        self.reach(bin);
+        self.grow_to(bin);
         self.outside[usize::from(bin)] += 1;
     }
 
-    fn reach(&mut self, bin: u16) {
+    fn grow_to(&mut self, bin: u16) {
         let bin = usize::from(bin);
         if bin >= self.inside.len() {
             self.inside.resize(bin + 1, 0);
@@ -254,7 +261,7 @@ impl Separation {
         self.highest = self.highest.max(bin);
     }
 
-    /// The share; `None` if one kind has no cell. As many of the slowest inside cells as may be disturbed are left out.
+    /// The share; `None` if one kind has no cell. Leaves out as many of the slowest inside cells as may be disturbed.
     pub fn share(&self) -> Option<f64> {
         let total: u32 = self.inside[..self.end()].iter().sum();
         let kept = f64::from(total) - forgiven(f64::from(total));

@@ -3,9 +3,9 @@
 use super::cell::{self, Columns, Context, Scratch};
 use super::choices::{Choices, ChosenRegime};
 use super::{
-    Cell, CellValue, ChosenHint, Counts, Entry, GateOutcome, HomeSetting, LatencyMap, LatencyResult,
-    LatencySettings, MissingReason, PairChoice, Purpose, Record, Regime, cells, hint, imitated, ladder,
-    one_way, tails, watch,
+    CellValue, ChosenHint, Counts, Entry, GateOutcome, HomeSetting, LatencyMap, LatencyResult,
+    LatencySettings, MissingReason, PairChoice, PairOutcome, Purpose, Record, Regime, cells, hint, imitated,
+    ladder, one_way, tails, watch,
 };
 use crate::grade;
 use crate::stats::{self, ANALYSES, Correlation, Estimate, MadScale, Pass, Pool};
@@ -16,7 +16,7 @@ use crate::{
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 
-/// Analyses a record. Pure: the result is the same for a run that has just ended and for its file read back later.
+/// Analyses a record. Pure: a run that has just ended and its file read back later give the same result.
 pub fn analyse(
     topology: &Topology,
     settings: &LatencySettings,
@@ -26,7 +26,7 @@ pub fn analyse(
     analyse_while(topology, settings, rate, record, &|| true).unwrap_or_default()
 }
 
-/// As [`analyse`], but returns `None` as soon as `go_on` is false. Half a million cells take a second or two.
+/// As [`analyse`], but returns `None` as soon as `go_on` returns false. Half a million cells take a second or two.
 pub fn analyse_while(
     topology: &Topology,
     settings: &LatencySettings,
@@ -86,17 +86,17 @@ fn map(
     let judged = judge_all(&survey, go_on)?;
     let cpus = settings.cpus.clone();
     let cells = if settings.pairs == PairChoice::All {
-        // Already in storage order, without a second copy of half a million cells.
+        // `judged` is already in storage order, which avoids a second copy of half a million cells.
         Matrix::of_symmetric(cpus, judged)
     } else {
         let cell_of: BTreeMap<[CpuId; 2], usize> =
             pairs.iter().enumerate().map(|(cell, &pair)| (pair, cell)).collect();
-        let mut judged: Vec<Option<Cell>> = judged.into_iter().map(Some).collect();
+        let mut judged: Vec<Option<PairOutcome>> = judged.into_iter().map(Some).collect();
         Matrix::symmetric(cpus, |row, column| {
             let pair = [settings.cpus[column], settings.cpus[row]];
             let cell = cell_of.get(&pair).or_else(|| cell_of.get(&[pair[1], pair[0]]));
-            let not_asked_for = || Cell::Missing { reason: MissingReason::NotRequested };
-            cell.and_then(|&cell| judged[cell].take()).unwrap_or_else(not_asked_for)
+            let not_requested = || PairOutcome::Missing { reason: MissingReason::NotRequested };
+            cell.and_then(|&cell| judged[cell].take()).unwrap_or_else(not_requested)
         })
     };
     let ChosenHint { hint, reason: hint_reason } = chosen;
@@ -107,7 +107,8 @@ fn map(
     Some(LatencyMap { protocol, kernel, hint, hint_reason, regime, cells })
 }
 
-/// The cells of one kernel with the context for judging them, by which the session also selects cells for more passes.
+/// The cells of one kernel with the context needed to judge them. The session also uses it to select cells for more
+/// passes.
 pub struct Survey<'a> {
     settings: &'a LatencySettings,
     record: &'a Record,
@@ -210,7 +211,8 @@ impl<'a> Survey<'a> {
         &self.relations
     }
 
-    /// Relative typical deviation of a pass from its cell in the cell's relation; `None` before the first measurement.
+    /// Typical relative deviation of a pass from the value of its cell, over all cells of the relation of `cell`.
+    /// `None` before the first measurement.
     pub fn pass_scale(&self, cell: usize) -> Option<f64> {
         self.pass_scale.get(&self.relations[cell]).copied()
     }
@@ -246,24 +248,24 @@ pub fn homes(topology: &Topology, settings: &LatencySettings, pair: [CpuId; 2]) 
     }
 }
 
-fn judge_all(survey: &Survey<'_>, go_on: &dyn Fn() -> bool) -> Option<Vec<Cell>> {
-    let again = again(survey, |_| true);
+fn judge_all(survey: &Survey<'_>, go_on: &dyn Fn() -> bool) -> Option<Vec<PairOutcome>> {
+    let second_measurements = second_measurements(survey, |_| true);
     let mut scratch = Scratch::default();
-    let mut cells: Vec<Cell> = Vec::with_capacity(survey.len());
+    let mut cells: Vec<PairOutcome> = Vec::with_capacity(survey.len());
     let mut agree: Vec<bool> = Vec::with_capacity(survey.len());
     for cell in 0..survey.len() {
         if cell.is_multiple_of(1024) && !go_on() {
             return None;
         }
         cells.push(match survey.judge_with(cell, &mut scratch) {
-            Some(value) => Cell::Measured(value),
-            None => Cell::Missing { reason: missing(survey, cell) },
+            Some(value) => PairOutcome::Measured(value),
+            None => PairOutcome::Missing { reason: missing(survey, cell) },
         });
         let number = cells[cell].value().map(|value| value.latency_ns.point);
         agree.push(number.is_some_and(|number| scratch.repeats(number)));
     }
     for cell in outliers(survey, |cell| Some(&cells[cell].value()?.latency_ns)) {
-        if let Cell::Measured(value) = &mut cells[cell] {
+        if let PairOutcome::Measured(value) = &mut cells[cell] {
             value.flags.set(Flag::ModelOutlier);
         }
     }
@@ -275,27 +277,29 @@ fn judge_all(survey: &Survey<'_>, go_on: &dyn Fn() -> bool) -> Option<Vec<Cell>>
         .map(|outcome| (outcome.relation, outcome))
         .collect();
     for (index, cell) in cells.iter_mut().enumerate() {
-        let Cell::Measured(value) = cell else { continue };
-        let repeats = match again.get(&index) {
+        let PairOutcome::Measured(value) = cell else { continue };
+        let repeats = match second_measurements.get(&index) {
             Some(second) => settle(value, second, survey.settings),
-            // On the same lines, an outlier would only reproduce itself.
+            // Repeating the measurement of an outlier on the same cache lines would only reproduce it.
             None => agree[index] && !value.flags.contains(Flag::ModelOutlier),
         };
         if refused.contains_key(&survey.relations[index]) {
             value.flags.set(Flag::ParBias);
         }
         cell::grade(value, repeats);
-        if let Some(lost) = lost(survey, index).filter(|_| (value.passes as usize) < ANALYSES[0]) {
+        if let Some(failure) =
+            permanent_failure(survey, index).filter(|_| (value.passes as usize) < ANALYSES[0])
+        {
             value.grade = Grade::D;
             value.flags.set(Flag::FewPasses);
-            value.reason = Some(Reason::Lost(Box::new(lost.clone())));
+            value.reason = Some(Reason::Lost(Box::new(failure.clone())));
         }
     }
     Some(cells)
 }
 
 /// The permanent failure that ended the passes of a cell, if any.
-fn lost<'a>(survey: &Survey<'a>, cell: usize) -> Option<&'a TrialFailure> {
+fn permanent_failure<'a>(survey: &Survey<'a>, cell: usize) -> Option<&'a TrialFailure> {
     let failure = survey.record.passes(cell)?.failure?;
     failure.missed_a_cpu().then_some(failure)
 }
@@ -310,8 +314,9 @@ fn missing(survey: &Survey<'_>, cell: usize) -> MissingReason {
     }
 }
 
-/// Selected second measurements of doubtful cells: values in time order with the better home of each.
-fn again(survey: &Survey<'_>, wanted: impl Fn(&Entry) -> bool) -> BTreeMap<usize, Vec<Pass>> {
+/// Second measurements of doubtful cells, selected by `wanted`: for each visit, the value of the better home, in time
+/// order.
+fn second_measurements(survey: &Survey<'_>, wanted: impl Fn(&Entry) -> bool) -> BTreeMap<usize, Vec<Pass>> {
     let mut values: BTreeMap<usize, Vec<Pass>> = BTreeMap::new();
     let Some(columns) = survey.columns else { return values };
     let kernel = &survey.record.columns()[columns.first].kernel;
@@ -338,13 +343,16 @@ const CELLS_FOR_A_MODEL: usize = 8;
 /// machine, a cell is compared with pairs of the same kinds only, because fast cores are nearer to each other. If more
 /// than a tenth of the cells of a relation do not fit, the relation has a structure that the system does not report (a
 /// mesh, a die), and no cell is an outlier.
-pub fn outliers<E: Borrow<Estimate>>(survey: &Survey<'_>, of: impl Fn(usize) -> Option<E>) -> Vec<usize> {
+pub fn outliers<E: Borrow<Estimate>>(
+    survey: &Survey<'_>,
+    estimate: impl Fn(usize) -> Option<E>,
+) -> Vec<usize> {
     let kinds = |cell: usize| survey.kinds.get(cell).copied().unwrap_or_default();
-    let alike = |cell: usize| (survey.relations[cell], kinds(cell));
+    let group_of = |cell: usize| (survey.relations[cell], kinds(cell));
     let mut logs: BTreeMap<(Relation, [Option<u32>; 2]), Vec<f64>> = BTreeMap::new();
     for cell in 0..survey.len() {
-        let log = of(cell).map(|value| value.borrow().point.ln());
-        logs.entry(alike(cell)).or_default().extend(log);
+        let log = estimate(cell).map(|value| value.borrow().point.ln());
+        logs.entry(group_of(cell)).or_default().extend(log);
     }
     let mut outliers = Vec::new();
     for (group, logs) in logs.into_iter().filter(|(_, logs)| logs.len() >= CELLS_FOR_A_MODEL) {
@@ -357,8 +365,8 @@ pub fn outliers<E: Borrow<Estimate>>(survey: &Survey<'_>, of: impl Fn(usize) -> 
             let width = value.relative_reach();
             (value.point.ln() - median).abs() / deviation.max(width).max(0.02) > OUTLIER
         };
-        let of_these = (0..survey.len()).filter(|&cell| alike(cell) == group);
-        let out: Vec<usize> = of_these.filter(|&cell| of(cell).is_some_and(is_out)).collect();
+        let of_these = (0..survey.len()).filter(|&cell| group_of(cell) == group);
+        let out: Vec<usize> = of_these.filter(|&cell| estimate(cell).is_some_and(is_out)).collect();
         if out.len() * 10 <= logs.len() {
             outliers.extend(out);
         }
@@ -366,14 +374,15 @@ pub fn outliers<E: Borrow<Estimate>>(survey: &Survey<'_>, of: impl Fn(usize) -> 
     outliers
 }
 
-/// Cells with selected second measurements, combined with these; `flags` returns their earlier flags.
+/// Cells with second measurements selected by `wanted`, combined with these measurements; `flags` returns the earlier
+/// flags of a cell.
 pub fn settled(
     survey: &Survey<'_>,
     flags: impl Fn(usize) -> Flags,
     wanted: impl Fn(&Entry) -> bool,
 ) -> Vec<(usize, CellValue)> {
-    let again = again(survey, wanted).into_iter();
-    let settled = again.filter_map(|(cell, second)| {
+    let measured = second_measurements(survey, wanted).into_iter();
+    let settled = measured.filter_map(|(cell, second)| {
         let mut value = survey.judge(cell)?;
         value.flags = flags(cell);
         settle(&mut value, &second, survey.settings);
@@ -382,9 +391,9 @@ pub fn settled(
     settled.collect()
 }
 
-/// Combines a doubtful cell with its second measurement, which replaces the value only if its interval is below it.
-/// Otherwise the value counts as reproduced if both halves of the second measurement agree with it. Both stay in the run
-/// file. Returns whether the value was reproduced.
+/// Combines a doubtful cell with its second measurement, which replaces the value only if the interval of the second
+/// measurement is below the value. Otherwise the value counts as reproduced if both halves of the second measurement
+/// agree with it. Both measurements stay in the run file. Returns whether the value was reproduced.
 fn settle(value: &mut CellValue, second: &[Pass], settings: &LatencySettings) -> bool {
     value.flags.set(Flag::Remeasured);
     let Some(fresh) = cell::interval(second, settings) else { return false };

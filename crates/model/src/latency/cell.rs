@@ -36,15 +36,15 @@ pub struct Context<'a> {
     pub correlation: [Correlation; 2],
 }
 
-/// Minimum interval, for the variation between runs that a run of seconds cannot observe (measured: 1.0 to 1.6 % over
-/// fresh processes; twice that covers it). It never exceeds the requested precision.
+/// Minimum interval, for the variation between runs that a run of seconds cannot observe (measured over fresh
+/// processes: 1.0 to 1.6 %, covered by twice that). It never exceeds the requested precision.
 pub const FLOOR: f64 = 0.02;
 
 /// Minimum distance of a disturbed pass from its cell, in typical deviations and as a share: 5 % is five deviations of
 /// a quiet pass of 64 lines, and half the effect of 16 disturbed lines (× 1.3) among them.
 const DISTURBED_DEVIATIONS: f64 = 6.0;
 const DISTURBED_LEAST: f64 = 0.05;
-/// Number of passes from which on a rare disturbed one is excluded without replacement.
+/// Minimum number of passes at which a rare disturbed pass is excluded without replacement.
 pub const PASSES_TO_SPARE: usize = 16;
 /// Minimum ratio between homes that is reported.
 const HOME_SPREAD: f64 = 1.05;
@@ -95,14 +95,14 @@ pub fn pool_passes(
     limit: f64,
     pools: &mut [Pool; 2],
 ) {
-    let of = |clock: fn(PassHead) -> f32| -> Vec<f64> {
+    let logarithms = |clock: fn(PassHead) -> f32| -> Vec<f64> {
         let known = valid(passes, valid_from).filter_map(|(index, head)| {
             Some(f64::from(passes.location(index, column)?) * f64::from(clock(head)))
         });
         known.map(f64::ln).collect()
     };
-    pools[0].add(&of(|_| 1.0), limit);
-    pools[1].add(&of(|head| head.core_ghz), limit);
+    pools[0].add(&logarithms(|_| 1.0), limit);
+    pools[1].add(&logarithms(|head| head.core_ghz), limit);
 }
 
 /// Minimum relative distance of a disturbed pass from its cell, given the typical distance `pass_scale`.
@@ -116,13 +116,13 @@ fn valid(passes: CellPasses<'_>, from: u32) -> impl Iterator<Item = (usize, Pass
 
 /// The values in a column of the passes that count, in nanoseconds.
 fn locations(passes: CellPasses<'_>, column: usize, valid_from: u32) -> impl Iterator<Item = f64> {
-    // Usually all passes count, and their heads need not be read.
-    let counts = move |index: &usize| valid_from == 0 || passes.head(*index).pass >= valid_from;
-    let counting = (0..passes.len()).filter(counts);
+    // Usually all passes count, so their heads need not be read.
+    let is_valid = move |index: &usize| valid_from == 0 || passes.head(*index).pass >= valid_from;
+    let counting = (0..passes.len()).filter(is_valid);
     counting.filter_map(move |index| passes.location(index, column).map(f64::from))
 }
 
-/// A test for disturbed passes: far from the others of the cell, but no state of their own.
+/// A test for disturbed passes, which are far from the others of the cell but form no state.
 fn disturbance(values: &[f64], pass_scale: f64) -> impl Fn(f64) -> bool + use<> {
     let median = stats::median(values).unwrap_or(f64::NAN);
     let limit = disturbed_from(pass_scale);
@@ -165,13 +165,13 @@ pub fn judge(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratc
         Some(main) => kept.extend(main.iter().map(|&index| values[index])),
         None => kept.extend_from_slice(values),
     }
-    let of_main = kept.len();
+    let main_passes = kept.len();
     numbers.clear();
     numbers.extend(kept.iter().map(|value| value.ns));
     let is_disturbed = disturbance(numbers, context.pass_scale);
-    let aside = numbers.iter().filter(|&&ns| is_disturbed(ns)).count();
+    let disturbed = numbers.iter().filter(|&&ns| is_disturbed(ns)).count();
     // If more than a quarter of the passes are "disturbed", none is excluded.
-    if aside > 0 && 4 * aside <= of_main {
+    if disturbed > 0 && 4 * disturbed <= main_passes {
         kept.retain(|value| !is_disturbed(value.ns));
     }
     timed.clear();
@@ -219,8 +219,8 @@ pub fn judge(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratc
     if narrower(&latency_ns, cycles.as_ref()) > context.settings.precision * (1.0 + 1e-9) {
         flags.set(Flag::WideCi);
     }
-    if kept.len() < of_main {
-        // Some passes were excluded: either further passes replaced them, or the session will measure again.
+    if kept.len() < main_passes {
+        // Some passes were excluded: either other passes replaced them, or the session will measure again.
         flags.set(if kept.len() < PASSES_TO_SPARE { Flag::Drift } else { Flag::Remeasured });
     }
     let mut value = CellValue {
@@ -247,7 +247,7 @@ pub fn judge(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratc
 }
 
 impl Scratch {
-    /// Whether both halves of the passes that count of the last judged cell agree with a number: the rule of trials.
+    /// Whether both halves of the counted passes of the last judged cell agree with a number, as for trials.
     pub fn repeats(&self, number: f64) -> bool {
         let values: Vec<f64> = self.kept.iter().map(|value| value.ns).collect();
         grade::repeats(&values, number)
@@ -329,8 +329,8 @@ fn cell_states(states: &[Vec<usize>], values: &[PassValue], settings: &LatencySe
     ordered
 }
 
-/// Ratio of core clocks below which a fall between the first and the last third of the passes is throttling: turbo that
-/// comes and goes stays above it, and the clock of a guest moved by 12 % in minutes.
+/// Ratio of core clocks below which a fall between the first and the last third of the passes is throttling:
+/// fluctuating turbo stays above it, and the clock of a guest moved by 12 % in minutes.
 const SLOWED: f64 = 0.90;
 
 fn slowed_down(ghz: &[f64]) -> bool {
@@ -394,7 +394,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_that_falls_for_good_is_told_from_one_that_moves() {
+    fn a_permanent_clock_drop_is_distinguished_from_fluctuation() {
         let fallen: Vec<f64> = [4.0; 12].into_iter().chain([3.4; 12]).collect();
         assert!(slowed_down(&fallen));
         let back: Vec<f64> = fallen.iter().copied().chain([4.0]).collect();

@@ -108,7 +108,7 @@ mod tests {
     use crate::latency::execution::{ExecutionPass, Reason};
 
     #[test]
-    fn what_was_decided_is_read_back() {
+    fn decisions_are_read_back() {
         let mut choices = Choices { guest: true, clock_ns: Some(17.5), ..Choices::default() };
         choices.hints.insert(Protocol::Cas, ChosenHint { hint: Hint::Pause, reason: "gains 23 %".into() });
         choices.regime =

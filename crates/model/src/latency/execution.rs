@@ -7,7 +7,7 @@
 use crate::CpuId;
 use crate::stats::{MIN_PASSES, exact_median_interval, median_in_place};
 
-/// An execution unit that the threads of a core share, of which a core has one or a few.
+/// An execution unit shared by the threads of a core, which has one or a few of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Unit {
     /// Integer multiplication, pipelined: a core has one to four, and a thread alone can keep them busy.
@@ -38,7 +38,7 @@ pub enum Reason {
     Closest,
     /// The system reports that they are threads of one core.
     Reported,
-    /// No pair has a higher latency: if these CPUs seem to share a core, the test does not work on this machine.
+    /// No pair has a higher latency. If these CPUs seem to share a core, the test does not work on this machine.
     Control,
 }
 
@@ -85,7 +85,7 @@ pub enum Execution {
     Unclear(Unclear),
 }
 
-/// Why neither is shown.
+/// Why the verdict is unclear.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unclear {
     /// Too few passes for an interval.
@@ -100,9 +100,10 @@ pub enum Unclear {
         /// Number of passes in which they do not.
         apart: usize,
     },
-    /// One slows down the other, or both each other, by more than clocks do and less than a shared unit would.
+    /// One CPU slows down the other, or both slow down each other, by more than clocks do and less than a shared unit
+    /// would.
     Between,
-    /// The control pair, which is as far apart as any, seems to share, too: something else slows down two CPUs.
+    /// The control pair, which is as far apart as any, seems to share units, too: something else slows down two CPUs.
     ControlShares,
 }
 
@@ -110,30 +111,32 @@ pub enum Unclear {
 const SHARED_BELOW: f64 = 0.7;
 /// Minimum kept rate for separate cores: two busy cores clock a few percent lower, a busy machine 10 to 25 %.
 const APART_ABOVE: f64 = 0.8;
-/// Minimum number of passes that contradict others not just by accident.
-const SOME: usize = 3;
+/// Minimum number of passes that contradict others by more than accident.
+const MIN_CONTRADICTING: usize = 3;
 
 impl ExecutionTest {
     /// The share of its rate that a CPU of the pair keeps while the other works, for one unit: median over passes, for
     /// the CPU that keeps more and the one that keeps less. `None` without passes.
     pub fn kept(&self, unit: Unit) -> Option<[f64; 2]> {
-        let median =
-            |of: fn(f64, f64) -> f64| median_in_place(&mut self.of_unit(unit, of).collect::<Vec<_>>());
+        let median = |select: fn(f64, f64) -> f64| {
+            median_in_place(&mut self.of_unit(unit, select).collect::<Vec<_>>())
+        };
         Some([median(f64::max)?, median(f64::min)?])
     }
 
-    fn of_unit(&self, unit: Unit, of: fn(f64, f64) -> f64) -> impl Iterator<Item = f64> {
-        self.passes.iter().map(move |pass| pass.kept[unit as usize]).map(move |[a, b]| of(a, b))
+    fn of_unit(&self, unit: Unit, select: fn(f64, f64) -> f64) -> impl Iterator<Item = f64> {
+        self.passes.iter().map(move |pass| pass.kept[unit as usize]).map(move |[a, b]| select(a, b))
     }
 
     /// The verdict from the intervals of medians over passes: shared if *both* CPUs keep less than 0.7 on some unit,
-    /// apart if both keep more than 0.8 on every unit. If only one CPU is slowed down, it had another cause.
+    /// apart if both keep more than 0.8 on every unit. If only one CPU is slowed down, the cause is not a shared unit.
     pub fn verdict(&self) -> Execution {
         let passes = self.passes.len();
         if passes < MIN_PASSES {
             return Execution::Unclear(Unclear::TooFew { passes });
         }
-        let interval = |unit, of| exact_median_interval(&self.of_unit(unit, of).collect::<Vec<_>>(), 0.05);
+        let interval =
+            |unit, select| exact_median_interval(&self.of_unit(unit, select).collect::<Vec<_>>(), 0.05);
         let shares = |unit: &Unit| interval(*unit, f64::max).is_some_and(|most| most.high < SHARED_BELOW);
         let is_apart = |unit: &Unit| interval(*unit, f64::min).is_some_and(|least| least.low > APART_ABOVE);
         let changing = self.changes();
@@ -154,19 +157,21 @@ impl ExecutionTest {
             |holds: &dyn Fn(&ExecutionPass) -> bool| self.passes.iter().filter(|pass| holds(pass)).count();
         let shared = count(&|pass| pass.kept.iter().any(|kept| kept.iter().all(|kept| *kept < SHARED_BELOW)));
         let apart = count(&|pass| pass.kept.iter().flatten().all(|kept| *kept > APART_ABOVE));
-        (shared >= SOME && apart >= SOME).then_some(Unclear::Changing { shared, apart })
+        (shared >= MIN_CONTRADICTING && apart >= MIN_CONTRADICTING)
+            .then_some(Unclear::Changing { shared, apart })
     }
 }
 
 /// The verdicts of all tests of a run, in order. If the control seems to share units, sharing is unclear for all.
 pub fn verdicts(tests: &[ExecutionTest]) -> Vec<Execution> {
     let is_control = |test: &&ExecutionTest| test.reason == Reason::Control;
-    let unfit = tests.iter().filter(is_control).any(|control| control.verdict() == Execution::Shared);
-    let of = |test: &ExecutionTest| match test.verdict() {
-        Execution::Shared if unfit => Execution::Unclear(Unclear::ControlShares),
+    let control_shares =
+        tests.iter().filter(is_control).any(|control| control.verdict() == Execution::Shared);
+    let verdict_of = |test: &ExecutionTest| match test.verdict() {
+        Execution::Shared if control_shares => Execution::Unclear(Unclear::ControlShares),
         verdict => verdict,
     };
-    tests.iter().map(of).collect()
+    tests.iter().map(verdict_of).collect()
 }
 
 impl Execution {
@@ -192,35 +197,35 @@ mod tests {
     const SHARED: [[f64; 2]; 2] = [[0.55, 0.58], [0.5, 0.5]];
     const APART: [[f64; 2]; 2] = [[0.99, 1.0], [0.98, 1.01]];
 
-    fn of(kept: &[[[f64; 2]; 2]]) -> Execution {
+    fn verdict_of(kept: &[[[f64; 2]; 2]]) -> Execution {
         test(Reason::Closest, kept).verdict()
     }
 
     #[test]
-    fn a_shared_unit_halves_the_work_of_both_and_cores_do_not_feel_each_other() {
-        assert_eq!(of(&[SHARED; 12]), Execution::Shared);
-        assert_eq!(of(&[APART; 12]), Execution::Apart);
+    fn a_shared_unit_halves_the_rate_of_both_and_cores_are_independent() {
+        assert_eq!(verdict_of(&[SHARED; 12]), Execution::Shared);
+        assert_eq!(verdict_of(&[APART; 12]), Execution::Apart);
         // Separate integer units and one divider for two threads, as in modules of the Bulldozer family: shared.
-        assert_eq!(of(&[[[1.0, 1.0], [0.5, 0.5]]; 12]), Execution::Shared);
+        assert_eq!(verdict_of(&[[[1.0, 1.0], [0.5, 0.5]]; 12]), Execution::Shared);
         assert_eq!(test(Reason::Closest, &[SHARED; 3]).kept(Unit::Multiplier), Some([0.58, 0.55]));
     }
 
     #[test]
-    fn what_is_not_shown_is_said_to_be_unclear() {
-        assert_eq!(of(&[SHARED; 5]), Execution::Unclear(Unclear::TooFew { passes: 5 }));
-        // Only one is slow: it was held up, or the host gives one of its CPUs to both in turn.
-        assert_eq!(of(&[[[0.4, 1.0]; 2]; 12]), Execution::Unclear(Unclear::Between));
-        assert_eq!(of(&[[[0.75, 0.76]; 2]; 12]), Execution::Unclear(Unclear::Between));
+    fn inconclusive_tests_are_unclear() {
+        assert_eq!(verdict_of(&[SHARED; 5]), Execution::Unclear(Unclear::TooFew { passes: 5 }));
+        // Only one CPU is slow: it was delayed, or the host runs both in turn on one of its CPUs.
+        assert_eq!(verdict_of(&[[[0.4, 1.0]; 2]; 12]), Execution::Unclear(Unclear::Between));
+        assert_eq!(verdict_of(&[[[0.75, 0.76]; 2]; 12]), Execution::Unclear(Unclear::Between));
         let mut moved = vec![APART; 8];
         moved.extend([SHARED; 4]);
-        assert_eq!(of(&moved), Execution::Unclear(Unclear::Changing { shared: 4, apart: 8 }));
+        assert_eq!(verdict_of(&moved), Execution::Unclear(Unclear::Changing { shared: 4, apart: 8 }));
         let mut disturbed = vec![APART; 10];
         disturbed.extend([SHARED; 2]);
-        assert_eq!(of(&disturbed), Execution::Apart);
+        assert_eq!(verdict_of(&disturbed), Execution::Apart);
     }
 
     #[test]
-    fn where_the_farthest_seem_to_share_nobody_is_said_to() {
+    fn a_control_that_shares_makes_all_pairs_unclear() {
         let tests = [test(Reason::Closest, &[SHARED; 12]), test(Reason::Control, &[SHARED; 12])];
         assert_eq!(verdicts(&tests), [Execution::Unclear(Unclear::ControlShares); 2]);
         let tests = [test(Reason::Closest, &[SHARED; 12]), test(Reason::Control, &[APART; 12])];

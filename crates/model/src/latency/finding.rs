@@ -9,9 +9,9 @@ use crate::infer::levels_changed;
 use crate::stats::Estimate;
 use crate::{CpuId, Relation, Topology};
 
-/// Maximum number of relations named individually; of more, only the nearest, the farthest and the extremes are.
+/// Maximum number of relations named individually; beyond it, only the nearest, the farthest and the extremes are.
 const MAX_NAMED: usize = 4;
-/// Ratio of the slowest to the fastest pair of a relation from which on one number does not represent it.
+/// Minimum ratio of the slowest to the fastest pair of a relation at which one number does not represent it.
 const WIDE_RANGE: f64 = 1.3;
 
 /// The main finding of a map of several pairs.
@@ -19,7 +19,8 @@ const WIDE_RANGE: f64 = 1.3;
 pub struct MapFinding {
     /// How its groups of pairs compare.
     pub shape: MapShape,
-    /// The groups in the order of a sentence: from near to far, or by kind of core. Threads of one core are separate.
+    /// The groups in the order in which a sentence names them: from near to far, or by kind of core. Threads of one
+    /// core are separate.
     pub groups: Vec<PairGroup>,
     /// Pairs of threads of one core, if the machine has one kind of core.
     pub siblings: Option<PairGroup>,
@@ -27,9 +28,10 @@ pub struct MapFinding {
     pub is_whole: bool,
     /// Whether one number represents every pair.
     pub is_uniform: bool,
-    /// Whether most pairs have a flag that their value may be wrong.
+    /// Whether most pairs have a flag for a possibly wrong value.
     pub is_doubtful: bool,
-    /// The levels between which the machine moved during the run; values of groups are the most frequent ones.
+    /// The levels between which the machine moved during the run. If set, the value of each pair is its most frequent
+    /// level.
     pub levels: Option<MovingLevels>,
 }
 
@@ -49,7 +51,7 @@ pub enum MapShape {
     NearAndFarAlike,
     /// Several relations, from near to far.
     Levels {
-        /// Whether the nearest is visibly slower than the farthest.
+        /// Whether the nearest relation is visibly slower than the farthest.
         slower_inside: bool,
     },
 }
@@ -85,7 +87,7 @@ pub struct MovingLevels {
 }
 
 impl MovingLevels {
-    /// The levels of the observed states; `None` if there is only one, or they have no values.
+    /// The levels of the observed states, equal for a single state; `None` without states or a usual value.
     pub fn of(watch: &StateWatch) -> Option<MovingLevels> {
         let levels = || watch.states.iter().filter_map(|state| Some(state.kernels.first()?.1));
         let by_point = |a: &Estimate, b: &Estimate| a.point.total_cmp(&b.point);
@@ -101,7 +103,7 @@ impl MovingLevels {
 }
 
 impl MapFinding {
-    /// The finding of a map; `None` without values, or for other quantities than latency.
+    /// The finding of a map; `None` without values, or for quantities other than latency.
     pub fn of(map: &LatencyMap, watch: Option<&StateWatch>, topology: &Topology) -> Option<MapFinding> {
         if !map.protocol.is_latency() {
             return None;
@@ -125,21 +127,22 @@ impl MapFinding {
             // Levels that only other kernels show do not concern this map.
             levels: watch
                 .filter(|watch| {
-                    levels_changed(watch) && state_contrast(watch).is_some_and(|it| it.of_headline)
+                    levels_changed(watch)
+                        && state_contrast(watch).is_some_and(|contrast| contrast.of_headline)
                 })
                 .and_then(MovingLevels::of),
         };
         (!finding.groups.is_empty() || finding.siblings.is_some()).then_some(finding)
     }
 
-    /// The ratio of the farthest group to the nearest; `None` if they are no levels.
+    /// The ratio of the farthest group to the nearest; `None` if the shape is not [`MapShape::Levels`].
     pub fn ratio(&self) -> Option<f64> {
         let (first, last) = (self.groups.first()?, self.groups.last()?);
         matches!(self.shape, MapShape::Levels { .. }).then(|| last.median_ns / first.median_ns)
     }
 }
 
-/// The slowest hops of all pairs with recorded single events, net of the clock.
+/// The slowest hops of all pairs with recorded single events, less half a clock reading.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TailFinding {
     /// The pair with the largest 99.9th percentile.
@@ -160,12 +163,12 @@ impl TailFinding {
     /// The tails of a run; `None` if no pair has enough events for a 99.9th percentile.
     pub fn of(tails: &[TailSeries]) -> Option<TailFinding> {
         const SHARE: f64 = 0.999;
-        let at = |share| {
+        let percentiles = |share| {
             let known = tails.iter().filter(move |tail| tells(counts_total(&tail.raw), share));
             known.filter_map(move |tail| Some((tail, tail.net_ns(share)?)))
         };
-        let (pair, p99_9_ns) = at(SHARE).max_by(|a, b| a.1.total_cmp(&b.1))?;
-        let (slowest, slowest_ns) = at(1.0).max_by(|a, b| a.1.total_cmp(&b.1))?;
+        let (pair, p99_9_ns) = percentiles(SHARE).max_by(|a, b| a.1.total_cmp(&b.1))?;
+        let (slowest, slowest_ns) = percentiles(1.0).max_by(|a, b| a.1.total_cmp(&b.1))?;
         let events = counts_total(&pair.raw);
         Some(TailFinding {
             pair: pair.placement,
@@ -181,17 +184,17 @@ impl TailFinding {
 /// Whether all pairs of different cores of a map are alike, near or far.
 pub fn is_flat(map: &LatencyMap, topology: &Topology) -> bool {
     let rows = by_relation(map, topology);
-    let ranges = || apart(&rows).map(|row| row.range_ns);
+    let ranges = || of_different_cores(&rows).map(|row| row.range_ns);
     let high = ranges().map(|[_, high]| high).fold(0.0, f64::max);
     high / ranges().map(|[low, _]| low).fold(f64::INFINITY, f64::min) < WIDE_RANGE
 }
 
-fn apart(rows: &[OfRelation]) -> impl Iterator<Item = &OfRelation> {
+fn of_different_cores(rows: &[OfRelation]) -> impl Iterator<Item = &OfRelation> {
     rows.iter().filter(|row| !matches!(row.relation, Relation::SameCpu | Relation::Smt))
 }
 
 fn by_distance(rows: &[OfRelation]) -> (MapShape, Vec<PairGroup>) {
-    let mut groups: Vec<PairGroup> = apart(rows).map(PairGroup::from).collect();
+    let mut groups: Vec<PairGroup> = of_different_cores(rows).map(PairGroup::from).collect();
     let medians = || groups.iter().map(|group| group.median_ns);
     let (least, most) = (medians().fold(f64::INFINITY, f64::min), medians().fold(0.0, f64::max));
     let shape = match &groups[..] {
@@ -219,26 +222,30 @@ fn by_distance(rows: &[OfRelation]) -> (MapShape, Vec<PairGroup>) {
 }
 
 fn by_kinds(classes: Vec<ClassPair>) -> (MapShape, Vec<PairGroup>) {
-    let groups = classes.into_iter().filter(|of| of.relation != Relation::Smt).map(|of| PairGroup {
-        relation: of.relation,
-        classes: Some(of.classes),
-        median_ns: of.median_ns,
-        range_ns: of.range_ns,
-        pairs: of.pairs,
+    let groups = classes.into_iter().filter(|class| class.relation != Relation::Smt).map(|class| PairGroup {
+        relation: class.relation,
+        classes: Some(class.classes),
+        median_ns: class.median_ns,
+        range_ns: class.range_ns,
+        pairs: class.pairs,
     });
     let groups: Vec<PairGroup> = groups.collect();
     let is_slower = |inside: &PairGroup| {
-        let outside = |of: &&PairGroup| of.classes == inside.classes && of.relation != Relation::Cluster;
+        let outside =
+            |group: &&PairGroup| group.classes == inside.classes && group.relation != Relation::Cluster;
         inside.relation == Relation::Cluster
-            && groups.iter().filter(outside).any(|of| inside.median_ns > VISIBLE_CONTRAST * of.median_ns)
+            && groups
+                .iter()
+                .filter(outside)
+                .any(|group| inside.median_ns > VISIBLE_CONTRAST * group.median_ns)
     };
     let slower_inside = groups.iter().any(is_slower);
     (MapShape::Kinds { slower_inside }, groups)
 }
 
 impl From<&OfRelation> for PairGroup {
-    fn from(of: &OfRelation) -> PairGroup {
-        let OfRelation { relation, median_ns, range_ns, pairs } = *of;
+    fn from(row: &OfRelation) -> PairGroup {
+        let OfRelation { relation, median_ns, range_ns, pairs } = *row;
         PairGroup { relation, classes: None, median_ns, range_ns, pairs }
     }
 }

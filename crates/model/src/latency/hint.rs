@@ -1,4 +1,4 @@
-//! Selection of the wait hint: once per run, from visits that timed the kernel both ways.
+//! Selection of the wait hint: once per run, from visits that timed the kernel with and without it.
 
 use super::{ChosenHint, HintChoice, LatencySettings, Purpose, Record};
 use crate::stats;
@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 const MIN_GAIN: f64 = 1.05;
 
 /// The hint of a protocol's map: as requested, or the pause if visits of both kernels show that it makes the hand-over
-/// of some cells 5 % faster and of none 5 % slower. Each cell counts with the median ratio over visits; "none" is the
-/// tenth percentile over cells, so that one disturbed cell does not decide.
+/// of some cells 5 % faster and of none 5 % slower. Each cell counts with the median ratio over visits; "none" is
+/// judged by the tenth percentile over cells, so that one disturbed cell does not decide.
 pub fn choose(settings: &LatencySettings, record: &Record, protocol: Protocol) -> ChosenHint {
     match settings.hint {
         _ if !protocol.spins() => {
@@ -43,10 +43,10 @@ fn gains(record: &Record, protocol: Protocol) -> Vec<f64> {
     let mut ratios: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for entry in record.others(Purpose::Pilot).chain(record.others(Purpose::Ladder)) {
         let Ok(visit) = &entry.outcome else { continue };
-        let of = |kernel: &KernelId| {
+        let location = |kernel: &KernelId| {
             visit.spans.iter().find(|span| span.kernel == *kernel).map(|span| f64::from(span.location_ns))
         };
-        if let (Some(plain), Some(pause)) = (of(&plain), of(&pause)) {
+        if let (Some(plain), Some(pause)) = (location(&plain), location(&pause)) {
             ratios.entry(entry.cell).or_default().push(plain / pause);
         }
     }

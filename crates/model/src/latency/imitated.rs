@@ -18,7 +18,8 @@ pub fn imitated(
     let cells: BTreeMap<[CpuId; 2], usize> =
         pairs.iter().enumerate().map(|(cell, &pair)| (pair, cell)).collect();
     // Failures by tool and cell; the pass number is the index of the tool.
-    let visits = [Purpose::Imitation, Purpose::ImitationBack].into_iter().flat_map(|it| record.others(it));
+    let visits =
+        [Purpose::Imitation, Purpose::ImitationBack].into_iter().flat_map(|purpose| record.others(purpose));
     let failures: BTreeMap<(u32, usize), &TrialFailure> = visits
         .filter(|visit| !record.is_due_again(visit))
         .filter_map(|visit| Some(((visit.pass, visit.cell as usize), visit.outcome.as_ref().err()?)))
@@ -43,23 +44,24 @@ pub fn imitated(
                     samples.entry(pair).or_default().extend(ticks.iter().map(half));
                 }
             }
-            let of = |[initiator, responder]: [CpuId; 2]| match samples.get(&[initiator, responder]) {
+            let cell_of = |[initiator, responder]: [CpuId; 2]| match samples.get(&[initiator, responder]) {
                 Some(samples) => statistic(tool, samples, round_trips).ok_or(MissingReason::CoarseToolClock),
                 None => {
                     let cell = cells.get(&[initiator, responder]).or(cells.get(&[responder, initiator]));
-                    let of_map = |cell| record.passes(cell)?.failure;
-                    let failure =
-                        cell.and_then(|&cell| failures.get(&(pass, cell)).copied().or_else(|| of_map(cell)));
+                    let failure_of_passes = |cell| record.passes(cell)?.failure;
+                    let failure = cell.and_then(|&cell| {
+                        failures.get(&(pass, cell)).copied().or_else(|| failure_of_passes(cell))
+                    });
                     Err(failure.cloned().map_or(MissingReason::NotReached, MissingReason::Failed))
                 }
             };
             let cpus = settings.cpus.clone();
             let cells = if tool.measures_both_directions() {
-                Matrix::directed(cpus, |row, column| of([settings.cpus[row], settings.cpus[column]]))
+                Matrix::directed(cpus, |row, column| cell_of([settings.cpus[row], settings.cpus[column]]))
             } else {
                 Matrix::symmetric(cpus, |row, column| {
                     let [one, other] = [settings.cpus[column], settings.cpus[row]];
-                    of([one, other]).or_else(|why| of([other, one]).map_err(|_| why))
+                    cell_of([one, other]).or_else(|why| cell_of([other, one]).map_err(|_| why))
                 })
             };
             Imitated { tool, cells }
@@ -69,7 +71,7 @@ pub fn imitated(
 
 /// The statistic that a tool reports for its samples, which are half round trips in nanoseconds, one for each batch of
 /// `round_trips`, in the order taken. `None` without samples, or if the tool's clock is too coarse to distinguish the
-/// number from zero.
+/// result from zero.
 ///
 /// core-to-core-latency prints the mean with its standard error; c2clat the fastest sample, truncated to whole
 /// nanoseconds; cpu-latency the mean; multichase the best of five groups; CoherencyLatency the total time, truncated to
@@ -118,12 +120,12 @@ mod tests {
     }
 
     #[test]
-    fn each_tool_makes_its_own_number_of_the_same_samples() {
+    fn each_tool_has_its_own_statistic() {
         let samples = [30.0, 20.5, 40.0, 29.5];
         assert_eq!(ns(Tool::CoreToCoreLatency, &samples), Some(30.0));
         assert_eq!(ns(Tool::C2clat, &samples), Some(20.0));
         assert_eq!(ns(Tool::Multichase, &samples), Some(20.5), "groups of one");
-        // 4 × 10,000 trips × 60 ns = 2.4 ms, of which the clock sees 2.
+        // 4 × 10,000 trips × 60 ns = 2.4 ms, which the clock shows as 2 ms.
         assert_eq!(ns(Tool::CoherencyLatency, &samples), Some(25.0));
     }
 
@@ -141,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_too_coarse_gives_nothing_instead_of_zero() {
+    fn a_clock_too_coarse_gives_none_instead_of_zero() {
         for tool in Tool::ALL {
             assert_eq!(ns(tool, &[]), None, "{tool}");
         }

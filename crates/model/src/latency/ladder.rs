@@ -1,6 +1,6 @@
 //! The ladder: all ways in which one CPU can reach another, per relation, on representative pairs. With several kinds
-//! of cores it has rows per relation and combination of kinds, so that no median mixes them. Rows do not mix machine
-//! states either: each visit also times CAS without pause, and counts only if this fits the state of the pair's cell.
+//! of cores it has rows per relation and combination of kinds, so that no median mixes them. Nor do rows mix machine
+//! states: each visit also times CAS without pause, and counts only if that time fits the state of the pair's cell.
 
 use super::record::SpanColumn;
 use super::{CellValue, Kinds, LadderRow, LatencyMap, Purpose, Record, SpanSummary, Visit};
@@ -8,8 +8,8 @@ use crate::stats::{self, Analysis, Detector, Estimate, passes_interval};
 use crate::{CpuId, Hint, Home, KernelId, LadderStep, Protocol, Relation, Tool, Topology};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Half round trips in nanoseconds of the visits of one pair under one kernel, in time order, with the better home of
-/// each, if the machine was in the state of the cell. Empty if it was visited in other states only.
+/// By rung and kernel, then by cell: the half round trips of the visits in nanoseconds, in time order, each on its
+/// better home. Visits in machine states other than that of the cell are omitted, so that a list may be empty.
 type Values = BTreeMap<(Rung, KernelId), BTreeMap<usize, Vec<f64>>>;
 
 type Rung = (Relation, Option<Kinds>);
@@ -25,7 +25,7 @@ pub fn ladder(
     let mut order: Vec<KernelId> = Vec::new();
     let rung =
         |cell: usize| (topology.relation(pairs[cell][0], pairs[cell][1]), Kinds::of(topology, pairs[cell]));
-    let mut see = |cell: usize, kernel: &KernelId, ns: Option<f64>| {
+    let mut add_value = |cell: usize, kernel: &KernelId, ns: Option<f64>| {
         if !order.contains(kernel) {
             order.push(kernel.clone());
         }
@@ -33,24 +33,24 @@ pub fn ladder(
     };
     let headlines: Vec<Option<&CellValue>> = pairs.iter().map(|&pair| value_of(maps.first(), pair)).collect();
     let sentinel = KernelId::of(Protocol::Cas, Hint::None);
-    // A tiny machine runs the whole ladder in every pass of its map; CAS in imitations only shows the state there.
-    let climbs_in_map = record.columns().len() > 2 && pairs.len() <= TINY_CELLS;
+    // On a tiny machine, every pass of the map has the whole ladder, and CAS spans of imitations only show the state.
+    let ladder_is_in_map = record.columns().len() > 2 && pairs.len() <= TINY_CELLS;
     for entry in record.others(Purpose::Ladder) {
         let Ok(visit) = &entry.outcome else { continue };
         let cell = entry.cell as usize;
         let counts = headlines[cell].is_none_or(|value| is_in_state(visit, value));
-        for (kernel, ns) in best(visit) {
-            if !(climbs_in_map && *kernel == sentinel) {
-                see(cell, kernel, Some(ns).filter(|_| counts));
+        for (kernel, ns) in on_better_home(visit) {
+            if !(ladder_is_in_map && *kernel == sentinel) {
+                add_value(cell, kernel, Some(ns).filter(|_| counts));
             }
         }
     }
-    if climbs_in_map {
-        let telling = record.column(&sentinel, 0);
+    if ladder_is_in_map {
+        let column_of_sentinel = record.column(&sentinel, 0);
         for (cell, headline) in headlines.iter().enumerate() {
             let Some(passes) = record.passes(cell) else { continue };
-            let of_state = |pass: usize| {
-                let ns = telling.and_then(|column| passes.location(pass, column)).map(f64::from);
+            let pass_counts = |pass: usize| {
+                let ns = column_of_sentinel.and_then(|column| passes.location(pass, column)).map(f64::from);
                 let range = headline.and_then(|value| value.cas_ns);
                 ns.zip(range).is_none_or(|(ns, [low, high])| (low..=high).contains(&ns))
             };
@@ -59,7 +59,7 @@ pub fn ladder(
             {
                 for pass in 0..passes.len() {
                     if let Some(location_ns) = passes.location(pass, column) {
-                        see(cell, kernel, Some(f64::from(location_ns)).filter(|_| of_state(pass)));
+                        add_value(cell, kernel, Some(f64::from(location_ns)).filter(|_| pass_counts(pass)));
                     }
                 }
             }
@@ -68,8 +68,8 @@ pub fn ladder(
     rows(values, &order, maps, pairs)
 }
 
-/// The location under each kernel on the better home; from the first of several spans of a kernel.
-fn best(visit: &Visit) -> Vec<(&KernelId, f64)> {
+/// The displayed value of each kernel on its better home. The first of several spans on one home counts.
+fn on_better_home(visit: &Visit) -> Vec<(&KernelId, f64)> {
     let mut seen: BTreeSet<(&KernelId, Home)> = BTreeSet::new();
     let mut best: Vec<(&KernelId, f64)> = Vec::new();
     for span in visit.spans.iter().filter(|span| seen.insert((&span.kernel, span.home))) {
@@ -82,13 +82,13 @@ fn best(visit: &Visit) -> Vec<(&KernelId, f64)> {
     best
 }
 
-/// Whether a visit was made in the state of a cell: CAS without pause took as long at its beginning and at its end.
-/// Visits of older versions lack this and count if the cell had a single state.
+/// Whether a visit was made in the state of a cell: CAS without pause took as long as in that state, both at the
+/// beginning and at the end. Visits of older versions lack this and count if the cell had a single state.
 fn is_in_state(visit: &Visit, value: &CellValue) -> bool {
     let sentinel = KernelId::of(Protocol::Cas, Hint::None);
     let mut spans = visit.spans.iter().filter(|span| span.kernel == sentinel);
     let Some((first, range)) = spans.next().zip(value.cas_ns) else { return value.states.is_empty() };
-    // A pair on two nodes has one span for the memory of each.
+    // A pair on two nodes has spans on either home; only spans on the same home are compared.
     let last = spans.rfind(|span| span.home == first.home).unwrap_or(first);
     [first, last].into_iter().all(|span| is_of_state(f64::from(span.location_ns), range))
 }
@@ -116,17 +116,18 @@ pub enum EmptyRung {
     NotMeasured,
     /// The machine was observed in several states.
     OtherState(Vec<[CpuId; 2]>),
-    /// It was observed in one state, and no visit fits it.
+    /// The machine was observed in one state, and no visit fits it.
     OtherTime(Vec<[CpuId; 2]>),
 }
 
 impl EmptyRung {
     /// The reason for these pairs, whose cells are those of `map`.
     pub fn of(pairs: Vec<[CpuId; 2]>, map: Option<&LatencyMap>) -> EmptyRung {
-        let changes = |&pair: &[CpuId; 2]| value_of(map, pair).is_some_and(|value| !value.states.is_empty());
+        let has_states =
+            |&pair: &[CpuId; 2]| value_of(map, pair).is_some_and(|value| !value.states.is_empty());
         if pairs.is_empty() {
             EmptyRung::NotMeasured
-        } else if pairs.iter().any(changes) {
+        } else if pairs.iter().any(has_states) {
             EmptyRung::OtherState(pairs)
         } else {
             EmptyRung::OtherTime(pairs)
@@ -140,8 +141,8 @@ fn rows(values: Values, order: &[KernelId], maps: &[LatencyMap], pairs: &[[CpuId
         .map(|((rung, kernel), by_pair)| row(rung, kernel, &by_pair, maps, pairs))
         .collect();
     let rank = |kernel: &KernelId| {
-        let shown = maps.iter().any(|map| map.kernel == *kernel);
-        (!shown, order.iter().position(|known| known == kernel))
+        let has_map = maps.iter().any(|map| map.kernel == *kernel);
+        (!has_map, order.iter().position(|known| known == kernel))
     };
     rows.sort_by_cached_key(|(rung, row)| (rung.clone(), rank(&row.kernel)));
     rows.into_iter().map(|(_, row)| row).collect()
@@ -154,20 +155,20 @@ fn row(
     maps: &[LatencyMap],
     pairs: &[[CpuId; 2]],
 ) -> (Rung, LadderRow) {
-    let of_map = |cell: &usize| of_cell(maps, &kernel, pairs[*cell]);
-    let elsewhere: Vec<[CpuId; 2]> =
+    let estimate_in_map = |cell: &usize| cell_estimate(maps, &kernel, pairs[*cell]);
+    let without_visits: Vec<[CpuId; 2]> =
         by_pair.iter().filter(|(_, visits)| visits.is_empty()).map(|(&cell, _)| pairs[cell]).collect();
-    // A single pair of a rung uses the interval of its cell; so does a kernel with a map if a visit is missing.
-    let cells: Option<Vec<Estimate>> = by_pair.keys().map(of_map).collect();
-    let found = match cells.filter(|cells| cells.len() == 1 || !elsewhere.is_empty()) {
+    // A kernel with a map uses the intervals of its cells if the rung has a single pair or if a visit is missing.
+    let cells: Option<Vec<Estimate>> = by_pair.keys().map(estimate_in_map).collect();
+    let found = match cells.filter(|cells| cells.len() == 1 || !without_visits.is_empty()) {
         Some(cells) => Estimate::typical(&cells).map(|estimate| {
             let points = cells.iter().map(|cell| cell.point).collect();
             (estimate, points)
         }),
-        None if !elsewhere.is_empty() => None,
+        None if !without_visits.is_empty() => None,
         None => {
             let points = by_pair.values().filter_map(|visits| stats::median(visits)).collect::<Vec<f64>>();
-            across(by_pair).map(|estimate| (estimate, points))
+            across_passes(by_pair).map(|estimate| (estimate, points))
         }
     };
     let range = |points: &Vec<f64>| {
@@ -178,14 +179,14 @@ fn row(
         classes: rung.1.as_ref().map(|kinds| kinds.names().clone()),
         pairs: found.as_ref().map_or(0, |(_, points)| points.len() as u32),
         range_ns: found.as_ref().map(|(_, points)| range(points)),
-        reason: found.is_none().then(|| EmptyRung::of(elsewhere, maps.first())),
+        reason: found.is_none().then(|| EmptyRung::of(without_visits, maps.first())),
         latency_ns: found.map(|(estimate, _)| estimate),
         kernel,
     };
     (rung, row)
 }
 
-fn of_cell(maps: &[LatencyMap], kernel: &KernelId, pair: [CpuId; 2]) -> Option<Estimate> {
+fn cell_estimate(maps: &[LatencyMap], kernel: &KernelId, pair: [CpuId; 2]) -> Option<Estimate> {
     Some(value_of(maps.iter().find(|map| map.kernel == *kernel), pair)?.latency_ns)
 }
 
@@ -196,8 +197,8 @@ pub fn value_of(map: Option<&LatencyMap>, [a, b]: [CpuId; 2]) -> Option<&CellVal
     map.cells.get(row, column)?.value()
 }
 
-/// Median of the pairs' medians; the interval is over passes, each the median over pairs, to include common changes.
-fn across(by_pair: &BTreeMap<usize, Vec<f64>>) -> Option<Estimate> {
+/// Median over passes of the median over pairs. The interval is over passes, to include common changes of the pairs.
+fn across_passes(by_pair: &BTreeMap<usize, Vec<f64>>) -> Option<Estimate> {
     let passes = by_pair.values().map(Vec::len).min()?;
     let by_pass: Vec<f64> = (0..passes)
         .filter_map(|pass| stats::median(&by_pair.values().map(|values| values[pass]).collect::<Vec<_>>()))
@@ -214,16 +215,16 @@ fn across(by_pair: &BTreeMap<usize, Vec<f64>>) -> Option<Estimate> {
 mod tests {
     use super::*;
     use crate::latency::summary::tests_map as map;
-    use crate::latency::{Cell, CellState};
+    use crate::latency::{CellState, PairOutcome};
 
     #[test]
-    fn another_state_is_blamed_only_where_several_were_seen() {
-        let still = map(3, |_, _| 20.0);
+    fn another_state_is_the_reason_only_if_several_were_observed() {
+        let stable = map(3, |_, _| 20.0);
         let pairs = [[CpuId(0), CpuId(1)], [CpuId(0), CpuId(2)]];
-        let found = EmptyRung::of(pairs.to_vec(), Some(&still));
+        let found = EmptyRung::of(pairs.to_vec(), Some(&stable));
         assert_eq!(found, EmptyRung::OtherTime(pairs.to_vec()));
-        let mut changing = still.clone();
-        if let Some(Cell::Measured(value)) = changing.cells.get_mut(1, 0) {
+        let mut changing = stable.clone();
+        if let Some(PairOutcome::Measured(value)) = changing.cells.get_mut(1, 0) {
             value.states = [0.7, 0.3].map(|share| CellState { share, latency_ns: value.latency_ns }).to_vec();
         }
         let first = pairs[..1].to_vec();

@@ -1,10 +1,12 @@
 //! `one-way`: the delay of a time stamp relative to the fastest one, in each direction.
 //!
-//! A difference of two CPUs' clocks contains their offset, which is known only to half a round trip. Relative to the
-//! minimum the offset cancels: only this variation is reported.
+//! A difference of two CPUs' clocks contains their offset, which is known only to half a round trip. The offset cancels
+//! in the distance from the minimum, so only this variation is reported.
 
 use super::record::KeptRecording;
-use super::{Cell, CellValue, LatencyMap, LatencySettings, MissingReason, Purpose, Record, Regime, cell};
+use super::{
+    CellValue, LatencyMap, LatencySettings, MissingReason, PairOutcome, Purpose, Record, Regime, cell,
+};
 use crate::flags::TAINTED_SHARE;
 use crate::stats::{Estimate, MIN_PASSES, Pass};
 use crate::{
@@ -12,10 +14,10 @@ use crate::{
 };
 use std::collections::BTreeMap;
 
-/// Required relative interval of a variation: a factor of two. The precision of a run refers to latencies.
+/// Required relative interval of a variation: a factor of two. The requested precision of a run applies to latencies.
 pub const PRECISION: f64 = 0.5;
 
-/// One message as `Events` count it: a signed difference of two clocks, and its direction.
+/// One message as counted in [`Samples::Counts`]: a signed difference of two clocks, and its direction.
 ///
 /// Packed as zigzag with the direction in the lowest bit: small differences of either sign are small numbers in the
 /// buckets, large ones are stored beyond them without loss.
@@ -77,13 +79,13 @@ pub fn map(settings: &LatencySettings, rate: TickRate, record: &Record, pairs: &
         .collect();
     let missing = |placement: [CpuId; 2]| {
         let failure = failed.get(&placement).or_else(|| failed.get(&[placement[1], placement[0]]));
-        let failed = |failure: &&TrialFailure| MissingReason::Failed((*failure).clone());
-        Cell::Missing { reason: failure.map_or(MissingReason::NotReached, failed) }
+        let as_reason = |failure: &&TrialFailure| MissingReason::Failed((*failure).clone());
+        PairOutcome::Missing { reason: failure.map_or(MissingReason::NotReached, as_reason) }
     };
     let cpus = &settings.cpus;
     let cells = Matrix::directed(cpus.clone(), |row, column| {
         if row == column {
-            return Cell::Missing { reason: MissingReason::SameCpu };
+            return PairOutcome::Missing { reason: MissingReason::SameCpu };
         }
         let [out, back] = [[row, column], [column, row]].map(|way| {
             let delays = passes.get(&way.map(|position| cpus[position]));
@@ -105,7 +107,7 @@ pub fn map(settings: &LatencySettings, rate: TickRate, record: &Record, pairs: &
 struct Delays {
     at_s: f64,
     median_ns: f64,
-    /// The minimum in ticks, including the clock offset; negative only if that exceeds the latency of the message.
+    /// The minimum in ticks, including the clock offset; negative only if the offset exceeds the latency.
     least_ticks: i64,
     messages: u64,
 }
@@ -140,27 +142,35 @@ fn interval(settings: &LatencySettings, delays: &[Delays]) -> Option<Estimate> {
 }
 
 /// Share of the visits in which a message seemed to arrive before it was sent.
-fn early(delays: &[Delays]) -> f64 {
+fn early_share(delays: &[Delays]) -> f64 {
     let early = delays.iter().filter(|visit| visit.least_ticks < 0).count();
     early as f64 / delays.len().max(1) as f64
 }
 
-fn judge(settings: &LatencySettings, rate: TickRate, delays: &[Delays], back: &[Delays]) -> Option<Cell> {
-    let told = interval(settings, delays)?;
+fn judge(
+    settings: &LatencySettings,
+    rate: TickRate,
+    delays: &[Delays],
+    back: &[Delays],
+) -> Option<PairOutcome> {
+    let variation = interval(settings, delays)?;
     // The difference of two clock readings is off by less than one step either way.
     let step_ns = rate.ns(1.0);
-    if told.point < step_ns {
-        return Some(Cell::Missing { reason: MissingReason::WithinClockStep(Picos::from_ns(step_ns)) });
+    if variation.point < step_ns {
+        return Some(PairOutcome::Missing {
+            reason: MissingReason::WithinClockStep(Picos::from_ns(step_ns)),
+        });
     }
-    let latency_ns = Estimate { low: (told.low - step_ns).max(0.0), high: told.high + step_ns, ..told };
+    let latency_ns =
+        Estimate { low: (variation.low - step_ns).max(0.0), high: variation.high + step_ns, ..variation };
     let mut flags = Flags::NONE;
     if delays.len() < MIN_PASSES {
         flags.set(Flag::FewPasses);
     } else if interval(settings, back).is_some_and(|back| !back.overlaps(&latency_ns)) {
         flags.set(Flag::Asym);
     }
-    // The offset shortens one direction by as much as it lengthens the other, so either shows it.
-    if early(delays).max(early(back)) > TAINTED_SHARE {
+    // The offset shortens one direction by as much as it lengthens the other, so either direction shows it.
+    if early_share(delays).max(early_share(back)) > TAINTED_SHARE {
         flags.set(Flag::TscUnsync);
     }
     if latency_ns.relative_reach() > PRECISION {
@@ -184,7 +194,7 @@ fn judge(settings: &LatencySettings, rate: TickRate, delays: &[Delays], back: &[
         reason: None,
     };
     cell::grade(&mut value, false);
-    Some(Cell::Measured(value))
+    Some(PairOutcome::Measured(value))
 }
 
 #[cfg(test)]
@@ -213,14 +223,14 @@ mod tests {
         let rate = |hz| TickRate { hz };
         let flags =
             |out: f64, back: f64| match judge(&settings, rate(1e9), &visits(out), &visits(back)).unwrap() {
-                Cell::Measured(value) => value.flags,
-                Cell::Missing { reason } => panic!("{reason:?}"),
+                PairOutcome::Measured(value) => value.flags,
+                PairOutcome::Missing { reason } => panic!("{reason:?}"),
             };
         let coarse = |out: f64| judge(&settings, rate(24e6), &visits(out), &visits(out)).unwrap();
         let within = MissingReason::WithinClockStep(Picos(41_667));
-        assert!(matches!(coarse(0.0), Cell::Missing { reason } if reason == within));
-        let told = coarse(50.0);
-        let value = told.value().unwrap();
+        assert!(matches!(coarse(0.0), PairOutcome::Missing { reason } if reason == within));
+        let outcome = coarse(50.0);
+        let value = outcome.value().unwrap();
         assert!(value.latency_ns.low < 10.0 && value.flags.contains(Flag::WideCi), "{value:?}");
         assert!(flags(50.0, 80.0).contains(Flag::Asym) && !flags(50.0, 80.0).has_doubt());
         assert!(!flags(50.0, 50.0).contains(Flag::Asym));

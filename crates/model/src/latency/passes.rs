@@ -12,16 +12,17 @@ use std::collections::BTreeMap;
 pub(super) struct PassTable {
     cells: Vec<Rows>,
     heads: Vec<StoredHead>,
-    /// The rounds of the passes: 512 pairs are visited in one.
+    /// The rounds of the passes; one round visits 512 pairs.
     rounds: Vec<Round>,
     columns: Vec<ColumnRef>,
     /// Values of the columns stored completely, row by row.
     values: Vec<Stored>,
     width: usize,
-    /// Values of the columns of which only the location is stored, row by row.
+    /// Locations of the columns stored without their other values, row by row.
     locations: Vec<f32>,
     locations_width: usize,
-    /// Parallel to `values`; empty if all are unknown, as for adaptive counts: saves 4 of 18 bytes, 8 million times.
+    /// Parallel to `values`; empty if all are unknown, as for adaptive counts, which saves 4 of 18 bytes 8 million
+    /// times.
     line_errors: Vec<f32>,
     /// Batches kept and dropped, if they are too many for [`Stored`], by index in `values`.
     many: BTreeMap<usize, [u32; 2]>,
@@ -36,9 +37,9 @@ pub(super) struct PassTable {
 /// Numbers of failed visits of a cell, without those with an external cause: an interruption, or a lost CPU.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Failed {
-    /// All of these.
+    /// All failed visits.
     pub all: u32,
-    /// Those with a wrong result.
+    /// Visits with a wrong result.
     pub wrong: u32,
 }
 
@@ -52,8 +53,8 @@ enum ColumnRef {
 #[derive(Debug, Clone, Copy, Default)]
 struct Rows {
     first: u32,
-    made: u32,
-    room: u32,
+    used: u32,
+    capacity: u32,
 }
 
 /// The passes of the map over one cell, in the order of the run.
@@ -61,7 +62,7 @@ struct Rows {
 pub struct CellPasses<'a> {
     table: &'a PassTable,
     rows: Rows,
-    /// Why the last visit failed, if it did.
+    /// Why the last visit failed; `None` if it succeeded.
     pub failure: Option<&'a TrialFailure>,
     /// Numbers of failed visits, including those before the last pass.
     pub failed: Failed,
@@ -153,12 +154,12 @@ impl ColumnValue {
 impl<'a> CellPasses<'a> {
     /// Number of passes.
     pub fn len(&self) -> usize {
-        self.rows.made as usize
+        self.rows.used as usize
     }
 
     /// Whether there are no passes.
     pub fn is_empty(&self) -> bool {
-        self.rows.made == 0
+        self.rows.used == 0
     }
 
     /// The time and conditions of each pass.
@@ -221,7 +222,7 @@ impl<'a> CellPasses<'a> {
 
 impl Rows {
     fn range(&self) -> std::ops::Range<usize> {
-        self.first as usize..(self.first + self.made) as usize
+        self.first as usize..(self.first + self.used) as usize
     }
 }
 
@@ -245,14 +246,14 @@ impl PassTable {
         let Round { pass, segment, started } = self.rounds[round as usize];
         let flags = match flags {
             StoredHead::RARE => self.rare_flags.get(&row).copied().unwrap_or(Flags::NONE),
-            known => self.flags[usize::from(known)],
+            index => self.flags[usize::from(index)],
         };
         PassHead { pass, segment, started, core_ghz, flags }
     }
 
-    fn number_of(&mut self, flags: Flags, row: usize) -> u8 {
-        if let Some(known) = self.flags.iter().position(|&known| known == flags) {
-            return known as u8;
+    fn flags_index(&mut self, flags: Flags, row: usize) -> u8 {
+        if let Some(index) = self.flags.iter().position(|&known| known == flags) {
+            return index as u8;
         }
         if self.flags.len() == usize::from(StoredHead::RARE) {
             self.rare_flags.insert(row, flags);
@@ -284,7 +285,7 @@ impl PassTable {
 
     /// Records a failed visit.
     pub fn fail(&mut self, cell: usize, failure: &TrialFailure) {
-        self.reach(cell);
+        self.ensure_cell(cell);
         self.failures.insert(cell, failure.clone());
         if !failure.came_from_outside() {
             let failed = self.failed.entry(cell).or_default();
@@ -298,13 +299,13 @@ impl PassTable {
         self.failures.retain(|_, failure| !which(failure));
     }
 
-    /// Adds a pass without values to a cell, and returns its row. Clears the last failure, which stays counted.
+    /// Adds a pass without values to a cell, and returns its row. Clears the last failure but not its count.
     pub fn begin(&mut self, cell: usize, head: PassHead) -> usize {
-        self.reach(cell);
+        self.ensure_cell(cell);
         if !self.failures.is_empty() {
             self.failures.remove(&cell);
         }
-        if self.cells[cell].made == self.cells[cell].room {
+        if self.cells[cell].used == self.cells[cell].capacity {
             self.make_room(cell);
         }
         let PassHead { pass, segment, started, core_ghz, flags } = head;
@@ -313,9 +314,9 @@ impl PassTable {
             self.rounds.push(round);
         }
         let rows = &mut self.cells[cell];
-        let row = (rows.first + rows.made) as usize;
-        rows.made += 1;
-        let flags = self.number_of(flags, row);
+        let row = (rows.first + rows.used) as usize;
+        rows.used += 1;
+        let flags = self.flags_index(flags, row);
         self.heads[row] = StoredHead { round: self.rounds.len() as u32 - 1, core_ghz, flags };
         row
     }
@@ -359,7 +360,7 @@ impl PassTable {
         self.cells.is_empty()
     }
 
-    fn reach(&mut self, cell: usize) {
+    fn ensure_cell(&mut self, cell: usize) {
         if self.cells.len() <= cell {
             self.cells.resize(cell + 1, Rows::default());
         }
@@ -367,15 +368,15 @@ impl PassTable {
 
     /// Moves a cell to rows with space for its next analysis. Few cells need this, so the old rows are not reused.
     fn make_room(&mut self, cell: usize) {
-        let Rows { first, made, .. } = self.cells[cell];
-        let room = Analysis::at(made as usize + 1, MAX_ANALYSES).passes().max(made as usize + 1);
-        let (from, to, end) = (first as usize, self.heads.len(), (first + made) as usize);
+        let Rows { first, used, .. } = self.cells[cell];
+        let capacity = Analysis::at(used as usize + 1, MAX_ANALYSES).passes().max(used as usize + 1);
+        let (from, to, end) = (first as usize, self.heads.len(), (first + used) as usize);
         self.heads.extend_from_within(from..end);
-        self.heads.resize(to + room, StoredHead::NONE);
+        self.heads.resize(to + capacity, StoredHead::NONE);
         self.values.extend_from_within(from * self.width..end * self.width);
-        self.values.resize((to + room) * self.width, Stored::NONE);
+        self.values.resize((to + capacity) * self.width, Stored::NONE);
         self.locations.extend_from_within(from * self.locations_width..end * self.locations_width);
-        self.locations.resize((to + room) * self.locations_width, f32::NAN);
+        self.locations.resize((to + capacity) * self.locations_width, f32::NAN);
         if !self.line_errors.is_empty() {
             self.line_errors.extend_from_within(from * self.width..end * self.width);
             self.line_errors.resize(self.values.len(), f32::NAN);
@@ -390,7 +391,7 @@ impl PassTable {
                 self.many.insert(to * self.width + column, counts);
             }
         }
-        self.cells[cell] = Rows { first: to as u32, made, room: room as u32 };
+        self.cells[cell] = Rows { first: to as u32, used, capacity: capacity as u32 };
     }
 }
 
@@ -426,7 +427,7 @@ mod tests {
     const BATCHES: [[u32; 2]; 5] = [[32, 0], [0xfe, 3], [0xff, 0], [7, 0xff], [u32::MAX, u32::MAX]];
 
     #[test]
-    fn a_failure_is_no_reason_after_the_next_visit_and_stays_counted() {
+    fn a_failure_is_cleared_by_the_next_visit_but_stays_counted() {
         let mut table = PassTable::default();
         table.fail(2, &TrialFailure::Interrupted);
         assert_eq!(table.cell(2).unwrap().failure, Some(&TrialFailure::Interrupted));
@@ -444,12 +445,12 @@ mod tests {
         /// Cells in any order, columns that appear late and are stored in either way, line errors in some visits,
         /// counts of any size, and more sets of flags than there are indices.
         #[test]
-        fn every_cell_keeps_what_was_said_of_it(
+        fn every_cell_keeps_its_passes(
             visits in proptest::collection::vec((0usize..5, 0usize..4, any::<bool>(), 0usize..5), 0..400),
             whole in any::<[bool; 4]>(),
         ) {
             let mut table = PassTable::default();
-            let mut said: BTreeMap<usize, Vec<(usize, ColumnValue)>> = BTreeMap::new();
+            let mut expected: BTreeMap<usize, Vec<(usize, ColumnValue)>> = BTreeMap::new();
             for (index, (cell, column, has_error, batches)) in visits.into_iter().enumerate() {
                 let flags = Flags(index as u32);
                 let head = PassHead { pass: index as u32 / 3, core_ghz: index as f32, flags, ..HEAD };
@@ -460,12 +461,12 @@ mod tests {
                 let line_error_ns = if has_error { 0.5 } else { f32::NAN };
                 let value = value(index as f32, line_error_ns, BATCHES[batches]);
                 table.set(row, column, value);
-                said.entry(cell).or_default().push((column, value));
+                expected.entry(cell).or_default().push((column, value));
             }
-            for (cell, said) in said {
+            for (cell, expected) in expected {
                 let passes = table.cell(cell).unwrap();
-                prop_assert_eq!(passes.len(), said.len());
-                for (pass, (column, value)) in said.into_iter().enumerate() {
+                prop_assert_eq!(passes.len(), expected.len());
+                for (pass, (column, value)) in expected.into_iter().enumerate() {
                     let head = passes.head(pass);
                     prop_assert_eq!((head.core_ghz, head.pass), (value.location_ns, value.location_ns as u32 / 3));
                     prop_assert_eq!(head.flags, Flags(value.location_ns as u32));

@@ -7,7 +7,7 @@ use crate::{CpuId, KernelId, Picos, Recording, Relation, Topology, TrialFailure}
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// The pairs of a run; `cell` of a visit is an index into this list. `from` precedes `to` in the settings' CPU order.
+/// The pairs of a run; `cell` of a visit is an index into this list. Each pair is in the settings' CPU order.
 pub fn cells(topology: &Topology, settings: &LatencySettings) -> Vec<[CpuId; 2]> {
     let cpus = &settings.cpus;
     let every = || (0..cpus.len()).flat_map(|high| (0..high).map(move |low| [cpus[low], cpus[high]]));
@@ -24,17 +24,17 @@ pub const REPRESENTATIVES_PER_RELATION: usize = 4;
 
 /// A few pairs of each relation and combination of kinds of cores: the first, the last, and evenly spaced ones between.
 pub fn representatives(topology: &Topology, pairs: impl Iterator<Item = [CpuId; 2]>) -> Vec<[CpuId; 2]> {
-    let mut alike: BTreeMap<(Relation, Option<Kinds>), Vec<[CpuId; 2]>> = BTreeMap::new();
+    let mut groups: BTreeMap<(Relation, Option<Kinds>), Vec<[CpuId; 2]>> = BTreeMap::new();
     for pair in pairs {
         let relation = topology.relation(pair[0], pair[1]);
-        alike.entry((relation, Kinds::of(topology, pair))).or_default().push(pair);
+        groups.entry((relation, Kinds::of(topology, pair))).or_default().push(pair);
     }
-    alike
+    groups
         .into_values()
-        .flat_map(|alike| {
-            let take = REPRESENTATIVES_PER_RELATION.min(alike.len());
-            let last = alike.len() - 1;
-            (0..take).map(move |index| alike[index * last / (take - 1).max(1)]).collect::<Vec<_>>()
+        .flat_map(|group| {
+            let take = REPRESENTATIVES_PER_RELATION.min(group.len());
+            let last = group.len() - 1;
+            (0..take).map(move |index| group[index * last / (take - 1).max(1)]).collect::<Vec<_>>()
         })
         .collect()
 }
@@ -52,7 +52,7 @@ pub struct Record {
     map: PassTable,
     /// Kernels for which the map stores only the location of the samples.
     located: Vec<KernelId>,
-    rows: Vec<usize>,
+    scratch_rows: Vec<usize>,
     /// Cache: the columns of the spans of earlier visits.
     layouts: Vec<Vec<usize>>,
     others: Vec<Entry>,
@@ -89,7 +89,7 @@ pub struct KeptRecording {
 }
 
 /// A column: the n-th span of a kernel within a visit. A cell whose CPUs are on two nodes has two spans of a kernel,
-/// the first on the node of its `from`, the second on that of its `to`.
+/// one on the node of its first CPU, then one on the node of its second.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpanColumn {
     /// The kernel.
@@ -123,13 +123,13 @@ impl Record {
             self.raw.push(KeptRecording { purpose: entry.purpose, cell: entry.cell, recording });
         }
         if let Ok(visit) = &entry.outcome {
-            self.saw(entry.segment, visit.started);
+            self.extend_segment(entry.segment, visit.started);
         }
         self.others.push(entry);
     }
 
-    /// As [`push`](Record::push), for trials of the map on different cells. Their outcomes stay with the caller and are
-    /// stored as numbers in columns, because a map of 1,024 CPUs has four million.
+    /// As [`push`](Record::push), for trials of the map on different cells. Their outcomes are borrowed and
+    /// stored as numbers in columns, because a map of 1,024 CPUs has four million of them.
     pub fn push_map<'a>(
         &mut self,
         segment: u32,
@@ -138,7 +138,7 @@ impl Record {
     ) {
         self.begin_segment(segment);
         // Cells come in random order, so each is a cache miss; a short loop overlaps these misses.
-        let mut rows = std::mem::take(&mut self.rows);
+        let mut rows = std::mem::take(&mut self.scratch_rows);
         rows.clear();
         for (cell, outcome) in trials.clone() {
             match outcome {
@@ -152,10 +152,10 @@ impl Record {
         }
         let visits = trials.filter_map(|(_, outcome)| outcome.as_ref().ok());
         for (&row, visit) in rows.iter().zip(visits) {
-            self.saw(segment, visit.started);
-            self.say(row, visit);
+            self.extend_segment(segment, visit.started);
+            self.store_values(row, visit);
         }
-        self.rows = rows;
+        self.scratch_rows = rows;
     }
 
     /// From now on, stores only the location in new columns of these kernels.
@@ -163,12 +163,12 @@ impl Record {
         self.located = kernels.to_vec();
     }
 
-    fn say(&mut self, row: usize, visit: &Visit) {
+    fn store_values(&mut self, row: usize, visit: &Visit) {
         let of_kernel = |(&column, span): (&usize, &SpanSummary)| self.columns[column].kernel == span.kernel;
         let fits = |layout: &Vec<usize>| {
             layout.len() == visit.spans.len() && layout.iter().zip(&visit.spans).all(of_kernel)
         };
-        let known = self.layouts.iter().position(fits).unwrap_or_else(|| self.lay_out(visit));
+        let known = self.layouts.iter().position(fits).unwrap_or_else(|| self.add_layout(visit));
         for (span, &column) in visit.spans.iter().zip(&self.layouts[known]) {
             let value = ColumnValue {
                 location_ns: span.location_ns,
@@ -182,7 +182,7 @@ impl Record {
         }
     }
 
-    fn lay_out(&mut self, visit: &Visit) -> usize {
+    fn add_layout(&mut self, visit: &Visit) -> usize {
         let mut layout = Vec::with_capacity(visit.spans.len());
         for (index, span) in visit.spans.iter().enumerate() {
             let before = visit.spans[..index].iter().filter(|earlier| earlier.kernel == span.kernel).count();
@@ -204,7 +204,7 @@ impl Record {
         })
     }
 
-    /// Begins or continues a segment. Failures for lack of a CPU are discarded; they recur if the CPU is still lost.
+    /// Begins or continues a segment. Discards failures for lack of a CPU; they recur if the CPU is still lost.
     pub fn begin_segment(&mut self, segment: u32) {
         if segment > self.segment {
             self.segment = segment;
@@ -212,7 +212,7 @@ impl Record {
         }
     }
 
-    fn saw(&mut self, segment: u32, at: Picos) {
+    fn extend_segment(&mut self, segment: u32, at: Picos) {
         match self.segments.iter_mut().find(|time| time.segment == segment) {
             Some(time) => {
                 time.first = time.first.min(at);
@@ -296,7 +296,7 @@ impl Kinds {
         })
     }
 
-    /// Their names, the faster kind first.
+    /// The names of the kinds, the faster first.
     pub fn names(&self) -> &[String; 2] {
         &self.names
     }
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn one_kind_of_core_is_no_kind_and_an_unknown_one_neither() {
+    fn a_single_or_unknown_kind_of_core_gives_no_kinds() {
         let pair = [CpuId(0), CpuId(1)];
         assert_eq!(Kinds::of(&machine(&[(0, "P"), (0, "P")]), pair), None);
         assert_eq!(Kinds::of(&machine(&[(0, "P")]), pair), None);

@@ -14,7 +14,7 @@ pub struct Scale {
     pub step_ns: Option<f64>,
 }
 
-/// Share of dropped batches above which, after a preemption, the other batches are not trusted either.
+/// Share of dropped batches above which, after a preemption, the kept batches are not trusted either.
 const DROPPED_SHARE: f64 = 0.10;
 /// Share of a batch above which a step of the clock affects the location.
 const COARSE_SHARE: f64 = 0.01;
@@ -25,17 +25,21 @@ const LINES_FOR_SPREAD: u32 = 8;
 #[derive(Debug)]
 pub struct Reducer {
     scale: Scale,
-    counts: Counts,
     scratch: LineScratch,
 }
 
 impl Reducer {
-    /// For a segment with this clock, of a run with these counts.
+    /// A reducer for a segment with this clock, in a run with these counts.
     pub fn new(scale: Scale, counts: Counts) -> Reducer {
-        Reducer { scale, counts, scratch: LineScratch::default() }
+        // Only the intervals of fixed counts need line errors.
+        let scratch = match counts {
+            Counts::Adaptive => LineScratch::without_errors(),
+            Counts::Fixed { .. } => LineScratch::default(),
+        };
+        Reducer { scale, scratch }
     }
 
-    /// The longest batch that a sample can hold, if a batch of the recording was longer: a lower bound and no latency.
+    /// The longest batch that a sample can hold, if a batch of the recording was longer: a lower bound, not a latency.
     pub fn overrun(&self, recording: &Recording) -> Option<Picos> {
         let is_over = |span: &Span| match &span.samples {
             // Without an early exit, so that the processor can compare several values at once.
@@ -50,12 +54,7 @@ impl Reducer {
 
     /// Reduces a recording to a visit of a cell.
     pub fn visit(&mut self, cell: u32, recording: &Recording) -> Visit {
-        let mut visit = reduce(cell, recording, self.scale, &mut self.scratch);
-        if self.counts == Counts::Adaptive {
-            // Only the interval of a fixed count needs it, and a map of 1,024 CPUs has 12 million.
-            visit.spans.iter_mut().for_each(|span| span.line_error_ns = None);
-        }
-        visit
+        reduce(cell, recording, self.scale, &mut self.scratch)
     }
 }
 
@@ -69,7 +68,7 @@ pub fn reduce(cell: u32, recording: &Recording, scale: Scale, scratch: &mut Line
 }
 
 /// Whether the counter resolves a batch: a batch of at most one clock step has no measurable length.
-fn is_seen(ticks: f64, scale: Scale) -> bool {
+fn is_resolved(ticks: f64, scale: Scale) -> bool {
     let step_ns = scale.step_ns.filter(|step| step.is_finite()).unwrap_or(0.0);
     ticks > 0.0 && scale.rate.ns(ticks) >= 1.5 * step_ns
 }
@@ -77,7 +76,7 @@ fn is_seen(ticks: f64, scale: Scale) -> bool {
 fn summarize(span: &Span, scale: Scale, scratch: &mut LineScratch) -> Option<SpanSummary> {
     let hops = f64::from(span.kernel.hops());
     let per_hop = |ticks: f64| (scale.rate.ns(ticks) / (f64::from(span.round_trips.max(1)) * hops)) as f32;
-    let of = |location: f64, floor: f64, kept: u32, dropped: u32| SpanSummary {
+    let summary = |location: f64, floor: f64, kept: u32, dropped: u32| SpanSummary {
         kernel: span.kernel.clone(),
         home: span.home,
         location_ns: per_hop(location),
@@ -90,14 +89,14 @@ fn summarize(span: &Span, scale: Scale, scratch: &mut LineScratch) -> Option<Spa
     match &span.samples {
         Samples::Batches { visits, ticks } => {
             let lines = summarize_lines(ticks, *visits as usize, scratch)?;
-            if !is_seen(lines.location, scale) {
+            if !is_resolved(lines.location, scale) {
                 return None;
             }
             let spread = (lines.lines >= LINES_FOR_SPREAD).then_some(lines.line_spread);
             Some(SpanSummary {
-                line_error_ns: (lines.lines > 1).then(|| per_hop(lines.line_error)),
+                line_error_ns: lines.line_error.filter(|_| lines.lines > 1).map(per_hop),
                 line_spread: spread.map(|spread| spread as f32),
-                ..of(lines.location, lines.floor, lines.n, lines.dropped)
+                ..summary(lines.location, lines.floor, lines.n, lines.dropped)
             })
         }
         Samples::Events { ticks } => {
@@ -105,7 +104,7 @@ fn summarize(span: &Span, scale: Scale, scratch: &mut LineScratch) -> Option<Spa
             sorted.sort_unstable();
             let floor = *sorted.first()?;
             let median = sorted[sorted.len() / 2];
-            Some(of(f64::from(median), f64::from(floor), sorted.len() as u32, 0))
+            Some(summary(f64::from(median), f64::from(floor), sorted.len() as u32, 0))
         }
         Samples::Counts { counts } => {
             // 128-bit sums, because a file can hold any counts.
@@ -117,7 +116,7 @@ fn summarize(span: &Span, scale: Scale, scratch: &mut LineScratch) -> Option<Spa
             })?;
             let floor = counts.iter().find(|&&(_, count)| count > 0)?;
             let kept = u32::try_from(total).unwrap_or(u32::MAX);
-            Some(of(median.0 as f64, floor.0 as f64, kept, 0))
+            Some(summary(median.0 as f64, floor.0 as f64, kept, 0))
         }
     }
 }
@@ -131,40 +130,41 @@ fn core_clock(recording: &Recording) -> Option<f32> {
 }
 
 fn evidence(recording: &Recording, spans: &[SpanSummary], scale: Scale) -> Flags {
-    let seen = &recording.disturbance;
+    let disturbance = &recording.disturbance;
     let mut flags = Flags::NONE;
     let kept: u64 = spans.iter().map(|span| u64::from(span.kept)).sum();
     let dropped: u64 = spans.iter().map(|span| u64::from(span.dropped)).sum();
-    if seen.involuntary_switches.unwrap_or(0) > 0 && dropped as f64 > DROPPED_SHARE * (kept + dropped) as f64
+    if disturbance.involuntary_switches.unwrap_or(0) > 0
+        && dropped as f64 > DROPPED_SHARE * (kept + dropped) as f64
     {
         flags.set(Flag::Preempted);
     }
-    if seen.migrated {
+    if disturbance.migrated {
         flags.set(Flag::Migrated);
     }
-    if was_stolen(seen.steal_ms, recording.elapsed) {
+    if was_stolen(disturbance.steal_ms, recording.elapsed) {
         flags.set(Flag::Steal);
     }
-    if seen.coordinator_shared {
+    if disturbance.coordinator_shared {
         flags.set(Flag::CoordShared);
     }
-    if seen.sibling_busy {
+    if disturbance.sibling_busy {
         flags.set(Flag::SmtBusy);
     }
-    if seen.throttled {
+    if disturbance.throttled {
         flags.set(Flag::Throttled);
     }
-    if seen.quota {
+    if disturbance.quota {
         flags.set(Flag::Quota);
     }
-    if seen.others_busy {
+    if disturbance.others_busy {
         flags.set(Flag::Load);
     }
-    if seen.lines_elsewhere {
+    if disturbance.lines_elsewhere {
         flags.set(Flag::Home);
     }
     // A thread stopped by a quota while its clock is probed reads a slow clock.
-    if !seen.quota && recording.core_ghz.iter().flatten().any(|&ghz| clock_moved(ghz)) {
+    if !disturbance.quota && recording.core_ghz.iter().flatten().any(|&ghz| clock_moved(ghz)) {
         flags.set(Flag::Freq);
     }
     let coarse = scale.step_ns.is_some_and(|step| {

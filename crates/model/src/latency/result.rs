@@ -27,7 +27,8 @@ pub struct LatencyResult {
     pub budget_ended: bool,
     /// Number of passes over the map.
     pub passes: u32,
-    /// Machine time of the passes; that of all trials if there were too few passes to determine states.
+    /// Time from the first to the last pass, or trial if there were too few passes to determine states, summed over
+    /// segments.
     pub watched: Picos,
 }
 
@@ -41,17 +42,17 @@ impl LatencyResult {
             |is_missing: &dyn Fn([CpuId; 2]) -> bool| pairs.iter().filter(|pair| is_missing(**pair)).count();
         let of_map = |map: &LatencyMap| {
             count(&|pair| match at(&map.cells, pair) {
-                Some(Cell::Missing { reason }) => *reason == MissingReason::NotReached,
-                Some(Cell::Measured(_)) | None => false,
+                Some(PairOutcome::Missing { reason }) => *reason == MissingReason::NotReached,
+                Some(PairOutcome::Measured(_)) | None => false,
             })
         };
         let of_tool = |imitated: &Imitated| count(&|pair| imitated.misses(pair));
         let missing = self.maps.iter().map(of_map).chain(self.imitated.iter().map(of_tool)).max();
         let has_tail = |pair| self.tails.iter().any(|series| series.placement == pair);
-        // CPUs that were lost and pairs that failed have another reason than time.
+        // Lost CPUs and failed pairs have another reason than time.
         let is_lost = |pair| {
             let cell = self.maps.first().and_then(|map| at(&map.cells, pair));
-            matches!(cell, Some(Cell::Missing { reason }) if *reason != MissingReason::NotReached)
+            matches!(cell, Some(PairOutcome::Missing { reason }) if *reason != MissingReason::NotReached)
         };
         let tails = match settings.tails {
             Some(_) => count(&|pair| !has_tail(pair) && !is_lost(pair)),
@@ -67,7 +68,7 @@ impl LatencyResult {
         .collect()
     }
 
-    /// The first map of round trips, from which groups and placements are derived; not of one way.
+    /// The first map of round trips, from which groups and placements are derived; never a map of one way.
     pub fn round_trips(&self) -> Option<&LatencyMap> {
         self.maps.iter().find(|map| map.protocol != Protocol::OneWay)
     }
@@ -80,7 +81,7 @@ impl Imitated {
         is_missing([a, b]) || is_missing([b, a])
     }
 
-    /// Why the pair has no value in one of its directions although it was visited; `None` if it has all.
+    /// Why a direction of the pair has no value although it was visited; `None` without such a direction.
     pub fn failed(&self, [a, b]: [CpuId; 2]) -> Option<&MissingReason> {
         let errors = [[a, b], [b, a]].into_iter().filter_map(|pair| at(&self.cells, pair)?.as_ref().err());
         errors.into_iter().find(|error| **error != MissingReason::NotReached)
@@ -105,7 +106,7 @@ pub enum LeftOut {
 }
 
 impl LeftOut {
-    /// Its stable name and its number.
+    /// The stable name of the part, and the number left out.
     pub fn parts(self) -> (&'static str, usize) {
         match self {
             LeftOut::Pairs(pairs) => ("pairs", pairs),
@@ -130,7 +131,7 @@ pub struct LatencyMap {
     /// How pairs were measured.
     pub regime: Regime,
     /// The cells: half round trips.
-    pub cells: Matrix<Cell>,
+    pub cells: Matrix<PairOutcome>,
 }
 
 impl LatencyMap {
@@ -178,18 +179,18 @@ pub struct GateOutcome {
     pub pairs: u32,
     /// Relative shift of parallel against serial (0.01 is 1 % more), with its 90 % interval.
     pub bias: Estimate,
-    /// Number of cells measured both ways.
+    /// Number of cells measured in both regimes.
     pub cells: u32,
     /// Whether the shift is proven to be within ± 1 %, or for series within the requested precision if that is more.
     pub equivalent: bool,
 }
 
 impl GateOutcome {
-    /// The bias if no cell was measured both ways. Finite, because JSON has no infinity; a confidence of zero marks it.
+    /// The bias if no cell was measured in both regimes. Finite, because JSON has no infinity; zero confidence marks it.
     pub const UNKNOWN: Estimate =
         Estimate { point: 0.0, low: -1.0, high: 1.0, confidence: 0.0, effective_n: 0.0 };
 
-    /// Whether enough cells have values of both ways for an interval of the shift.
+    /// Whether enough cells were measured in both regimes for an interval of the shift.
     pub fn is_compared(&self) -> bool {
         self.cells > 0 && self.bias.confidence > 0.0
     }
@@ -197,9 +198,9 @@ impl GateOutcome {
 
 /// One pair: a value, or the reason why there is none.
 #[derive(Debug, Clone, PartialEq)]
-// Nearly all of half a million are measured, and a box costs 32 bytes for each.
+// Nearly all of half a million pairs are measured, and a box costs 32 bytes for each.
 #[allow(clippy::large_enum_variant, reason = "nearly all are the large one")]
-pub enum Cell {
+pub enum PairOutcome {
     /// Measured.
     Measured(CellValue),
     /// Not measured.
@@ -209,12 +210,12 @@ pub enum Cell {
     },
 }
 
-impl Cell {
+impl PairOutcome {
     /// The value, if there is one.
     pub fn value(&self) -> Option<&CellValue> {
         match self {
-            Cell::Measured(value) => Some(value),
-            Cell::Missing { .. } => None,
+            PairOutcome::Measured(value) => Some(value),
+            PairOutcome::Missing { .. } => None,
         }
     }
 }
@@ -222,13 +223,13 @@ impl Cell {
 /// The result of one pair under the map's kernel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellValue {
-    /// Half round trip in nanoseconds as read, in the most frequent state.
+    /// Half round trip in nanoseconds, in the most frequent state.
     pub latency_ns: Estimate,
     /// Half round trip in core cycles, scaled pass by pass by the measured core clock.
     pub cycles: Option<Estimate>,
     /// Median core clock of its passes in GHz.
     pub core_ghz: Option<f64>,
-    /// Fastest batch in nanoseconds: a lower bound, no location.
+    /// Fastest batch in nanoseconds: a lower bound, not a location.
     pub min_ns: f64,
     /// Number of batches kept in all passes.
     pub batches: u64,
@@ -236,7 +237,7 @@ pub struct CellValue {
     pub dropped: u64,
     /// Number of passes.
     pub passes: u32,
-    /// The home of the headline.
+    /// The home of `latency_ns`.
     pub home: Home,
     /// Worse home ÷ better home, if the CPUs are on different nodes.
     pub home_penalty: Option<f64>,
@@ -244,7 +245,8 @@ pub struct CellValue {
     pub line_spread: Option<f64>,
     /// Plateaus by descending share; empty if there is only one.
     pub states: Vec<CellState>,
-    /// Range of CAS without pause in the passes that count, in nanoseconds: identifies the machine state, if timed.
+    /// Range of CAS without pause in the passes that count, in nanoseconds, which identifies the machine state; `None`
+    /// if not timed.
     pub cas_ns: Option<[f64; 2]>,
     /// The grade of reliability.
     pub grade: Grade,
@@ -263,7 +265,7 @@ pub struct CellState {
     pub latency_ns: Estimate,
 }
 
-/// One value of the ladder: a step under a relation, for one combination of kinds of cores.
+/// One value of the ladder: one step for the pairs of one relation and one combination of kinds of cores.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LadderRow {
     /// The relation of the pairs.
@@ -272,10 +274,10 @@ pub struct LadderRow {
     pub classes: Option<[String; 2]>,
     /// The kernel: its [step](KernelId::step) and its hint.
     pub kernel: KernelId,
-    /// Median over representative pairs of the half round trip in nanoseconds; interval over the pairs and passes, all
-    /// in the machine state of the cell of each pair. `None` if a pair was not visited in it.
+    /// Median over representative pairs of the half round trip in nanoseconds; the interval covers pairs and passes. Each
+    /// pair counts only in the machine state of its cell in the map. `None` if a pair was not visited in this state.
     pub latency_ns: Option<Estimate>,
-    /// Lowest and highest pair.
+    /// Values of the fastest and the slowest pair.
     pub range_ns: Option<[f64; 2]>,
     /// Number of representative pairs.
     pub pairs: u32,
@@ -305,7 +307,7 @@ pub struct TailSeries {
 }
 
 impl TailSeries {
-    /// A percentile net of the clock in nanoseconds, not clipped at zero. Each half includes half of one clock read.
+    /// A percentile net of the clock in nanoseconds, not clipped at zero. A half round trip includes half a clock read.
     pub fn net_ns(&self, share: f64) -> Option<f64> {
         super::summary::counts_percentile(&self.raw, share).map(|ps| ps as f64 / 1e3 - self.clock_ns / 2.0)
     }
@@ -323,7 +325,7 @@ pub struct Imitated {
 /// Why a pair has no value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MissingReason {
-    /// Its visits failed.
+    /// The visits of the pair failed.
     Failed(TrialFailure),
     /// The run ended before the first visit.
     NotReached,
@@ -331,7 +333,7 @@ pub enum MissingReason {
     NotRequested,
     /// Both CPUs are the same.
     SameCpu,
-    /// No batch took a step of the clock.
+    /// No batch lasted longer than one step of the clock.
     CoarseClock,
     /// The number of another tool cannot be distinguished from zero.
     CoarseToolClock,
@@ -342,9 +344,9 @@ pub enum MissingReason {
 /// One cell as another tool would print it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ImitatedCell {
-    /// Its number, in nanoseconds.
+    /// The result of the tool, in nanoseconds.
     pub value_ns: f64,
-    /// Its printed ± in nanoseconds, if any (for core-to-core-latency a standard error, not a spread).
+    /// The printed ± in nanoseconds, if any (for core-to-core-latency a standard error, not a spread).
     pub spread_ns: Option<f64>,
 }
 
@@ -368,10 +370,10 @@ pub struct StateWatch {
 pub struct WatchedState {
     /// Share of the passes, 0 to 1.
     pub share: f64,
-    /// Number of times it was entered.
+    /// Number of times the state was entered.
     pub visits: u32,
     /// Longest stay, as far as the passes show.
     pub longest: Picos,
-    /// Half round trips in this state per kernel, for one pair; the headline's first.
+    /// Half round trips in this state per kernel, for one pair; the headline's kernel first.
     pub kernels: Vec<(KernelId, Estimate)>,
 }

@@ -17,7 +17,7 @@ pub struct LatencySettings {
     pub hint: HintChoice,
     /// The node that holds the lines.
     pub home: HomeSetting,
-    /// Places per span; `None` for a default that depends on the size of the machine.
+    /// Number of lines per span; `None` for a default that depends on the size of the machine.
     pub lines: Option<u32>,
     /// Adaptive, or fixed for comparability.
     pub counts: Counts,

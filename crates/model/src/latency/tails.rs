@@ -12,13 +12,13 @@ pub fn tails(
     choices: &Choices,
     pairs: &[[CpuId; 2]],
 ) -> Vec<TailSeries> {
-    let Some(asked) = settings.tails else { return Vec::new() };
+    let Some(requested) = settings.tails else { return Vec::new() };
     let mut series: Vec<TailSeries> = Vec::new();
     for kept in record.kept(Purpose::Tails) {
         let of_round_trips = |span: &&Span| span.kernel != KernelId::of(Protocol::OneWay, Hint::None);
         for span in kept.recording.spans.iter().filter(of_round_trips) {
             let Samples::Counts { counts } = &span.samples else { continue };
-            // Half round trips: each value is for two hops.
+            // Samples are round trips in ticks; these are half round trips in picoseconds.
             let halves: Vec<(u64, u64)> = counts
                 .iter()
                 .map(|&(ticks, count)| ((rate.ns(ticks as f64) * 500.0).round() as u64, count))
@@ -27,7 +27,7 @@ pub fn tails(
             let clock_ns = choices.clock_ns.unwrap_or(0.0);
             let at = match series
                 .iter()
-                .position(|seen| seen.placement == placement && seen.kernel == span.kernel)
+                .position(|known| known.placement == placement && known.kernel == span.kernel)
             {
                 Some(at) => at,
                 None => {
@@ -37,23 +37,23 @@ pub fn tails(
                         raw: Vec::new(),
                         clock_ns,
                         at_rate: Vec::new(),
-                        rate_per_s: asked.rate_per_s,
+                        rate_per_s: requested.rate_per_s,
                         observed: Picos::ZERO,
                         negative_net: 0,
                     });
                     series.len() - 1
                 }
             };
-            let seen = &mut series[at];
-            seen.raw = merge(&seen.raw, &halves);
-            seen.observed += Picos::from_ns(counts.iter().map(|&(t, n)| rate.ns(t as f64) * n as f64).sum());
+            let tail = &mut series[at];
+            tail.raw = merge(&tail.raw, &halves);
+            tail.observed += Picos::from_ns(counts.iter().map(|&(t, n)| rate.ns(t as f64) * n as f64).sum());
         }
     }
-    for seen in &mut series {
+    for tail in &mut series {
         // The clock is read once in each round trip, so half of its cost is in each half.
-        let clock_ps = (seen.clock_ns * 500.0) as u64;
-        seen.negative_net = seen.raw.iter().filter(|(ps, _)| *ps < clock_ps).map(|(_, count)| count).sum();
-        seen.at_rate = seen_at_rate(&seen.raw, asked.rate_per_s);
+        let clock_ps = (tail.clock_ns * 500.0) as u64;
+        tail.negative_net = tail.raw.iter().filter(|(ps, _)| *ps < clock_ps).map(|(_, count)| count).sum();
+        tail.at_rate = seen_at_rate(&tail.raw, requested.rate_per_s);
     }
     series
 }
@@ -61,43 +61,48 @@ pub fn tails(
 fn merge(a: &[(u64, u64)], b: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let mut all: BTreeMap<u64, u64> = BTreeMap::new();
     for &(value, count) in a.iter().chain(b) {
-        let held: &mut u64 = all.entry(value).or_default();
-        *held = held.saturating_add(count);
+        let sum: &mut u64 = all.entry(value).or_default();
+        *sum = sum.saturating_add(count);
     }
     all.into_iter().collect()
 }
 
 /// The latencies of messages sent at a steady rate. During a round trip of time T, messages due at intervals of 1/rate
-/// wait for it to end: their latencies are T, T − 1/rate, T − 2/rate …; each short round trip counts with the number of
+/// wait for its end: their latencies are T, T − 1/rate, T − 2/rate …; each short round trip counts with the number of
 /// messages due during its time. (After Tene's correction for coordinated omission; here each recorded trip is weighted
 /// by the messages due during it.) Values and results are in picoseconds; counts are messages.
 pub fn seen_at_rate(raw_ps: &[(u64, u64)], rate_per_s: f64) -> Vec<(u64, u64)> {
     let interval_ps = 1e12 / rate_per_s;
-    let mut seen: BTreeMap<u64, f64> = BTreeMap::new();
+    let mut latencies: BTreeMap<u64, f64> = BTreeMap::new();
     for &(half_ps, count) in raw_ps {
-        // The pair is busy for the whole round trip; a message due in it waits for the rest of it, then travels half.
+        // The pair is busy for the whole round trip. As all times here are halves, a message due during the trip
+        // counts with half of the remaining time.
         let busy_ps = 2.0 * half_ps as f64;
         let due = busy_ps / interval_ps * count as f64;
         if busy_ps <= interval_ps {
-            *seen.entry(half_ps).or_default() += due;
+            *latencies.entry(half_ps).or_default() += due;
             continue;
         }
         let messages = (busy_ps / interval_ps).floor() as u64;
-        // A stall of an hour at a billion messages a second must not be listed one by one.
-        let step = messages.div_ceil(STEPS).max(1);
+        // A stall of an hour at a billion messages a second must not be listed message by message.
+        let step = messages.div_ceil(MAX_ENTRIES).max(1);
         let mut index = 0;
         while index < messages {
             let waited = busy_ps - index as f64 * interval_ps;
-            *seen.entry((waited / 2.0).round() as u64).or_default() +=
+            *latencies.entry((waited / 2.0).round() as u64).or_default() +=
                 step.min(messages - index) as f64 * count as f64;
             index = index.saturating_add(step);
         }
     }
-    seen.into_iter().map(|(ps, messages)| (ps, messages.round() as u64)).filter(|&(_, n)| n > 0).collect()
+    latencies
+        .into_iter()
+        .map(|(ps, messages)| (ps, messages.round() as u64))
+        .filter(|&(_, n)| n > 0)
+        .collect()
 }
 
-/// Maximum number of listed messages that wait for one stall.
-const STEPS: u64 = 1_000;
+/// Maximum number of entries in the result for one stall.
+const MAX_ENTRIES: u64 = 1_000;
 
 #[cfg(test)]
 mod tests {

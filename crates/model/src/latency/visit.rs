@@ -12,7 +12,7 @@ pub enum Purpose {
     Map,
     /// Alone on the idle machine, to check parallel measurements.
     Gate,
-    /// Again, because the first result was doubtful.
+    /// To repeat a doubtful measurement.
     Again,
     /// For the ladder.
     Ladder,
@@ -37,7 +37,7 @@ impl Purpose {
         Purpose::ImitationBack,
     ];
 
-    /// Whether results need its single samples, so that its recordings are always kept.
+    /// Whether results need the single samples of such visits, so that their recordings are always kept.
     pub fn keeps_recordings(self) -> bool {
         matches!(self, Purpose::Tails | Purpose::Imitation | Purpose::ImitationBack)
     }

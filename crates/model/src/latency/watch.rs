@@ -14,13 +14,13 @@ pub fn watch(
     pairs: &[[CpuId; 2]],
     map: &LatencyMap,
 ) -> Option<StateWatch> {
-    let telling = KernelId::of(Protocol::Cas, Hint::None);
-    let column = record.column(&telling, 0).or_else(|| record.column(&map.kernel, 0))?;
+    let sensitive_kernel = KernelId::of(Protocol::Cas, Hint::None);
+    let column = record.column(&sensitive_kernel, 0).or_else(|| record.column(&map.kernel, 0))?;
     let mut judged = 0;
     let mut changed = 0;
-    let mut shown: Option<(usize, Vec<State>, f64)> = None;
+    let mut clearest: Option<(usize, Vec<State>, f64)> = None;
     let mut values: Vec<f64> = Vec::new();
-    let mut seen: BTreeMap<u32, [Picos; 2]> = BTreeMap::new();
+    let mut watched_by_segment: BTreeMap<u32, [Picos; 2]> = BTreeMap::new();
     for cell in 0..pairs.len() {
         let Some(passes) = record.passes(cell) else { continue };
         values.clear();
@@ -30,7 +30,7 @@ pub fn watch(
         }
         for (pass, _) in series(passes, column) {
             let head = passes.head(pass);
-            let [first, last] = seen.entry(head.segment).or_insert([head.started; 2]);
+            let [first, last] = watched_by_segment.entry(head.segment).or_insert([head.started; 2]);
             (*first, *last) = ((*first).min(head.started), (*last).max(head.started));
         }
         judged += 1;
@@ -40,9 +40,9 @@ pub fn watch(
         let states = split_states(&values, Detector::CAS);
         let spread = range(&values);
         changed += usize::from(states.len() > 1);
-        let tells_more = shown.as_ref().is_none_or(|(_, _, widest)| spread > *widest);
-        if states.len() > 1 && tells_more || pairs.len() == 1 {
-            shown = Some((cell, states, spread));
+        let is_clearer = clearest.as_ref().is_none_or(|(_, _, widest)| spread > *widest);
+        if states.len() > 1 && is_clearer || pairs.len() == 1 {
+            clearest = Some((cell, states, spread));
         }
     }
     if judged == 0 {
@@ -50,13 +50,13 @@ pub fn watch(
     }
     let mut watch = StateWatch {
         // Visits for other purposes, before and after the map, do not show states.
-        watched: seen.values().fold(Picos::ZERO, |sum, [first, last]| sum + (*last - *first)),
-        pair: shown.as_ref().map(|shown| pairs[shown.0]),
+        watched: watched_by_segment.values().fold(Picos::ZERO, |sum, [first, last]| sum + (*last - *first)),
+        pair: clearest.as_ref().map(|clearest| pairs[clearest.0]),
         states: Vec::new(),
         line: Vec::new(),
         cells_changed: changed as f64 / judged as f64,
     };
-    if let Some((cell, states, _)) = shown
+    if let Some((cell, states, _)) = clearest
         && let Some(passes) = record.passes(cell)
     {
         describe(&mut watch, record, settings, passes, column, states, &map.kernel);
@@ -64,7 +64,7 @@ pub fn watch(
     Some(watch)
 }
 
-/// Index of the pass and value, where the column has one.
+/// The passes with a value in the column: index and value.
 fn series(passes: CellPasses<'_>, column: usize) -> impl Iterator<Item = (usize, f64)> {
     (0..passes.len()).filter_map(move |pass| Some((pass, f64::from(passes.location(pass, column)?))))
 }
@@ -86,7 +86,7 @@ fn describe(
 ) {
     let values: Vec<(usize, f64)> = series(passes, column).collect();
     states.sort_by(|a, b| b.share.total_cmp(&a.share));
-    let shown = record.column(headline, 0);
+    let headline_column = record.column(headline, 0);
     let begin = passes.heads().next().map_or(Picos::ZERO, |head| head.started);
     let mut label = vec![0u8; values.len()];
     for (index, state) in states.iter().enumerate() {
@@ -97,9 +97,9 @@ fn describe(
     watch.line = values
         .iter()
         .zip(&label)
-        .map(|(&(pass, telling), &state)| {
-            let value = shown.and_then(|column| passes.location(pass, column));
-            let ns = value.map_or(telling, f64::from);
+        .map(|(&(pass, own_ns), &state)| {
+            let value = headline_column.and_then(|column| passes.location(pass, column));
+            let ns = value.map_or(own_ns, f64::from);
             (passes.head(pass).started - begin, ns, state)
         })
         .collect();

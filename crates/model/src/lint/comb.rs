@@ -3,31 +3,31 @@
 use crate::formats::Printed;
 
 /// Minimum mean length of the unit vectors for values on a lattice: noise of ± 5 % of a step gives 0.95.
-const ON_THE_LATTICE: f64 = 0.95;
-/// Maximum number of steps: beyond, an error of the step itself blurs the lattice.
-const STEPS: f64 = 60.0;
+const MIN_RESULTANT: f64 = 0.95;
+/// Maximum multiple in use; beyond it, the error of the step itself blurs the lattice.
+const MAX_MULTIPLE: f64 = 60.0;
 const MIN_VALUES: usize = 20;
 const MIN_MULTIPLES: usize = 4;
 /// Minimum number of values on a multiple, because a single one may be disturbed.
 const MIN_ON_A_MULTIPLE: usize = 2;
 /// Ratio between tried steps: over 60 steps, 0.08 % is a twentieth of a step.
-const FINENESS: f64 = 1.0008;
+const STEP_RATIO: f64 = 1.0008;
 /// Maximum loss in mean length relative to the best step.
-const BESIDE: f64 = 0.01;
-/// Number of values that is enough to detect a lattice.
-const ENOUGH: usize = 1_000;
-/// Maximum multiple of the step if fewer different values exist than multiples are required.
+const MAX_LOSS: f64 = 0.01;
+/// Number of values examined, which is enough to detect a lattice.
+const MAX_SAMPLE: usize = 1_000;
+/// Maximum multiple of the step if there are fewer different values than required multiples.
 const MAX_OF_FEW: u32 = 20;
 /// Maximum deviation of these few values from multiples, as a share of the step: exact multiples for whole numbers and
-/// steps below 50 units. Rounding moves a value by up to 5 % of a step of 10; but with 5 %, two pairs of levels in five
-/// would be a comb (whole numbers from 10 to 100 and up to three times as much), instead of one in six.
+/// steps below 50 units. Rounding moves a value by up to 5 % of a step of 10; but allowing 5 % would make a comb of two
+/// in five pairs of levels (whole numbers, one from 10 to 100, the other up to three times it), not of one in six.
 const ROUNDING_OF_FEW: f64 = 0.02;
-/// Minimum step in units for whole numbers: smaller ones come from rounding close levels.
+/// Minimum step in units for whole numbers: smaller steps come from rounding close levels.
 const MIN_WHOLE_STEP: f64 = 10.0;
 
-/// The largest step of which the values are multiples, in their unit; `None` if there is none, or too few values. Whole
-/// numbers are always on a lattice of 1. `relations` is the number of kinds of pairs that are known to differ, so that
-/// this number of multiples may be their latencies instead of a clock.
+/// The largest step of which the values are multiples, in their unit; `None` if there is none, or if there are too few
+/// values. Whole numbers are always on a lattice of 1. `relations` is the number of kinds of pairs that are known to
+/// differ: this number of multiples may be their latencies instead of a clock.
 ///
 /// Uses the mean resultant length of the phases 2π·value/step (Rayleigh's test for a known period, Mardia and Jupp
 /// 2000), over the values below 60 steps, which must be half of all and reach four different multiples; for two or
@@ -56,24 +56,26 @@ pub fn step(values: &[f64], printed: Printed, relations: usize) -> Option<f64> {
     if printed == Printed::WholeNumbers {
         return None;
     }
-    let kept = sorted.len().min(ENOUGH);
+    let kept = sorted.len().min(MAX_SAMPLE);
     let sorted: Vec<f64> = (0..kept).map(|rank| sorted[rank * sorted.len() / kept]).collect();
     let multiples = MIN_MULTIPLES.max(relations + 1);
     let largest = sorted.last()? / MIN_MULTIPLES as f64 * 1.2;
-    let count = ((largest / (sorted[sorted.len() / 2] / STEPS)).ln() / FINENESS.ln()).max(0.0) as usize;
-    let steps = (0..=count).map(|power| largest / FINENESS.powi(power as i32));
+    let count =
+        ((largest / (sorted[sorted.len() / 2] / MAX_MULTIPLE)).ln() / STEP_RATIO.ln()).max(0.0) as usize;
+    let steps = (0..=count).map(|power| largest / STEP_RATIO.powi(power as i32));
     let found: Vec<(f64, f64)> = steps
         .map(|step| (step, resultant(&sorted, step, multiples)))
-        .filter(|(_, length)| *length >= ON_THE_LATTICE)
+        .filter(|(_, length)| *length >= MIN_RESULTANT)
         .collect();
-    // The largest of those about as good as the best, because the values are also multiples of fractions of their step.
+    // The largest step that is about as good as the best, because the values are also multiples of fractions of their
+    // step.
     let best = found.iter().map(|(_, length)| *length).fold(0.0, f64::max);
-    let (rough, _) = *found.iter().find(|(_, length)| *length >= best - BESIDE)?;
-    let below = &sorted[..sorted.partition_point(|&value| value < STEPS * rough)];
-    let on = below.iter().map(|value| (value, (value / rough).round()));
-    let (above, squares) =
-        on.fold((0.0, 0.0), |(above, squares), (value, k)| (above + k * value, squares + k * k));
-    Some(above / squares)
+    let (rough, _) = *found.iter().find(|(_, length)| *length >= best - MAX_LOSS)?;
+    let below = &sorted[..sorted.partition_point(|&value| value < MAX_MULTIPLE * rough)];
+    let with_multiples = below.iter().map(|value| (value, (value / rough).round()));
+    let (products, squares) = with_multiples
+        .fold((0.0, 0.0), |(products, squares), (value, k)| (products + k * value, squares + k * k));
+    Some(products / squares)
 }
 
 fn step_of_few(different: &[f64], printed: Printed) -> Option<f64> {
@@ -87,7 +89,7 @@ fn step_of_few(different: &[f64], printed: Printed) -> Option<f64> {
 
 /// Mean resultant length of the values below 60 steps at multiples of the step, 0 to 1; 0 if they are insufficient.
 fn resultant(sorted: &[f64], step: f64, fewest_multiples: usize) -> f64 {
-    let below = sorted.partition_point(|&value| value < STEPS * step);
+    let below = sorted.partition_point(|&value| value < MAX_MULTIPLE * step);
     let values = &sorted[..below];
     if below < MIN_VALUES || 2 * below < sorted.len() {
         return 0.0;
@@ -108,15 +110,15 @@ fn resultant(sorted: &[f64], step: f64, fewest_multiples: usize) -> f64 {
         x += phase.cos();
         y += phase.sin();
     }
-    // Only the part along phase 0 counts, because a lattice with an offset does not consist of multiples.
+    // Only the component along phase 0 counts, because a lattice with an offset does not consist of multiples.
     if x > 0.0 && y.abs() < x / 2.0 { (x * x + y * y).sqrt() / below as f64 } else { 0.0 }
 }
 
-/// Whether some values rule out a mean length of [`ON_THE_LATTICE`]; reads about 70 of 1,000 values off the lattice.
+/// Whether some values already rule out a mean length of [`MIN_RESULTANT`]; usually about 70 of 1,000 are enough.
 fn is_off_the_lattice(values: &[f64], step: f64) -> bool {
-    /// Adjacent values have similar phases, so a block of them would decide nothing.
+    /// Adjacent values have similar phases, so a contiguous block of them would decide nothing.
     const STRIDE: usize = 16;
-    let slack = (1.0 - ON_THE_LATTICE) * values.len() as f64;
+    let slack = (1.0 - MIN_RESULTANT) * values.len() as f64;
     let (mut x, mut y) = (0.0, 0.0);
     let spread = (0..STRIDE).flat_map(|first| values.iter().skip(first).step_by(STRIDE));
     spread.enumerate().any(|(read, value)| {
@@ -161,7 +163,7 @@ mod tests {
         // Three tight levels are three multiples of many steps.
         let levels: Vec<f64> = (0..90).map(|i| [7.0, 21.0, 84.0][i % 3]).collect();
         assert_eq!(step(&levels, Printed::Decimals, 3), None);
-        // Four equally spaced levels are no clock either, and one disturbed cell is no multiple.
+        // Four equally spaced levels are no clock, and one disturbed cell is no multiple.
         let level =
             |i: u64| [20.0, 40.0, 60.0, 80.0][i as usize % 4] * (1.0 + 0.01 * Key::of(&[23]).normal(i));
         let levels: Vec<f64> = (0..200).map(level).collect();
@@ -172,7 +174,7 @@ mod tests {
 
     #[test]
     fn two_or_three_values_are_multiples_of_their_common_step() {
-        let of = |values: [f64; 3]| (0..60).map(|i| values[i % 3]).collect::<Vec<f64>>();
+        let repeated = |values: [f64; 3]| (0..60).map(|i| values[i % 3]).collect::<Vec<f64>>();
         for (values, printed, relations, expected) in [
             ([25.0, 50.0, 50.0], Printed::WholeNumbers, 1, Some(25.0)),
             ([15.6, 20.8, 10.4], Printed::Decimals, 2, Some(5.2)),
@@ -180,7 +182,7 @@ mod tests {
             ([8.0, 24.0, 24.0], Printed::WholeNumbers, 1, None),
             ([20.03, 47.71, 91.33], Printed::Decimals, 1, None),
         ] {
-            let found = step(&of(values), printed, relations);
+            let found = step(&repeated(values), printed, relations);
             let is_right = match (found, expected) {
                 (Some(found), Some(expected)) => (found / expected - 1.0_f64).abs() < 1e-9,
                 (found, expected) => found == expected,

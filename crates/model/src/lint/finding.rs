@@ -25,7 +25,7 @@ named! {
         OddCpu = "odd-cpu",
         /// Values are equal, digit by digit, to those of other pairs.
         Copied = "copied",
-        /// Pairs are nearer than the rows of their CPUs allow; it is unknown which of them are wrong.
+        /// Pairs are nearer than the rows of their CPUs allow; which of them are wrong is unknown.
         Contradictory = "contradictory",
         /// Pairs do not fit the groups that the others form.
         Unfit = "unfit",
@@ -94,7 +94,7 @@ pub enum LintFinding {
         predicted: f64,
         /// Relative scatter of the values: that of the inferred structure, if it can be computed.
         spread: f64,
-        /// Fast pairs that share a CPU while the other two CPUs are slow to each other.
+        /// Fast pairs that share a CPU while their other two CPUs are slow to each other.
         open: Vec<[CpuId; 2]>,
     },
     /// CPU 0 and its nearest CPU are slower than other nearest pairs.
@@ -156,7 +156,7 @@ impl LintFinding {
         }
     }
 
-    /// The pairs that show it; empty if it concerns the whole matrix or all pairs of CPUs.
+    /// The pairs that show the problem; empty if it concerns the whole matrix or all pairs of CPUs.
     pub fn pairs(&self) -> Vec<[CpuId; 2]> {
         match self {
             LintFinding::Zero { cells }

@@ -1,38 +1,29 @@
 //! Derives the result of a comparison from its runs, both for the stopping rule of a session and for stored runs.
 
 use super::comparison::{
-    Arm, Comparison, Difference, Failed, Metric, OFTEN, OTHERS, Open, Outcome, PlaceResult,
-    PlacementConditions, Role, WAITED, effect,
+    Arm, Comparison, Difference, Metric, Open, Outcome, PairVerdict, PlaceResult, PlacementConditions, Role,
+    Rounds, effect,
 };
+use super::conditions::{doubts, numbers};
+use super::rounds::{self, DISTURBED_SHARE};
 use super::settings::PlaceSettings;
 use crate::quantity::Better;
-use crate::series::{PassOutcome, SeriesRecord};
+use crate::series::SeriesRecord;
 use crate::stats::compare::{Equivalence, paired_shift, verdict};
 use crate::stats::multiple::holm;
 use crate::stats::permutation::{fewest_pairs, signed_rank_p};
-use crate::stats::{
-    Detector, Estimate, elementary, interpolated_median_interval, median, quantile, split_states,
-};
-use crate::{Flag, Flags, Picos, TrialFailure};
+use crate::stats::{Estimate, elementary, interpolated_median_interval};
 use std::collections::BTreeSet;
 
 /// Family-wise error of all tests of one piece of work. It keeps a placement from beating itself, which the smallest
 /// effect alone does not prevent with few runs.
 pub const ALPHA: f64 = 0.005;
+/// Error of each of the two one-sided tests of equality.
+const SAME_ALPHA: f64 = 0.05;
 /// Significance level of displayed intervals (95 %).
 pub(super) const SHOWN_ALPHA: f64 = 0.05;
 /// Stands for ln of a ratio with a zero: beyond that of any two positive numbers.
 const BEYOND: f64 = 700.0;
-/// Runs shorter than this consist of their start to more than a hundredth.
-const SHORT_S: f64 = 0.02;
-/// Relative difference of core clocks, within or between placements, that is flagged.
-const FREQUENCY_SHARE: f64 = 0.02;
-const STOLEN_SHARE: f64 = 0.01;
-/// Waiting share of ready threads, and share of the CPUs used by others, that are flagged if both exceed this. The
-/// system counts CPU time in hundredths of a second, and observing takes a hundredth.
-const DISTURBED_SHARE: f64 = 0.05;
-/// A gap of a tenth splits runs into states of at least three runs each.
-const STATES: Detector = Detector { ratio: 1.10, fewest: 3 };
 
 /// Analyses all runs.
 pub fn analyse_places(settings: &PlaceSettings, record: &SeriesRecord) -> PlaceResult {
@@ -41,27 +32,81 @@ pub fn analyse_places(settings: &PlaceSettings, record: &SeriesRecord) -> PlaceR
         budget_ended: record.budget_ended,
         ..PlaceResult::default()
     };
+    let kept = rounds::kept(settings, record);
+    if settings.versus.is_some() {
+        result.rounds = rounds::rounds(settings, record);
+    }
     for work in 0..settings.works.len() {
-        let doubts = doubts(settings, record, work);
-        let comparisons = compare(settings, record, work).into_iter();
-        result.comparisons.extend(comparisons.map(|found| withheld(settings.min_effect, found, &doubts)));
+        let doubts = doubts(settings, &kept, work);
+        let mut comparisons = compare(settings, &kept, work);
+        match &settings.versus {
+            Some(_) => per_arm(settings, record, &result.rounds, &mut comparisons, &doubts),
+            None => {
+                for found in &mut comparisons {
+                    withhold(settings.min_effect, found, &doubts);
+                }
+            }
+        }
+        result.comparisons.extend(comparisons);
         result.doubts.extend(doubts);
     }
     result
+}
+
+/// Withholds verdicts of arms: all of them if the control or the dropped rounds show that the machine cannot decide, those
+/// that depend on dropping rounds of one arm, doubtful ones, and those of too few rounds.
+fn per_arm(
+    settings: &PlaceSettings,
+    record: &SeriesRecord,
+    rounds: &Rounds,
+    comparisons: &mut [Comparison],
+    doubts: &[PlacementConditions],
+) {
+    let is_control = |pair: &Difference| settings.control() == Some(pair.b);
+    let differs = |pair: &Difference| matches!(pair.verdict, PairVerdict::Better | PairVerdict::Worse);
+    let control_differs =
+        comparisons.iter().flat_map(|found| &found.pairs).any(|pair| is_control(pair) && differs(pair));
+    let undropped = if rounds.is_uneven { compare(settings, record, 0) } else { Vec::new() };
+    let least = least_repetitions(settings, 0) as usize;
+    for (number, found) in comparisons.iter_mut().enumerate() {
+        for index in 0..found.pairs.len() {
+            let pair = &found.pairs[index];
+            let made = found.arms[pair.a].runs.len().min(found.arms[pair.b].runs.len());
+            let of_all = undropped.get(number).and_then(|found| found.pairs.get(index));
+            let open = match () {
+                () if (rounds.kept + rounds.disturbed()) < least as u32 => Some(Open::TooFewRuns),
+                () if rounds.refusal().is_some() => rounds.refusal(),
+                () if control_differs && !is_control(pair) => Some(Open::Control),
+                // Dropping decided it: with all rounds there is another verdict.
+                () if differs(pair) && of_all.is_some_and(|all| all.verdict != pair.verdict) => {
+                    Some(Open::Uneven)
+                }
+                () if pair.verdict == PairVerdict::CannotTell && made < least => Some(Open::TooFewRuns),
+                () => doubtful(settings.min_effect, found, pair, doubts),
+            };
+            if let Some(open) = open {
+                found.pairs[index].verdict = PairVerdict::Withheld(open);
+            }
+        }
+    }
 }
 
 /// How many more times a piece of work should run on each placement of `here`, those that can still be run; 0 once it
 /// has the requested repetitions, enough for its tests to reach [`ALPHA`], and every difference of its headline has the
 /// requested precision. More than 1 is an estimate: intervals shrink with the square root of the number of runs.
 pub fn repetitions_due(settings: &PlaceSettings, record: &SeriesRecord, work: usize, here: &[usize]) -> u32 {
+    if settings.versus.is_some() {
+        return rounds_due(settings, record, work, here);
+    }
     let made = whole(settings, record, work, here).len() as u32;
     let most = most_repetitions(settings);
     if made >= most {
         return 0;
     }
     let headline = &settings.works[work].metrics[0];
-    let shifts = pairs(here.len()).filter_map(|(a, b)| {
-        let ratios = log_ratios(&both(settings, record, work, [here[a], here[b]], &headline.name))?;
+    let is_here = |(a, b): &(usize, usize)| here.contains(a) && here.contains(b);
+    let shifts = settings.pairs().into_iter().filter(is_here).filter_map(|(a, b)| {
+        let ratios = log_ratios(&both(settings, record, work, [a, b], &headline.name))?;
         paired_shift(&ratios, SHOWN_ALPHA)
     });
     let widest = shifts.map(|shift| shift.reach()).fold(0.0, f64::max);
@@ -71,6 +116,65 @@ pub fn repetitions_due(settings: &PlaceSettings, record: &SeriesRecord, work: us
     }
     let needed = (f64::from(made) * (widest / settings.precision).powi(2)).ceil() as u32;
     needed.min(most).saturating_sub(made).max(least).max(1)
+}
+
+/// Rounds until the next look of a comparison of commands; 0 if the verdicts of its headline are known and its intervals
+/// are as narrow as requested, or no look is left. An arm that lost a CPU makes every further round incomplete.
+fn rounds_due(settings: &PlaceSettings, record: &SeriesRecord, work: usize, here: &[usize]) -> u32 {
+    let kept = rounds::kept(settings, record);
+    let made = whole(settings, &kept, work, here).len() as u32;
+    let looks = looks(settings, work);
+    let next = looks.iter().copied().find(|look| *look > made);
+    if here.len() < settings.placements.len() || next.is_none() {
+        return 0;
+    }
+    let until_next = next.map_or(0, |look| look - made);
+    if !looks.contains(&made) {
+        return until_next;
+    }
+    let result = analyse_places(settings, record);
+    let Some(headline) = result.comparisons.iter().find(|found| found.work == settings.works[work].name)
+    else {
+        return 0;
+    };
+    let is_known = |(index, pair): (usize, &Difference)| {
+        // A ratio to zero has no width.
+        let is_narrow = |reach: f64| reach <= settings.precision || reach.is_infinite() || reach.is_nan();
+        let is_narrow = pair.share.is_some_and(|share| is_narrow(share.reach()));
+        match headline.open_pair(index) {
+            None => is_narrow,
+            // More rounds do not change that.
+            Some(open) => matches!(open, Open::NoValue | Open::BelowZero),
+        }
+    };
+    let is_arm = |(_, pair): &(usize, &Difference)| settings.control() != Some(pair.b);
+    if headline.pairs.iter().enumerate().filter(is_arm).all(is_known) { 0 } else { until_next }
+}
+
+/// Numbers of kept rounds after which a comparison of commands is analysed and may end: doubling from the fewest that
+/// allow a verdict. The end of the budget is a look before its time and takes the place of the next; each resumption adds
+/// one.
+pub fn looks(settings: &PlaceSettings, work: usize) -> Vec<u32> {
+    let least = least_repetitions(settings, work);
+    let most = most_repetitions(settings);
+    let doubling = std::iter::successors(Some(least), |look| look.checked_mul(2));
+    let mut looks: Vec<u32> = doubling.take_while(|look| *look < most).take(LOOKS as usize - 1).collect();
+    looks.push(most.max(least));
+    looks
+}
+
+/// Largest number of looks of a comparison of commands.
+const LOOKS: u32 = 6;
+
+/// Divisor of the error of each look after some resumptions. The planned looks spend at most a share of 1/([`LOOKS`] + 1)
+/// each. The look that a resumption adds spends that share halved once per resumption, so that all added looks together
+/// spend at most one more. The error of all looks stays below [`ALPHA`] for any dependence between them (Bonferroni, as
+/// group sequential tests use it: Jennison and Turnbull 2000, 2.1).
+fn error_divisor(settings: &PlaceSettings, resumptions: u32) -> f64 {
+    match settings.versus {
+        Some(_) => f64::from(LOOKS + 1) * 2f64.powi(resumptions.min(1_000) as i32),
+        None => 1.0,
+    }
 }
 
 /// Minimum number of runs on each placement: those requested, and enough for a verdict unless fewer were requested than
@@ -84,7 +188,11 @@ pub fn least_repetitions(settings: &PlaceSettings, work: usize) -> u32 {
 
 /// Maximum number of runs on each placement.
 pub fn most_repetitions(settings: &PlaceSettings) -> u32 {
-    if has_intervals(settings) { MAX_REPETITIONS } else { settings.repeat }
+    match settings.versus {
+        _ if !has_intervals(settings) => settings.repeat,
+        Some(_) => MAX_ROUNDS,
+        None => MAX_REPETITIONS,
+    }
 }
 
 /// Whether enough runs for a 95 % interval were requested.
@@ -95,13 +203,15 @@ pub fn has_intervals(settings: &PlaceSettings) -> bool {
 /// Minimum number of runs on each placement for tests that can reach [`ALPHA`] after correction for their number.
 pub fn verdict_repetitions(settings: &PlaceSettings, work: usize) -> u32 {
     let judged = settings.works[work].metrics.iter().filter(|metric| metric.role == Role::Judged).count();
-    let count = settings.placements.len();
-    let tests = (judged * count * count.saturating_sub(1) / 2).max(1);
-    fewest_pairs(ALPHA / tests as f64)
+    let is_control = |(_, arm): &(usize, usize)| settings.control() == Some(*arm);
+    let tests = (judged * settings.pairs().iter().filter(|pair| !is_control(pair)).count()).max(1);
+    fewest_pairs(ALPHA / tests as f64 / error_divisor(settings, 0))
 }
 
 /// With more runs, the interval is narrower than the drift of the machine from hour to hour.
 const MAX_REPETITIONS: u32 = 200;
+/// Commands are compared on the same CPUs, so that drift cancels, and differences of a percent need more rounds.
+const MAX_ROUNDS: u32 = 400;
 
 /// Repetitions that are complete on all of some placements.
 fn whole(settings: &PlaceSettings, record: &SeriesRecord, work: usize, here: &[usize]) -> BTreeSet<u32> {
@@ -119,18 +229,6 @@ fn lasting(settings: &PlaceSettings, record: &SeriesRecord, work: usize) -> Vec<
     let runs: Vec<usize> = runs.collect();
     let most = runs.iter().copied().max().unwrap_or(0);
     (0..runs.len()).filter(|&placement| runs[placement] + 1 >= most).collect()
-}
-
-fn pairs(count: usize) -> impl Iterator<Item = (usize, usize)> {
-    (0..count).flat_map(move |a| (a + 1..count).map(move |b| (a, b)))
-}
-
-fn numbers(record: &SeriesRecord, trial: usize, name: &str) -> Vec<(u32, f64)> {
-    let of = |pass: &crate::series::SeriesEntry| {
-        let outcome = pass.outcome.as_ref().ok()?;
-        Some((pass.pass, *outcome.observed.numbers.values.get(name)?))
-    };
-    record.passes(trial).iter().filter_map(of).collect()
 }
 
 fn both(
@@ -169,41 +267,65 @@ fn log_ratios(both: &[[f64; 2]]) -> Ratios {
 
 fn compare(settings: &PlaceSettings, record: &SeriesRecord, work: usize) -> Vec<Comparison> {
     let metrics = &settings.works[work].metrics;
-    let count = settings.placements.len();
+    let pairs = settings.pairs();
     let judged = || metrics.iter().filter(|metric| metric.role == Role::Judged);
     let tested: Vec<Vec<Ratios>> = judged()
         .map(|metric| {
-            pairs(count)
-                .map(|(a, b)| log_ratios(&both(settings, record, work, [a, b], &metric.name)))
-                .collect()
+            let ratios =
+                pairs.iter().map(|&(a, b)| log_ratios(&both(settings, record, work, [a, b], &metric.name)));
+            ratios.collect()
         })
         .collect();
     let p_values: Vec<Option<f64>> =
         tested.iter().flatten().map(|ratios| ratios.as_deref().and_then(signed_rank_p)).collect();
-    // Only tests that are possible share the error.
-    let known: Vec<f64> = p_values.iter().flatten().copied().collect();
-    let mut adjusted = holm(&known).into_iter();
-    let mut adjusted = p_values.iter().map(|p| p.and_then(|_| adjusted.next()));
+    let divisor = error_divisor(settings, record.last_segment());
+    // Tests of the control decide nothing about the arms and have an error of their own.
+    let is_control =
+        |test: usize| settings.control().is_some_and(|control| pairs[test % pairs.len()].1 == control);
+    let mut adjusted = vec![None; p_values.len()];
+    for family in [true, false] {
+        // Only tests that are possible share the error.
+        let tests = (0..p_values.len()).filter(|&test| is_control(test) == family);
+        let known: Vec<(usize, f64)> = tests.filter_map(|test| Some((test, p_values[test]?))).collect();
+        let raw: Vec<f64> = known.iter().map(|(_, p)| *p).collect();
+        for ((test, _), p) in known.iter().zip(holm(&raw)) {
+            adjusted[*test] = Some((p * divisor).min(1.0));
+        }
+    }
+    let mut adjusted = adjusted.into_iter();
     let mut tested = tested.into_iter();
     let mut comparisons = Vec::with_capacity(metrics.len());
     for metric in metrics {
-        let arms = arms(settings, record, work, metric);
-        let (differences, outcome) = match metric.role {
-            Role::Descriptive => (Vec::new(), Outcome::NotTested),
-            Role::Judged => {
-                let ratios = tested.next().unwrap_or_default();
-                let p_values: Vec<Option<f64>> = adjusted.by_ref().take(ratios.len()).collect();
-                let differences = differences(count, &ratios, &p_values);
-                let outcome = match has_intervals(settings) {
-                    true => outcome(settings.min_effect, metric.better, count, &differences, &ratios),
-                    false => Outcome::CannotTell,
-                };
-                (differences, outcome)
-            }
+        let mut found = Comparison {
+            work: settings.works[work].name.clone(),
+            metric: metric.clone(),
+            arms: arms(settings, record, work, metric),
+            pairs: Vec::new(),
+            outcome: Outcome::NotTested,
+            withheld: None,
         };
-        let work = settings.works[work].name.clone();
-        let metric = metric.clone();
-        comparisons.push(Comparison { work, metric, arms, pairs: differences, outcome, withheld: None });
+        if metric.role == Role::Optional && found.arms.iter().all(|arm| arm.runs.is_empty()) {
+            continue;
+        }
+        if metric.role == Role::Judged {
+            let ratios = tested.next().unwrap_or_default();
+            let p_values: Vec<Option<f64>> = adjusted.by_ref().take(ratios.len()).collect();
+            let criteria = Criteria {
+                min_effect: settings.min_effect,
+                same_alpha: SAME_ALPHA / divisor,
+                better: metric.better,
+                pairs: &pairs,
+            };
+            found.pairs = differences(&criteria, &ratios, &p_values);
+            if !has_intervals(settings) {
+                found.pairs.iter_mut().for_each(|pair| pair.verdict = PairVerdict::CannotTell);
+            }
+            found.outcome = match settings.versus {
+                Some(_) => Outcome::PerArm,
+                None => outcome(settings.min_effect, &found),
+            };
+        }
+        comparisons.push(found);
     }
     comparisons
 }
@@ -222,12 +344,48 @@ fn arms(settings: &PlaceSettings, record: &SeriesRecord, work: usize, metric: &M
     settings.placements.iter().enumerate().map(arm).collect()
 }
 
-fn differences(count: usize, ratios: &[Ratios], p_values: &[Option<f64>]) -> Vec<Difference> {
-    let difference = |((a, b), (ratios, &p_value)): ((usize, usize), (&Ratios, &Option<f64>))| {
+/// What the verdicts of one metric depend on besides its runs.
+struct Criteria<'a> {
+    min_effect: f64,
+    /// Significance level of the tests of equality, each of two one-sided tests.
+    same_alpha: f64,
+    better: Better,
+    pairs: &'a [(usize, usize)],
+}
+
+fn differences(criteria: &Criteria<'_>, ratios: &[Ratios], p_values: &[Option<f64>]) -> Vec<Difference> {
+    let difference = |(&(a, b), (ratios, &p_value)): (&(usize, usize), (&Ratios, &Option<f64>))| {
         let share = ratios.as_deref().and_then(|ratios| paired_shift(ratios, SHOWN_ALPHA)).map(as_share);
-        Difference { a, b, share, p_value }
+        let verdict = pair_verdict(criteria, ratios, share, p_value);
+        Difference { a, b, share, p_value, verdict }
     };
-    pairs(count).zip(ratios.iter().zip(p_values)).map(difference).collect()
+    criteria.pairs.iter().zip(ratios.iter().zip(p_values)).map(difference).collect()
+}
+
+fn pair_verdict(
+    criteria: &Criteria<'_>,
+    ratios: &Ratios,
+    share: Option<Estimate>,
+    p_value: Option<f64>,
+) -> PairVerdict {
+    let differs = |share: &Estimate| {
+        p_value.is_some_and(|p| p <= ALPHA)
+            && effect(share.point) >= criteria.min_effect
+            && share.point != 0.0
+    };
+    if let Some(share) = share.filter(differs) {
+        return match (share.point > 0.0) == (criteria.better == Better::Higher) {
+            true => PairVerdict::Better,
+            false => PairVerdict::Worse,
+        };
+    }
+    let margin = elementary::ln(1.0 + criteria.min_effect);
+    // Two one-sided tests: an interval with twice their error.
+    let shift = ratios.as_deref().and_then(|ratios| paired_shift(ratios, 2.0 * criteria.same_alpha));
+    match shift.is_some_and(|shift| verdict(&shift, margin) == Equivalence::Equivalent) {
+        true => PairVerdict::Same,
+        false => PairVerdict::CannotTell,
+    }
 }
 
 fn as_share(shift: Estimate) -> Estimate {
@@ -240,218 +398,99 @@ fn as_share(shift: Estimate) -> Estimate {
     Estimate { point: share(shift.point), low: share(shift.low), high: share(shift.high), ..shift }
 }
 
-fn outcome(
-    min_effect: f64,
-    better: Better,
-    count: usize,
-    differences: &[Difference],
-    ratios: &[Ratios],
-) -> Outcome {
-    let seen = |one: usize, other: usize| -> Option<(Estimate, f64)> {
-        let found = differences.iter().find(|d| (d.a, d.b) == (one.min(other), one.max(other)))?;
-        let share = found.share?;
-        Some((if found.a == one { share } else { reversed(share) }, found.p_value?))
-    };
-    let loses = |(share, p_value): &(Estimate, f64)| {
-        let behind = match better {
-            Better::Higher => share.point < 0.0,
-            Better::Lower => share.point > 0.0,
-        };
-        behind && *p_value <= ALPHA && effect(share.point) >= min_effect
-    };
+/// The conclusion over all pairs of placements.
+fn outcome(min_effect: f64, found: &Comparison) -> Outcome {
+    let count = found.arms.len();
     for winner in 0..count {
-        let others: Vec<usize> = (0..count).filter(|&other| other != winner).collect();
-        let seen: Option<Vec<(Estimate, f64)>> = others.iter().map(|&other| seen(winner, other)).collect();
-        let Some(seen) = seen.filter(|seen| seen.iter().all(loses)) else { continue };
+        // By the position of the other placement.
+        let own = || found.pairs.iter().filter(|pair| pair.a == winner || pair.b == winner);
+        let is_won = |pair: &Difference| match pair.verdict {
+            PairVerdict::Better => pair.b == winner,
+            PairVerdict::Worse => pair.a == winner,
+            PairVerdict::Same | PairVerdict::CannotTell | PairVerdict::Withheld(_) => false,
+        };
+        if own().next().is_none() || !own().all(is_won) {
+            continue;
+        }
+        let seen = own().filter_map(|pair| {
+            let share = pair.share?;
+            let other = if pair.a == winner { (pair.b, share) } else { (pair.a, reversed(share)) };
+            Some((other, pair.p_value?))
+        });
         let nearest =
-            (0..seen.len()).min_by(|&a, &b| effect(seen[a].0.point).total_cmp(&effect(seen[b].0.point)));
-        let Some(nearest) = nearest else { continue };
-        let p_value = seen.iter().map(|(_, p)| *p).fold(0.0, f64::max);
-        return Outcome::Winner { winner, runner_up: others[nearest], share: seen[nearest].0, p_value };
+            seen.clone().min_by(|((_, a), _), ((_, b), _)| effect(a.point).total_cmp(&effect(b.point)));
+        let p_value = seen.map(|(_, p)| p).fold(0.0, f64::max);
+        if let Some(((runner_up, share), _)) = nearest {
+            return Outcome::Winner { winner, runner_up, share, p_value };
+        }
     }
-    let margin = elementary::ln(1.0 + min_effect);
-    // Two one-sided tests at half the usual error each: 90 % intervals.
-    let same = |ratios: &Ratios| {
-        ratios
-            .as_deref()
-            .and_then(|ratios| paired_shift(ratios, 0.1))
-            .is_some_and(|shift| verdict(&shift, margin) == Equivalence::Equivalent)
-    };
-    if !ratios.is_empty() && ratios.iter().all(same) {
-        Outcome::Same { within: min_effect }
-    } else {
-        Outcome::CannotTell
+    let is_same = |pair: &Difference| pair.verdict == PairVerdict::Same;
+    match !found.pairs.is_empty() && found.pairs.iter().all(is_same) {
+        true => Outcome::Same { within: min_effect },
+        false => Outcome::CannotTell,
     }
 }
 
-/// Withholds a verdict that a disturbance could reverse: a placement might be faster by up to [`PlacementConditions::foreign_share`]
-/// without it. A winner also needs medians that differ in the same direction, by at least the smallest effect.
-fn withheld(min_effect: f64, found: Comparison, doubts: &[PlacementConditions]) -> Comparison {
+/// Why the verdict of a pair is withheld: a disturbance could reverse it, since an arm might be faster by up to
+/// [`PlacementConditions::foreign_share`] without it, or the medians do not differ in the same direction by at least the
+/// smallest effect. `None` if it is not.
+fn doubtful(
+    min_effect: f64,
+    found: &Comparison,
+    pair: &Difference,
+    doubts: &[PlacementConditions],
+) -> Option<Open> {
     let is_slowed = found.metric.is_slowed();
     let foreign =
         |arm: usize| doubts.get(arm).filter(|_| is_slowed).map_or(0.0, PlacementConditions::foreign_share);
-    let open = match found.outcome {
-        Outcome::Winner { winner, .. } => {
-            let others = || found.pairs.iter().filter(|pair| pair.a == winner || pair.b == winner);
-            let loser = |pair: &Difference| if pair.a == winner { pair.b } else { pair.a };
-            let may_be_foreign = others().any(|pair| {
-                let apart = pair.share.map_or(0.0, |share| effect(share.point));
-                (1.0 + apart) * (1.0 - foreign(loser(pair))) < 1.0 + min_effect
-            });
+    match pair.verdict {
+        PairVerdict::Better | PairVerdict::Worse => {
+            let [winner, loser] =
+                if pair.verdict == PairVerdict::Better { [pair.b, pair.a] } else { [pair.a, pair.b] };
+            let share = pair.share.map_or(0.0, |share| share.point);
+            // On the same CPUs both are disturbed alike once disturbed rounds are dropped: only an excess favours one.
+            let is_per_arm = found.outcome == Outcome::PerArm;
+            let is_alike =
+                is_per_arm && found.arms[winner].placement.cpus == found.arms[loser].placement.cpus;
+            let excess = foreign(loser) - if is_alike { foreign(winner) } else { 0.0 };
+            let may_be_foreign = (1.0 + effect(share)) * (1.0 - excess.max(0.0)) < 1.0 + min_effect;
             // Zeros have no ratio and cannot contradict.
-            let contradicts = |pair: &Difference| {
-                let share = pair.share.map_or(0.0, |share| share.point);
-                let of_medians = found.of_medians(pair.a, pair.b);
-                of_medians.is_some_and(|of| of * share <= 0.0 || effect(of) < min_effect)
-            };
+            let of_medians = found.of_medians(pair.a, pair.b);
+            // Medians drift with the machine, of which rounds are free: only their direction counts against them.
+            let is_small = |of| !is_per_arm && effect(of) < min_effect;
+            let contradicts = of_medians.is_some_and(|of| of * share <= 0.0 || is_small(of));
             match () {
                 () if may_be_foreign => Some(Open::Disturbed),
-                () if others().any(contradicts) => Some(Open::Medians),
+                () if contradicts => Some(Open::Medians),
                 () => None,
             }
         }
         // Disturbances can hide a difference of times, but do not make unequal values equal.
-        Outcome::Same { .. } if found.arms.windows(2).all(|arms| arms[0].runs == arms[1].runs) => None,
-        Outcome::Same { within } => (0..found.arms.len())
-            .any(|arm| foreign(arm) > DISTURBED_SHARE.max(within))
+        PairVerdict::Same if found.arms[pair.a].runs == found.arms[pair.b].runs => None,
+        PairVerdict::Same => [pair.a, pair.b]
+            .iter()
+            .any(|&arm| foreign(arm) > DISTURBED_SHARE.max(min_effect))
             .then_some(Open::Disturbed),
-        Outcome::CannotTell | Outcome::NotTested => None,
+        PairVerdict::CannotTell | PairVerdict::Withheld(_) => None,
+    }
+}
+
+/// Withholds the conclusion if the verdict of a pair that it depends on is doubtful.
+fn withhold(min_effect: f64, found: &mut Comparison, doubts: &[PlacementConditions]) {
+    let needed = |pair: &&Difference| match found.outcome {
+        Outcome::Winner { winner, .. } => pair.a == winner || pair.b == winner,
+        Outcome::Same { .. } => true,
+        Outcome::CannotTell | Outcome::PerArm | Outcome::NotTested => false,
     };
-    match open {
-        Some(_) => Comparison { outcome: Outcome::CannotTell, withheld: open, ..found },
-        None => found,
+    let needed = found.pairs.iter().filter(needed);
+    let doubts: Vec<Open> = needed.filter_map(|pair| doubtful(min_effect, found, pair, doubts)).collect();
+    // A disturbance of one pair is stated before medians of another.
+    if let Some(open) = doubts.iter().find(|open| **open == Open::Disturbed).or(doubts.first()) {
+        (found.outcome, found.withheld) = (Outcome::CannotTell, Some(*open));
     }
 }
 
 fn reversed(share: Estimate) -> Estimate {
     let turned = |share: f64| 1.0 / (1.0 + share) - 1.0;
     Estimate { point: turned(share.point), low: turned(share.high), high: turned(share.low), ..share }
-}
-
-fn doubts(settings: &PlaceSettings, record: &SeriesRecord, work: usize) -> Vec<PlacementConditions> {
-    let clocks: Vec<Option<f64>> =
-        (0..settings.placements.len()).map(|number| core_ghz(record, settings.trial(work, number))).collect();
-    let known: Vec<f64> = clocks.iter().flatten().copied().collect();
-    let (slowest, fastest) =
-        known.iter().fold((f64::INFINITY, 0.0f64), |(low, high), &ghz| (low.min(ghz), high.max(ghz)));
-    let doubt = |(number, placement): (usize, &super::Placement)| {
-        let trial = settings.trial(work, number);
-        let passes = record.passes(trial);
-        let outcomes: Vec<&PassOutcome> = record.outcomes(trial).collect();
-        let with = |name: &str| {
-            outcomes
-                .iter()
-                .filter(|outcome| outcome.observed.numbers.counts.get(name).is_some_and(|n| *n > 0))
-                .count() as u32
-        };
-        let failures: Vec<&TrialFailure> =
-            passes.iter().filter_map(|pass| pass.outcome.as_ref().err()).collect();
-        let tasks =
-            outcomes.iter().filter_map(|outcome| outcome.observed.numbers.counts.get("tasks").copied()).max();
-        let crowded = outcomes.iter().any(|outcome| outcome.coordinator_shared);
-        let walls: Vec<f64> =
-            numbers(record, trial, "wall_s").into_iter().map(|(_, wall_s)| wall_s).collect();
-        let stolen = stolen(&outcomes, placement.cpus.len());
-        let mut flags =
-            outcomes.iter().fold(Flags::NONE, |flags, outcome| flags.union(outcome.observed.flags));
-        // A quota makes threads wait for a CPU and slows the measured clock.
-        let has_quota = outcomes.iter().any(|outcome| outcome.quota);
-        if has_quota {
-            flags.set(Flag::Quota);
-        } else if moved(record, trial) || fastest > slowest * (1.0 + FREQUENCY_SHARE) {
-            flags.set(Flag::Freq);
-        }
-        if stolen.is_some_and(|share| share > STOLEN_SHARE) {
-            flags.set(Flag::Steal);
-        }
-        let [waited, others] = disturbance(record, trial, placement.cpus.len());
-        if !has_quota && is_disturbed(waited, others, tasks, placement.cpus.len()) {
-            flags.set(Flag::Preempted);
-        }
-        let headline: Vec<f64> = numbers(record, trial, &settings.works[work].metrics[0].name)
-            .into_iter()
-            .map(|(_, value)| value)
-            .filter(|value| *value > 0.0)
-            .collect();
-        if crowded {
-            flags.set(Flag::CoordShared);
-        }
-        if split_states(&headline, STATES).len() > 1 {
-            flags.set(Flag::Multimodal);
-        }
-        PlacementConditions {
-            work: settings.works[work].name.clone(),
-            placement: placement.name.clone(),
-            runs: passes.len() as u32,
-            failed: failures.last().map(|last| failed(failures.len() as u32, last)),
-            core_ghz: clocks[number],
-            left: with("left"),
-            narrowed: with("narrowed"),
-            orphans: with("orphans"),
-            tasks,
-            crowded_s: median(&walls).filter(|wall_s| crowded && *wall_s < SHORT_S),
-            stolen,
-            waited,
-            others,
-            flags,
-        }
-    };
-    settings.placements.iter().enumerate().map(doubt).collect()
-}
-
-fn failed(runs: u32, last: &TrialFailure) -> Failed {
-    let (end, stdout, stderr) = match last {
-        TrialFailure::Command { end, stdout, stderr, .. } => (*end, stdout.clone(), stderr.clone()),
-        _ => (None, String::new(), String::new()),
-    };
-    Failed { runs, reason: last.to_string(), end, stdout, stderr }
-}
-
-/// Over all runs: the share of ready time that threads waited for a CPU, and the share of the CPUs used by others.
-fn disturbance(record: &SeriesRecord, trial: usize, cpus: usize) -> [Option<f64>; 2] {
-    let total = |name: &str| -> Option<f64> {
-        let found = numbers(record, trial, name);
-        (!found.is_empty()).then(|| found.iter().map(|(_, value)| value).sum())
-    };
-    let ran = total("user_s").zip(total("system_s")).map(|(user, system)| user + system);
-    let share = |part: Option<f64>, of: Option<f64>| {
-        part.zip(of).filter(|(_, of)| *of > 0.0).map(|(part, of)| (part / of).min(1.0))
-    };
-    let waited = total(WAITED);
-    let wanted = waited.zip(ran).map(|(waited, ran)| waited + ran);
-    let available = total("wall_s").map(|wall_s| wall_s * cpus as f64);
-    [share(waited, wanted), share(total(OTHERS), available)]
-}
-
-/// Threads may wait for each other, and other programs may use only idle time: a disturbance needs both. If the use by
-/// others is unknown, waiting counts when the threads cannot have waited for each other.
-fn is_disturbed(waited: Option<f64>, others: Option<f64>, tasks: Option<u64>, cpus: usize) -> bool {
-    let much = |share: f64| share > DISTURBED_SHARE;
-    match (waited, others) {
-        (Some(waited), Some(others)) => much(waited) && much(others),
-        (Some(waited), None) => much(waited) && tasks.is_some_and(|tasks| tasks <= cpus as u64),
-        (None, _) => false,
-    }
-}
-
-/// Whether the 20th and the 80th percentile of the runs' core clocks differ.
-fn moved(record: &SeriesRecord, trial: usize) -> bool {
-    let clocks = clocks(record, trial);
-    let ends = quantile(&clocks, OFTEN).zip(quantile(&clocks, 1.0 - OFTEN));
-    ends.is_some_and(|(low, high)| high > low * (1.0 + FREQUENCY_SHARE))
-}
-
-fn core_ghz(record: &SeriesRecord, trial: usize) -> Option<f64> {
-    median(&clocks(record, trial))
-}
-
-fn clocks(record: &SeriesRecord, trial: usize) -> Vec<f64> {
-    numbers(record, trial, "core_ghz").into_iter().map(|(_, ghz)| ghz).collect()
-}
-
-fn stolen(outcomes: &[&PassOutcome], cpus: usize) -> Option<f64> {
-    let stolen: Option<f64> = outcomes.iter().map(|outcome| outcome.steal_ms.map(f64::from)).sum();
-    let elapsed: Picos = outcomes.iter().fold(Picos::ZERO, |sum, outcome| sum + outcome.elapsed);
-    let available_ms = elapsed.secs() * 1e3 * cpus as f64;
-    stolen.filter(|_| available_ms > 0.0).map(|stolen| stolen / available_ms)
 }

@@ -35,33 +35,50 @@ impl Comparison {
     /// Whether the difference of the medians is outside the interval of the paired difference.
     pub fn is_off_medians(&self, pair: &Difference) -> bool {
         let of_medians = self.of_medians(pair.a, pair.b);
-        pair.interval().zip(of_medians).is_some_and(|([low, high], of)| of < low || of > high)
+        pair.interval().zip(of_medians).is_some_and(|([low, high], share)| share < low || share > high)
     }
 
     /// Why the comparison is open; `None` if it is not.
     pub fn open(&self) -> Option<Open> {
-        let some_run = |is: fn(f64) -> bool| self.arms.iter().any(|arm| arm.runs.iter().any(|&run| is(run)));
         match self.outcome {
-            Outcome::Winner { .. } | Outcome::Same { .. } | Outcome::NotTested => None,
+            Outcome::Winner { .. } | Outcome::Same { .. } | Outcome::PerArm | Outcome::NotTested => None,
             Outcome::CannotTell if self.withheld.is_some() => self.withheld,
-            Outcome::CannotTell if !some_run(|_| true) => Some(Open::NoValue),
-            Outcome::CannotTell if some_run(|run| run < 0.0) => Some(Open::BelowZero),
-            Outcome::CannotTell
-                if self.pairs.iter().all(|pair| pair.p_value.is_none() || pair.interval().is_none()) =>
-            {
-                Some(Open::TooFewRuns)
+            Outcome::CannotTell => {
+                let all: Vec<usize> = (0..self.arms.len()).collect();
+                Some(self.open_between(&all, &self.pairs))
             }
-            Outcome::CannotTell => Some(Open::Neither),
+        }
+    }
+
+    /// Why the pair with this index is open; `None` if it is not.
+    pub fn open_pair(&self, pair: usize) -> Option<Open> {
+        let pair = &self.pairs[pair];
+        match pair.verdict {
+            PairVerdict::Better | PairVerdict::Worse | PairVerdict::Same => None,
+            PairVerdict::Withheld(open) => Some(open),
+            PairVerdict::CannotTell => Some(self.open_between(&[pair.a, pair.b], std::slice::from_ref(pair))),
+        }
+    }
+
+    fn open_between(&self, arms: &[usize], pairs: &[Difference]) -> Open {
+        let some_run =
+            |is: fn(f64) -> bool| arms.iter().any(|&arm| self.arms[arm].runs.iter().any(|&run| is(run)));
+        let has_no_test = |pair: &Difference| pair.p_value.is_none() || pair.interval().is_none();
+        match () {
+            () if !some_run(|_| true) => Open::NoValue,
+            () if some_run(|run| run < 0.0) => Open::BelowZero,
+            () if pairs.iter().all(has_no_test) => Open::TooFewRuns,
+            () => Open::Neither,
         }
     }
 }
 
-/// Why a comparison is open.
+/// Why a comparison is open, that is, without a conclusion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Open {
     /// No run has a value.
     NoValue,
-    /// Some values are below zero, which have no ratio.
+    /// Some values are below zero and have no ratio.
     BelowZero,
     /// Too few runs for a test.
     TooFewRuns,
@@ -71,6 +88,12 @@ pub enum Open {
     Disturbed,
     /// The medians contradict the paired runs.
     Medians,
+    /// The control differs from the baseline, which is the same command.
+    Control,
+    /// More than a third of the rounds were dropped.
+    Noisy,
+    /// The dropped rounds were disturbed in one arm more often than chance allows.
+    Uneven,
 }
 
 /// One placement of a comparison.
@@ -87,9 +110,9 @@ pub struct Arm {
 }
 
 impl Arm {
-    /// The 95 % interval of the median; `None` below six runs, whose whole range has less confidence.
+    /// The 95 % interval of the median; `None` below six runs: even their full range covers it with less confidence.
     pub fn interval(&self) -> Option<[f64; 2]> {
-        sure(self.median.as_ref())
+        sure_interval(self.median.as_ref())
     }
 }
 
@@ -102,18 +125,37 @@ pub struct Difference {
     pub b: usize,
     /// `b / a − 1` with its 95 % interval; infinite if only `a` is zero, `None` without a ratio (values below zero).
     pub share: Option<Estimate>,
-    /// From the exact permutation test, adjusted (Holm) over all metrics and pairs of the work; `None` without a test.
+    /// From the exact permutation test, adjusted over all metrics and pairs of the work (Holm) and over the looks of a
+    /// comparison of commands (Bonferroni); `None` without a test.
     pub p_value: Option<f64>,
+    /// How `b` compares with `a`.
+    pub verdict: PairVerdict,
+}
+
+/// How the second arm of a pair compares with the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PairVerdict {
+    /// Better by at least the smallest effect.
+    Better,
+    /// Worse by at least the smallest effect.
+    Worse,
+    /// They differ by less than the smallest effect.
+    Same,
+    /// The runs show none of these.
+    CannotTell,
+    /// The runs show one of these, which is withheld for a reason.
+    Withheld(Open),
 }
 
 impl Difference {
-    /// The 95 % interval of the share; `None` below six repetitions, whose whole range has less confidence.
+    /// The 95 % interval of the share; `None` below six repetitions: even their full range covers it with less
+    /// confidence.
     pub fn interval(&self) -> Option<[f64; 2]> {
-        sure(self.share.as_ref())
+        sure_interval(self.share.as_ref())
     }
 }
 
-fn sure(estimate: Option<&Estimate>) -> Option<[f64; 2]> {
+fn sure_interval(estimate: Option<&Estimate>) -> Option<[f64; 2]> {
     estimate.filter(|it| it.is_sure()).map(|it| [it.low, it.high])
 }
 
@@ -150,6 +192,8 @@ pub enum Outcome {
     },
     /// Neither.
     CannotTell,
+    /// Each arm has its own verdict against the baseline.
+    PerArm,
     /// The metric is reported, but not tested.
     NotTested,
 }
@@ -161,10 +205,62 @@ pub struct PlaceResult {
     pub comparisons: Vec<Comparison>,
     /// Conditions by work and placement, in the requested order.
     pub doubts: Vec<PlacementConditions>,
+    /// Rounds of a comparison of commands.
+    pub rounds: Rounds,
     /// All planned runs were made, or the budget ended.
     pub complete: bool,
     /// The budget ended before the intervals reached the precision.
     pub budget_ended: bool,
+}
+
+/// The rounds of a comparison of commands; each has one run of every arm.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Rounds {
+    /// Number of rounds that count.
+    pub kept: u32,
+    /// The others, in the order of execution.
+    pub dropped: Vec<DroppedRound>,
+    /// Whether one arm was disturbed more often than chance allows.
+    pub is_uneven: bool,
+}
+
+/// A round that does not count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DroppedRound {
+    /// Its number.
+    pub round: u32,
+    /// The cause in the first disturbed arm.
+    pub cause: DropCause,
+    /// The disturbed arms.
+    pub arms: Vec<usize>,
+}
+
+named! {
+    /// Why a round was dropped.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum DropCause {
+        /// The quota of the control group throttled a run.
+        Quota = "quota",
+        /// The hypervisor or interrupts took CPU time.
+        Steal = "steal",
+        /// Other programs took CPU time that the run waited for.
+        Preempted = "preempted",
+        /// A run is missing: the comparison was interrupted, or a CPU went away.
+        Unfinished = "unfinished",
+    }
+}
+
+impl Rounds {
+    /// Why no verdict is possible, whatever the kept rounds show; `None` if it is possible.
+    pub fn refusal(&self) -> Option<Open> {
+        // More than a third of the finished rounds.
+        (2 * self.disturbed() > self.kept).then_some(Open::Noisy)
+    }
+
+    /// Number of rounds that were dropped for a disturbance.
+    pub fn disturbed(&self) -> u32 {
+        self.dropped.iter().filter(|round| round.cause != DropCause::Unfinished).count() as u32
+    }
 }
 
 /// Conditions and disturbances of the runs of one piece of work on one placement.
@@ -178,7 +274,7 @@ pub struct PlacementConditions {
     pub runs: u32,
     /// Runs that failed.
     pub failed: Option<Failed>,
-    /// Median core clock of its first CPU over the runs, in GHz.
+    /// Median core clock of the first CPU over the runs, in GHz.
     pub core_ghz: Option<f64>,
     /// Runs in which the work ran outside its CPUs.
     pub left: u32,
@@ -192,7 +288,7 @@ pub struct PlacementConditions {
     pub crowded_s: Option<f64>,
     /// Share of the CPU time taken by the hypervisor or interrupts.
     pub stolen: Option<f64>,
-    /// Share of their ready time that threads had no CPU, as far as observed; `None` if the system does not report it.
+    /// Share of the threads' ready time without a CPU, as far as observed; `None` if the system does not report it.
     pub waited: Option<f64>,
     /// Share of the CPU time used by other programs; `None` if the system does not report it.
     pub others: Option<f64>,
@@ -201,8 +297,8 @@ pub struct PlacementConditions {
 }
 
 impl PlacementConditions {
-    /// Whether something other than the placement may have affected the runs. Clocks that differ between placements are
-    /// a property of the placements.
+    /// Whether something other than the placement may have affected the runs. `Flag::Freq` does not count: clocks that
+    /// differ between placements are a property of the placements.
     pub fn is_disturbed(&self) -> bool {
         let disturbances = [Flag::Quota, Flag::Preempted, Flag::Steal, Flag::Multimodal];
         disturbances.into_iter().any(|flag| self.flags.contains(flag))
@@ -211,20 +307,19 @@ impl PlacementConditions {
             || self.crowded_s.is_some()
     }
 
-    /// Largest share of its time that may be foreign: waiting for CPUs that others used, and time taken by the host. 1
-    /// if a quota throttled the runs, which has no bound, or if the work left its CPUs in more than a fifth of the
-    /// runs.
+    /// Largest share of the run time that other programs or the host may have taken. 1 if a quota throttled the runs,
+    /// since the time lost to it is unknown, or if the work left its CPUs in more than a fifth of the runs.
     pub fn foreign_share(&self) -> f64 {
-        let known =
+        let flagged_share =
             |flag, share: Option<f64>| if self.flags.contains(flag) { share.unwrap_or(1.0) } else { 0.0 };
         if self.flags.contains(Flag::Quota) || f64::from(self.left) > OFTEN * f64::from(self.runs) {
             return 1.0;
         }
-        known(Flag::Preempted, self.waited).max(known(Flag::Steal, self.stolen)).min(1.0)
+        flagged_share(Flag::Preempted, self.waited).max(flagged_share(Flag::Steal, self.stolen)).min(1.0)
     }
 }
 
-/// Share of disturbed runs that medians tolerate: of six to ten runs, one at either end does not matter.
+/// Share of disturbed runs that a median tolerates: one of six, two of ten.
 pub(super) const OFTEN: f64 = 0.2;
 
 /// Details of failed runs.
@@ -234,7 +329,7 @@ pub struct Failed {
     pub runs: u32,
     /// Reason of the last failure.
     pub reason: String,
-    /// How its command ended; `None` if it did not end by itself.
+    /// How the command ended; `None` if it did not end by itself.
     pub end: Option<CommandEnd>,
     /// Its standard output, shortened to beginning and end.
     pub stdout: String,
@@ -247,8 +342,10 @@ pub struct Failed {
 pub enum Role {
     /// Tested; can have a winner.
     Judged,
-    /// Explains the others; not tested, without a share of the error.
+    /// Explains other metrics; not tested, so it takes no share of the error.
     Descriptive,
+    /// As descriptive, but left out where the machine does not count it.
+    Optional,
 }
 
 /// One compared number of a run.
@@ -277,13 +374,17 @@ pub(super) const fn known(
 }
 
 /// Metrics of every command, the headline first.
-pub const COMMAND_METRICS: [Metric; 6] = [
+pub const COMMAND_METRICS: [Metric; 10] = [
     known("wall_s", "wall s", "s", Better::Lower, Role::Judged),
     known("user_s", "user s", "s", Better::Lower, Role::Judged),
     known("system_s", "system s", "s", Better::Lower, Role::Judged),
     known("peak_memory_mb", "peak memory MB", "MB", Better::Lower, Role::Judged),
     known("switches", "switches", "", Better::Lower, Role::Descriptive),
     known("migrations", "migrations", "", Better::Lower, Role::Descriptive),
+    known("instructions", "instructions", "", Better::Lower, Role::Optional),
+    known("cycles", "cycles", "", Better::Lower, Role::Optional),
+    known("cache_misses", "cache misses", "", Better::Lower, Role::Optional),
+    known("branch_misses", "branch misses", "", Better::Lower, Role::Optional),
 ];
 
 /// Values of a run that are not metrics: core clock, seconds that threads waited, CPU seconds used by others.
@@ -300,7 +401,12 @@ impl Metric {
         Metric { name: Cow::Owned(name.to_owned()), title, unit: "", better, role: Role::Judged }
     }
 
-    /// Whether lost time makes it worse. CPU time and memory are counted for the work alone.
+    /// Whether the metric is a time, so that less is faster.
+    pub fn is_time(&self) -> bool {
+        self.unit == "s"
+    }
+
+    /// Whether lost time makes the metric worse: not CPU time and memory, which are counted for the work alone.
     pub fn is_slowed(&self) -> bool {
         !["user_s", "system_s", "peak_memory_mb"].contains(&&*self.name)
     }
@@ -323,7 +429,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_ones_own_are_plain_and_free() {
+    fn metric_names_are_validated() {
         assert!(Metric::refusal("events/s").is_some());
         assert!(Metric::refusal("").is_some() && Metric::refusal("wall_s").unwrap().contains("is built in"));
         assert!(Metric::refusal("core_ghz").is_some());

@@ -79,35 +79,36 @@ pub fn derive(preset: Preset, topology: &Topology, threads: usize) -> Result<Pla
         Preset::AcrossL3 => across(topology, threads)?,
         Preset::SmtPacked => packed(topology, threads)?,
         Preset::OnePerCore => one_per_core(topology, threads)?,
-        Preset::PCores => of_class(topology, Fastest::Yes, threads)?,
-        Preset::ECores => of_class(topology, Fastest::No, threads)?,
+        Preset::PCores => of_class(topology, Class::Fastest, threads)?,
+        Preset::ECores => of_class(topology, Class::Slowest, threads)?,
     };
     cpus.truncate(threads);
     Ok(Placement::bound(preset.name(), cpus))
 }
 
 /// The first threads of all cores as far apart as possible, then the second threads.
-fn spread_cores(topology: &Topology, mut left: Vec<CpuId>) -> Vec<CpuId> {
+fn spread_cores(topology: &Topology, mut remaining: Vec<CpuId>) -> Vec<CpuId> {
     let mut spread_out = Vec::new();
     let mut outside_in = topology.levels();
     outside_in.reverse();
-    while !left.is_empty() {
-        let firsts = topology.one_per_core(&left.iter().copied().collect());
-        let (now, later): (Vec<CpuId>, Vec<CpuId>) = left.into_iter().partition(|&cpu| firsts.contains(cpu));
+    while !remaining.is_empty() {
+        let firsts = topology.one_per_core(&remaining.iter().copied().collect());
+        let (now, later): (Vec<CpuId>, Vec<CpuId>) =
+            remaining.into_iter().partition(|&cpu| firsts.contains(cpu));
         spread_out.extend(spread(topology, &now, &outside_in));
-        left = later;
+        remaining = later;
     }
     spread_out
 }
 
-/// Takes CPUs in turn from the groups of the first level, and inside each from the next, so neighbours share little.
+/// Takes CPUs in turn from the groups of the first level, and within each from those of the next.
 fn spread(topology: &Topology, cpus: &[CpuId], levels: &[Level]) -> Vec<CpuId> {
     let Some((&level, inner)) = levels.split_first() else { return cpus.to_vec() };
     let mut groups: Vec<(Option<CpuId>, Vec<CpuId>)> = Vec::new();
     for &cpu in cpus {
         // A core outside every group of this level is its own group: clusters may exist on only some cores.
-        let alone = || topology.siblings(cpu).first().or(Some(cpu));
-        let group = topology.domain_of(cpu, level).map_or_else(alone, |domain| domain.cpus.first());
+        let own_group = || topology.siblings(cpu).first().or(Some(cpu));
+        let group = topology.domain_of(cpu, level).map_or_else(own_group, |domain| domain.cpus.first());
         match groups.iter_mut().find(|(known, _)| *known == group) {
             Some((_, members)) => members.push(cpu),
             None => groups.push((group, vec![cpu])),
@@ -188,20 +189,20 @@ fn packed(topology: &Topology, threads: usize) -> Result<Vec<CpuId>, PresetError
     if threads < 2 {
         return Err(PresetError::AloneOnItsCore);
     }
-    let full = |cpus: &CpuSet| -> CpuSet {
+    let with_siblings = |cpus: &CpuSet| -> CpuSet {
         let shares = |&cpu: &CpuId| topology.siblings(cpu).intersection(cpus).len() > 1;
         cpus.iter().filter(shares).collect()
     };
-    let every = full(topology.cpus());
-    if every.is_empty() {
+    let all_siblings = with_siblings(topology.cpus());
+    if all_siblings.is_empty() {
         return Err(PresetError::NoSmt);
     }
-    if every.len() < threads {
-        return Err(PresetError::TooFewSiblings { threads, cpus: every.len() });
+    if all_siblings.len() < threads {
+        return Err(PresetError::TooFewSiblings { threads, cpus: all_siblings.len() });
     }
     let caches = topology.level(Level::L3);
-    let inside = caches.iter().map(|cache| full(&cache.cpus)).find(|cpus| cpus.len() >= threads);
-    Ok(topology.order(&inside.unwrap_or(every)))
+    let inside = caches.iter().map(|cache| with_siblings(&cache.cpus)).find(|cpus| cpus.len() >= threads);
+    Ok(topology.order(&inside.unwrap_or(all_siblings)))
 }
 
 fn one_per_core(topology: &Topology, threads: usize) -> Result<Vec<CpuId>, PresetError> {
@@ -213,16 +214,16 @@ fn one_per_core(topology: &Topology, threads: usize) -> Result<Vec<CpuId>, Prese
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Fastest {
-    Yes,
-    No,
+enum Class {
+    Fastest,
+    Slowest,
 }
 
-fn of_class(topology: &Topology, fastest: Fastest, threads: usize) -> Result<Vec<CpuId>, PresetError> {
+fn of_class(topology: &Topology, wanted: Class, threads: usize) -> Result<Vec<CpuId>, PresetError> {
     let classes = topology.classes();
-    let class = match (fastest, classes.as_slice()) {
-        (Fastest::Yes, [_, .., last]) => *last,
-        (Fastest::No, [first, _, ..]) => *first,
+    let class = match (wanted, classes.as_slice()) {
+        (Class::Fastest, [_, .., last]) => *last,
+        (Class::Slowest, [first, _, ..]) => *first,
         _ => return Err(PresetError::OneClass),
     };
     let is_of = |&cpu: &CpuId| topology.class_of(cpu) == Some(class);
@@ -272,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_had_says_why() {
+    fn impossible_presets_state_the_reason() {
         let topology = two_clusters();
         for (preset, threads, reason) in [
             (Preset::OneL3, 7, "no last-level cache has 7 usable CPUs"),
@@ -312,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_of_cores_are_told_apart() {
+    fn presets_distinguish_kinds_of_cores() {
         let class = |rank, name: &str| CoreClass { rank, name: name.into() };
         let classes =
             (0..4).map(|cpu| (CpuId(cpu), class(u32::from(cpu < 2), if cpu < 2 { "P" } else { "E" })));

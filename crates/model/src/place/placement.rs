@@ -1,4 +1,4 @@
-//! [`Placement`]: a name and the CPUs of a piece of work; [`Structure`]: the caches and cores that these share.
+//! [`Placement`]: a name and the CPUs of a piece of work; [`Structure`]: how many cores, caches and nodes it uses.
 
 use crate::{CpuId, CpuSelection, CpuSet, Level, Topology};
 
@@ -69,9 +69,9 @@ impl PlacementName {
 /// Whether work is pinned to the CPUs of a placement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Binding {
-    /// It runs only there.
+    /// The work runs only on these CPUs.
     Bound,
-    /// The system may run it on any CPU that this process may use.
+    /// The system may run the work on any CPU that this process may use.
     Free,
 }
 
@@ -82,7 +82,7 @@ pub struct Placement {
     pub name: String,
     /// The CPUs in role order.
     pub cpus: Vec<CpuId>,
-    /// Whether work is pinned there.
+    /// Whether work is pinned to the CPUs.
     pub binding: Binding,
 }
 
@@ -127,7 +127,7 @@ pub struct Structure {
     pub cpus: usize,
     /// Cores: fewer than CPUs if some are shared.
     pub cores: usize,
-    /// L2 caches shared by several cores, without those that are clusters.
+    /// L2 caches shared by several cores, except those that count as clusters.
     pub shared_l2: Option<usize>,
     /// Clusters of cores.
     pub clusters: Option<usize>,
@@ -150,7 +150,7 @@ impl Structure {
     /// Counts the groups used by a set of CPUs.
     pub fn of_set(topology: &Topology, cpus: &CpuSet) -> Structure {
         let touched = |level| touched(topology, level, cpus);
-        let is_here =
+        let is_used =
             |name: &str| cpus.iter().filter_map(|cpu| topology.class_of(cpu)).any(|class| class.name == name);
         let classes = topology.classes().into_iter().map(|class| class.name.clone());
         Structure {
@@ -161,11 +161,11 @@ impl Structure {
             caches: touched(Level::L3),
             nodes: touched(Level::Node),
             packages: touched(Level::Package),
-            classes: classes.filter(|name| is_here(name)).collect(),
+            classes: classes.filter(|name| is_used(name)).collect(),
         }
     }
 
-    /// Whether some of its CPUs are SMT siblings.
+    /// Whether some of the CPUs are SMT siblings.
     pub fn shares_cores(&self) -> bool {
         self.cores < self.cpus
     }
@@ -183,7 +183,7 @@ mod tests {
     use crate::tests::topology;
 
     #[test]
-    fn what_is_not_reported_is_not_counted() {
+    fn levels_that_are_not_reported_are_not_counted() {
         let flat = Topology::flat("0-3".parse().unwrap());
         let found = Structure::of_set(&flat, &"0-1".parse().unwrap());
         assert_eq!((found.cpus, found.cores, found.caches, found.nodes), (2, 2, None, None));

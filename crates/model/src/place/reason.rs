@@ -10,7 +10,7 @@ use crate::{CpuId, CpuSet, Level, Relation, Topology};
 /// Possible explanation of a result; causality is not shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Why {
-    /// The system placed the work of one of the two, at unknown CPUs.
+    /// One of the two placements is unbound: the system chose its CPUs, which are unknown.
     Unbound,
     /// No reported difference favours the winner.
     Nothing,
@@ -32,7 +32,7 @@ pub enum Reason {
     FewerCpus {
         /// CPUs that the winner uses.
         mine: usize,
-        /// Several threads or processes run at a time.
+        /// Whether several threads or processes run concurrently.
         several: bool,
     },
     /// More cores with the same number of CPUs.
@@ -55,7 +55,7 @@ pub enum Reason {
         /// Total number of pairs.
         of: usize,
     },
-    /// All CPUs are in fewer groups, which shortens communication; for work with an unknown pattern.
+    /// Fewer groups contain all CPUs, which shortens communication; for work with an unknown pattern.
     Groups {
         /// The level of the groups.
         level: Level,
@@ -91,8 +91,8 @@ pub fn why(topology: &Topology, behaviour: &Behaviour, winner: &Placement, next:
     }
     let [mine, theirs] = [winner, next].map(|placement| Side::of(topology, behaviour, placement));
     let reasons = match behaviour.roles {
-        Some(_) => of_roles(topology, behaviour, &mine, &theirs),
-        None => of_sets(topology, behaviour, &mine, &theirs),
+        Some(_) => role_reasons(topology, behaviour, &mine, &theirs),
+        None => set_reasons(topology, behaviour, &mine, &theirs),
     };
     if reasons.is_empty() { Why::Nothing } else { Why::Could(reasons) }
 }
@@ -100,55 +100,55 @@ pub fn why(topology: &Topology, behaviour: &Behaviour, winner: &Placement, next:
 struct Side {
     /// The CPU of each role; every CPU once if the roles are unknown.
     roles: Vec<CpuId>,
-    has: Structure,
+    used: Structure,
 }
 
 impl Side {
     fn of(topology: &Topology, behaviour: &Behaviour, placement: &Placement) -> Side {
         let roles = placement.roles(behaviour.roles.unwrap_or(placement.cpus.len()));
-        let has = Structure::of_set(topology, &roles.iter().copied().collect());
-        Side { roles, has }
+        let used = Structure::of_set(topology, &roles.iter().copied().collect());
+        Side { roles, used }
     }
 }
 
-/// For work with known roles, and so with known communication between CPUs.
-fn of_roles(topology: &Topology, behaviour: &Behaviour, mine: &Side, theirs: &Side) -> Vec<Reason> {
+/// Reasons for work with known roles, and so with known communication between CPUs.
+fn role_reasons(topology: &Topology, behaviour: &Behaviour, mine: &Side, theirs: &Side) -> Vec<Reason> {
     let mut reasons = Vec::new();
-    if mine.has.cpus != theirs.has.cpus {
-        // Sharing a CPU costs more than anything else.
-        if mine.has.cpus > theirs.has.cpus {
-            reasons.push(Reason::MoreCpus { mine: mine.has.cpus, theirs: theirs.has.cpus });
+    if mine.used.cpus != theirs.used.cpus {
+        // Sharing a CPU costs more than anything else, so it is the only reason.
+        if mine.used.cpus > theirs.used.cpus {
+            reasons.push(Reason::MoreCpus { mine: mine.used.cpus, theirs: theirs.used.cpus });
         }
         return reasons;
     }
     let nearer = crossings(topology, behaviour, [&mine.roles, &theirs.roles]);
-    // If only the slower of computation and communication counts, cores matter only without shorter communication.
+    // Unless computation and communication add up, cores matter only if communication is not shorter.
     let by_cores = behaviour.computes && (behaviour.adds || nearer.is_empty());
     reasons.extend(nearer);
     if behaviour.streams {
-        reasons.extend(room(&mine.has, &theirs.has));
+        reasons.extend(room(&mine.used, &theirs.used));
     }
     if by_cores && behaviour.several {
-        reasons.extend(cores(&mine.has, &theirs.has));
+        reasons.extend(cores(&mine.used, &theirs.used));
     }
     reasons.extend(faster(topology, mine, theirs));
     reasons
 }
 
-/// For commands and processes that the system places among the CPUs: every shared resource may matter.
-fn of_sets(topology: &Topology, behaviour: &Behaviour, mine: &Side, theirs: &Side) -> Vec<Reason> {
+/// Reasons for commands and processes that the system places among the CPUs: every shared resource may matter.
+fn set_reasons(topology: &Topology, behaviour: &Behaviour, mine: &Side, theirs: &Side) -> Vec<Reason> {
     let mut reasons = Vec::new();
-    if behaviour.several && mine.has.cpus > theirs.has.cpus {
-        reasons.push(Reason::MoreCpus { mine: mine.has.cpus, theirs: theirs.has.cpus });
+    if behaviour.several && mine.used.cpus > theirs.used.cpus {
+        reasons.push(Reason::MoreCpus { mine: mine.used.cpus, theirs: theirs.used.cpus });
     }
-    if mine.has.cpus < theirs.has.cpus {
-        reasons.push(Reason::FewerCpus { mine: mine.has.cpus, several: behaviour.several });
+    if mine.used.cpus < theirs.used.cpus {
+        reasons.push(Reason::FewerCpus { mine: mine.used.cpus, several: behaviour.several });
     }
     if behaviour.several {
-        reasons.extend(cores(&mine.has, &theirs.has));
+        reasons.extend(cores(&mine.used, &theirs.used));
         let differ = |level| {
-            let of = |side: &Side| touched(topology, level, &side.roles.iter().copied().collect());
-            of(mine).zip(of(theirs)).filter(|(mine, theirs)| mine != theirs)
+            let count = |side: &Side| touched(topology, level, &side.roles.iter().copied().collect());
+            count(mine).zip(count(theirs)).filter(|(mine, theirs)| mine != theirs)
         };
         if let Some((level, (mine, theirs))) =
             far_levels(topology).find_map(|level| Some((level, differ(level)?)))
@@ -156,7 +156,7 @@ fn of_sets(topology: &Topology, behaviour: &Behaviour, mine: &Side, theirs: &Sid
         {
             reasons.push(Reason::Groups { level, mine, theirs });
         }
-        reasons.extend(room(&mine.has, &theirs.has));
+        reasons.extend(room(&mine.used, &theirs.used));
     }
     reasons.extend(faster(topology, mine, theirs));
     reasons
@@ -167,33 +167,34 @@ fn cores(mine: &Structure, theirs: &Structure) -> Option<Reason> {
 }
 
 fn room(mine: &Structure, theirs: &Structure) -> impl Iterator<Item = Reason> {
-    let of = |level, mine: Option<usize>, theirs: Option<usize>| {
+    let reason = |level, mine: Option<usize>, theirs: Option<usize>| {
         let (mine, theirs) = mine.zip(theirs)?;
         (mine > theirs).then_some(Reason::Room { level, mine, theirs })
     };
-    [of(Level::L3, mine.caches, theirs.caches), of(Level::Node, mine.nodes, theirs.nodes)]
+    [reason(Level::L3, mine.caches, theirs.caches), reason(Level::Node, mine.nodes, theirs.nodes)]
         .into_iter()
         .flatten()
 }
 
 /// Levels that separate CPUs, from the largest groups down, without cores. On hybrid machines, clusters and shared L2
-/// caches are no sign of proximity: the four small cores of an Alder Lake module, which are both, are no faster to each
-/// other than to others (52 against 44 ns).
+/// caches do not show proximity: the four small cores of an Alder Lake module, which is both, take longer to reach
+/// each other than to reach other cores (52 against 44 ns).
 fn far_levels(topology: &Topology) -> impl Iterator<Item = Level> + use<'_> {
     let hybrid = topology.classes().len() > 1;
-    let tells = move |level: &Level| {
+    let separates = move |level: &Level| {
         let is_module = matches!(level, Level::L2 | Level::Cluster);
         *level != Level::Core && !(hybrid && is_module) && topology.level(*level).len() > 1
     };
-    topology.levels().into_iter().rev().filter(tells)
+    topology.levels().into_iter().rev().filter(separates)
 }
 
-/// The levels at which the winner's messages cross fewer borders: the outermost at which the two differ, and cores.
+/// The levels at which the winner's messages cross fewer group boundaries: the outermost at which the two placements
+/// differ, and cores.
 fn crossings(topology: &Topology, behaviour: &Behaviour, roles: [&[CpuId]; 2]) -> Vec<Reason> {
     let communication = behaviour.communication;
     let count = |level: Level| {
-        let border = topology.nearness(Relation::of(level));
-        let far = |&(a, b): &(CpuId, CpuId)| topology.nearness(topology.relation(a, b)) > border;
+        let boundary = topology.nearness(Relation::of(level));
+        let far = |&(a, b): &(CpuId, CpuId)| topology.nearness(topology.relation(a, b)) > boundary;
         roles.map(|roles| {
             communication
                 .communicating_pairs(roles)
@@ -207,13 +208,13 @@ fn crossings(topology: &Topology, behaviour: &Behaviour, roles: [&[CpuId]; 2]) -
     let levels: Vec<Level> =
         far_levels(topology).chain(topology.has_smt(topology.cpus()).then_some(Level::Core)).collect();
     let counts: Vec<(Level, [usize; 2])> = levels.into_iter().map(|level| (level, count(level))).collect();
-    // A border that the winner crosses more often contradicts. If the work only communicates, the outermost border
-    // decides nevertheless; otherwise the winner may have won by its computation.
+    // A boundary that the winner crosses more often contradicts this reason. For work that only communicates, the
+    // outermost boundary decides nevertheless; other work may be faster because of its computation.
     let never_more = counts.iter().all(|(_, [mine, theirs])| mine <= theirs);
     let is_reason =
         |[mine, theirs]: [usize; 2]| mine < theirs && (mine == 0 || communication != Communication::Along);
     let Some(first) = counts.iter().position(|(_, [mine, theirs])| match communication {
-        // The slowest link decides, so borders inside one that both cross are irrelevant.
+        // The slowest link decides: boundaries inside one that both placements cross are irrelevant.
         Communication::Along => *mine > 0 || *theirs > 0,
         _ => mine != theirs,
     }) else {
@@ -236,7 +237,7 @@ fn crossings(topology: &Topology, behaviour: &Behaviour, roles: [&[CpuId]; 2]) -
     std::iter::once(counts[first]).chain(inside.copied()).map(reason).collect()
 }
 
-/// Whether the winner has faster cores: compared one by one from the fastest, never a slower one.
+/// More cores of a faster kind, if no core of the winner is slower when both are compared in order from the fastest.
 fn faster(topology: &Topology, mine: &Side, theirs: &Side) -> Option<Reason> {
     let classes = topology.classes();
     let kinds = |side: &Side| -> Option<Vec<usize>> {
@@ -248,7 +249,7 @@ fn faster(topology: &Topology, mine: &Side, theirs: &Side) -> Option<Reason> {
     };
     let (mine, theirs) = (kinds(mine)?, kinds(theirs)?);
     let (first, _) = mine.iter().zip(&theirs).find(|(mine, theirs)| mine != theirs)?;
-    let of = |kinds: &[usize]| kinds.iter().filter(|kind| *kind == first).count();
+    let count = |kinds: &[usize]| kinds.iter().filter(|kind| *kind == first).count();
     let never_slower = mine.iter().zip(&theirs).all(|(mine, theirs)| mine >= theirs);
-    never_slower.then(|| Reason::Faster { kind: *first, mine: of(&mine), theirs: of(&theirs) })
+    never_slower.then(|| Reason::Faster { kind: *first, mine: count(&mine), theirs: count(&theirs) })
 }

@@ -5,7 +5,7 @@ use super::comparison::{Comparison, Open, Outcome, effect};
 use super::settings::PlaceSettings;
 use crate::quantity::Better;
 
-/// Why a comparison has no answer. Numbers are positions of its arms and pairs.
+/// Why a comparison has no answer. Arms and pairs are given by their positions in the comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unanswered {
     /// Values below zero have no ratio.

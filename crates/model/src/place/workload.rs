@@ -116,7 +116,7 @@ impl WorkloadKind {
         }
     }
 
-    /// Range of the number after the colon, and its default if a name without a number gets one.
+    /// Range of the number after the colon, and the number of a name without one, if it gets a number.
     fn size(self) -> Option<(RangeInclusive<u32>, Option<u32>)> {
         match self {
             Shell => Some((1..=64, Some(1))),
@@ -185,11 +185,11 @@ pub struct Behaviour {
     pub several: bool,
     /// The communication pattern.
     pub communication: Communication,
-    /// They compute, which is slower next to a busy SMT sibling.
+    /// The threads compute, which is slower next to a busy SMT sibling.
     pub computes: bool,
     /// Computation adds to communication; otherwise the longer of the two counts.
     pub adds: bool,
-    /// They stream through more memory than caches hold.
+    /// The threads stream through more memory than caches hold.
     pub streams: bool,
 }
 
@@ -227,16 +227,16 @@ impl Communication {
         let n = roles.len();
         let next = |count: usize| (0..count).map(|role| (roles[role], roles[(role + 1) % n])).collect();
         let others = |role: usize| (0..n).filter(move |other| *other != role).map(move |other| (role, other));
-        let on = |(a, b): (usize, usize)| (roles[a], roles[b]);
+        let cpus_of = |(a, b): (usize, usize)| (roles[a], roles[b]);
         match self {
             Communication::Nobody => Vec::new(),
             Communication::Round => vec![next(n)],
             Communication::Along => vec![next(n.saturating_sub(1))],
             Communication::All => {
                 let pairs = (0..n).flat_map(others).filter(|(a, b)| a < b);
-                vec![pairs.map(on).collect()]
+                vec![pairs.map(cpus_of).collect()]
             }
-            Communication::Phases => (0..n).map(|role| others(role).map(on).collect()).collect(),
+            Communication::Phases => (0..n).map(|role| others(role).map(cpus_of).collect()).collect(),
         }
     }
 }
@@ -327,7 +327,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_name_workloads_and_print_as_they_are_read() {
+    fn workload_names_round_trip() {
         for kind in WorkloadKind::ALL {
             let usual = Workload::usual(kind);
             assert_eq!(usual.to_string().parse(), Ok(usual));
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_workload_says_what_there_is() {
+    fn invalid_workloads_are_rejected_with_a_reason() {
         for (text, part) in [
             ("queens", "known are execl, process"),
             ("ring:4", "takes no number"),

@@ -3,7 +3,7 @@
 use super::ProbeDeclaration;
 use crate::contend::names;
 use crate::quantity::{Aggregate, Better, InRanking, Parameter, Preferred, Quantity, Unit, Unranked};
-use crate::runtime::names as of_runtimes;
+use crate::runtime::names as runtime_names;
 
 /// What the probe asks, varies and reports.
 pub const DECLARATION: ProbeDeclaration = ProbeDeclaration {
@@ -15,11 +15,11 @@ pub const DECLARATION: ProbeDeclaration = ProbeDeclaration {
     parameters: PARAMETERS,
     quantities: QUANTITIES,
     named_by: Some("method"),
-    unknown_of_runtimes: &[names::ACQUIRE, names::RUN_LENGTH, names::JAIN_1MS],
+    not_reported_by_runtimes: &[names::ACQUIRE, names::RUN_LENGTH, names::JAIN_1MS],
     ..ProbeDeclaration::EMPTY
 };
 
-/// Methods without a rank: a counter per thread is a bound for every lock, and a data race loses updates.
+/// Methods without a rank: a counter per thread bounds the cost of every lock, and a data race loses updates.
 const NEVER_RANKED: &[(&str, Unranked)] = &[("per-thread", Unranked::Bound), ("racy", Unranked::WrongAnswer)];
 
 const PARAMETERS: &[Parameter] = &[
@@ -34,7 +34,7 @@ const PARAMETERS: &[Parameter] = &[
 ];
 
 /// Trials are judged by wall time ÷ operations of all threads, which falls with the number of threads even under
-/// contention; tables also show the time per operation of one thread, which does not.
+/// contention; tables also show the time per operation of one thread, which does not fall.
 const QUANTITIES: &[Quantity] = &[
     Quantity::events(names::ACQUIRE, "acquire").in_table(),
     Quantity::time(names::THREAD_NS, "thread ns")
@@ -57,8 +57,8 @@ const QUANTITIES: &[Quantity] = &[
     Quantity::count(names::FINAL, "final count").compared(),
     Quantity::count(names::EXPECTED, "expected count").compared(),
     Quantity::count(names::OPERATIONS, "operations"),
-    Quantity::value(of_runtimes::OUTSIDE, "outside", Unit::Share)
+    Quantity::value(runtime_names::OUTSIDE, "outside", Unit::Share)
         .within([0.0, 1.0])
         .aggregate(Aggregate::MeanOverPasses),
-    Quantity::count(of_runtimes::COLLECTIONS, "collections"),
+    Quantity::count(runtime_names::COLLECTIONS, "collections"),
 ];

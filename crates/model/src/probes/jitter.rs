@@ -16,18 +16,18 @@ pub const DECLARATION: ProbeDeclaration = ProbeDeclaration {
     ..ProbeDeclaration::EMPTY
 };
 
-/// Accumulated times are reported as means. Trials are judged by the observation time, but as that is no property of
-/// the machine, tables show the lost time.
+/// Accumulated times are reported as means. Trials are judged by the observation time; as it is no property of the
+/// machine, tables show the lost time.
 const QUANTITIES: &[Quantity] = &[
     Quantity::events(names::GAPS, "gaps").in_table(),
-    of_lost_time(names::LOST, "lost").displayed().lost_time().in_table(),
+    lost_share(names::LOST, "lost").displayed().lost_time().in_table(),
     Quantity::count(names::WATCHED, "watched ms").unit(Unit::Ms).in_table(),
-    of_lost_time(names::SWITCH, "switch share"),
-    of_lost_time(names::QUOTA, "quota share"),
-    of_lost_time(names::TICK, "tick share"),
-    of_lost_time(names::INTERRUPT, "interrupt share"),
-    of_lost_time(names::STEAL, "steal share"),
-    of_lost_time(names::UNEXPLAINED, "unexplained share"),
+    lost_share(names::SWITCH, "switch share"),
+    lost_share(names::QUOTA, "quota share"),
+    lost_share(names::TICK, "tick share"),
+    lost_share(names::INTERRUPT, "interrupt share"),
+    lost_share(names::STEAL, "steal share"),
+    lost_share(names::UNEXPLAINED, "unexplained share"),
     Quantity::rate(names::RATE, "gaps per s", "gaps")
         .better(Better::Lower)
         .aggregate(Aggregate::MeanOverPasses),
@@ -36,7 +36,7 @@ const QUANTITIES: &[Quantity] = &[
     Quantity::count(names::SAMPLES, "samples").unit(Unit::Ms),
 ];
 
-const fn of_lost_time(id: &'static str, title: &'static str) -> Quantity {
+const fn lost_share(id: &'static str, title: &'static str) -> Quantity {
     Quantity::value(id, title, Unit::Share)
         .within([0.0, 1.0])
         .better(Better::Lower)

@@ -3,7 +3,7 @@
 use super::ProbeDeclaration;
 use crate::quantity::{Aggregate, Better, Parameter, Preferred, Quantity, Unit};
 use crate::queue::names;
-use crate::runtime::names as of_runtimes;
+use crate::runtime::names as runtime_names;
 
 /// What the probe asks, varies and reports.
 pub const DECLARATION: ProbeDeclaration = ProbeDeclaration {
@@ -14,7 +14,7 @@ pub const DECLARATION: ProbeDeclaration = ProbeDeclaration {
     quantity: "throughput",
     parameters: PARAMETERS,
     quantities: QUANTITIES,
-    roles_of_a_pair: "from the intended send time of a message until it is received; the row produces, the column consumes",
+    pair_roles: "from the intended send time of a message until it is received; the row produces, the column consumes",
     named_by: Some("queue"),
     ..ProbeDeclaration::EMPTY
 };
@@ -31,7 +31,7 @@ const PARAMETERS: &[Parameter] = &[
 
 /// Tables show trials that form no matrix: at a fixed rate, or with several producers or consumers.
 const QUANTITIES: &[Quantity] = &[
-    // At a fixed rate: the delay, not the requested rate.
+    // At a fixed rate, the headline is the delay, because the rate itself was requested.
     Quantity::events(names::CORRECTED, "corrected")
         .headline(0)
         .in_table()
@@ -68,9 +68,9 @@ const QUANTITIES: &[Quantity] = &[
     Quantity::count(names::VOLUNTARY[1], "consumer voluntary"),
     Quantity::count(names::INVOLUNTARY[0], "producer involuntary"),
     Quantity::count(names::INVOLUNTARY[1], "consumer involuntary"),
-    Quantity::value(of_runtimes::OUTSIDE, "outside", Unit::Share)
+    Quantity::value(runtime_names::OUTSIDE, "outside", Unit::Share)
         .within([0.0, 1.0])
         .aggregate(Aggregate::MeanOverPasses),
-    Quantity::count(of_runtimes::COLLECTIONS, "collections"),
-    Quantity::count(of_runtimes::TOTAL_NS, "total ns").unit(Unit::Ns),
+    Quantity::count(runtime_names::COLLECTIONS, "collections"),
+    Quantity::count(runtime_names::TOTAL_NS, "total ns").unit(Unit::Ns),
 ];

@@ -2,22 +2,23 @@
 
 use super::ProbeDeclaration;
 use crate::quantity::{Aggregate, InRanking, Parameter, Preferred, Quantity, Unit};
-use crate::runtime::names as of_runtimes;
+use crate::runtime::names as runtime_names;
 use crate::series::MASK;
 
-/// Names of its distributions and values.
+/// Names of the distributions and values. A is the time before the creation, B its return, C the first statement of the
+/// new thread or process, and D the time at which the creator knows that it has ended.
 pub mod names {
     /// Time until the creator continues (A to B).
     pub const COST: &str = "cost";
     /// Time until the first statement of the new thread or process (A to C).
     pub const LATENCY: &str = "latency";
-    /// Time until the creator knows its end (A to D).
+    /// Time until the creator knows that the new thread or process has ended (A to D).
     pub const JOIN: &str = "join";
     /// Latency of the first, cold creation of each pass.
     pub const FIRST: &str = "first";
     /// First statement minus return of the creation (C − B), signed: median of a pass.
     pub const AFTER_RETURN_NS: &str = "after_return_ns";
-    /// Number of creations in which the new one ran before the call returned.
+    /// Number of creations in which the new thread or process ran before the call returned.
     pub const CHILD_FIRST: &str = "child_first";
     /// Number of creations, including the first of each pass.
     pub const SAMPLES: &str = "samples";
@@ -35,7 +36,7 @@ pub const DECLARATION: ProbeDeclaration = ProbeDeclaration {
     parameters: PARAMETERS,
     quantities: QUANTITIES,
     named_by: Some("kind"),
-    unknown_of_runtimes: &[names::AFTER_RETURN_NS, names::CHILD_FIRST],
+    not_reported_by_runtimes: &[names::AFTER_RETURN_NS, names::CHILD_FIRST],
     ..ProbeDeclaration::EMPTY
 };
 
@@ -53,7 +54,7 @@ const QUANTITIES: &[Quantity] = &[
         .in_table()
         .meaning("time until the first statement runs"),
     Quantity::events(names::JOIN, "join").in_table(),
-    // A signed difference, which no histogram holds.
+    // A signed difference: histograms cannot record negative values.
     Quantity::value(names::AFTER_RETURN_NS, "C-B ns", Unit::Ns)
         .aggregate(Aggregate::MedianOverEvents("samples"))
         .in_table(),
@@ -61,8 +62,8 @@ const QUANTITIES: &[Quantity] = &[
     Quantity::value(names::PARENT_MIB, "parent rss mib", Unit::Mebibytes),
     Quantity::count(names::CHILD_FIRST, "child first"),
     Quantity::count(names::SAMPLES, "samples"),
-    Quantity::value(of_runtimes::OUTSIDE, "outside", Unit::Share)
+    Quantity::value(runtime_names::OUTSIDE, "outside", Unit::Share)
         .within([0.0, 1.0])
         .aggregate(Aggregate::MeanOverPasses),
-    Quantity::count(of_runtimes::COLLECTIONS, "collections"),
+    Quantity::count(runtime_names::COLLECTIONS, "collections"),
 ];

@@ -2,7 +2,7 @@
 
 use super::ProbeDeclaration;
 use crate::quantity::{Aggregate, Better, Parameter, Quantity, Unit};
-use crate::runtime::names as of_runtimes;
+use crate::runtime::names as runtime_names;
 use crate::wait::names;
 
 /// What the probe asks, varies and reports.
@@ -14,7 +14,7 @@ pub const DECLARATION: ProbeDeclaration = ProbeDeclaration {
     quantity: "round_trip",
     parameters: PARAMETERS,
     quantities: QUANTITIES,
-    roles_of_a_pair: "the row times the trips",
+    pair_roles: "the row times the trips",
     named_by: Some("strategy"),
     ..ProbeDeclaration::EMPTY
 };
@@ -49,9 +49,9 @@ const QUANTITIES: &[Quantity] = &[
     Quantity::count(names::SAMPLES, "samples"),
     Quantity::count(names::NEGATIVE, "negative net"),
     Quantity::count(names::DURATION_US, "duration us").unit(Unit::Us),
-    Quantity::value(of_runtimes::OUTSIDE, "outside", Unit::Share)
+    Quantity::value(runtime_names::OUTSIDE, "outside", Unit::Share)
         .within([0.0, 1.0])
         .aggregate(Aggregate::MeanOverPasses),
-    Quantity::count(of_runtimes::COLLECTIONS, "collections"),
-    Quantity::count(of_runtimes::TOTAL_NS, "total ns").unit(Unit::Ns),
+    Quantity::count(runtime_names::COLLECTIONS, "collections"),
+    Quantity::count(runtime_names::TOTAL_NS, "total ns").unit(Unit::Ns),
 ];

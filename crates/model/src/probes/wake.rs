@@ -2,7 +2,7 @@
 
 use super::ProbeDeclaration;
 use crate::quantity::{Aggregate, Parameter, Preferred, Quantity, Unit};
-use crate::runtime::names as of_runtimes;
+use crate::runtime::names as runtime_names;
 use crate::series::MASK;
 use crate::wake::RanOn;
 
@@ -20,7 +20,7 @@ pub mod names {
     pub const SLEPT: &str = "slept";
     /// The waiter had not slept, or there is no proof.
     pub const HOT: &str = "hot";
-    /// Some waits slept and some did not: for a runtime's waiter the system only counts the total.
+    /// Some waits slept and some did not: for a runtime's waiter the system counts only the total.
     pub const MIXED: &str = "mixed";
     /// Time by which the waker was delayed.
     pub const WAKER: &str = "waker";
@@ -32,7 +32,7 @@ pub mod names {
     pub const LAST_OF_ALL: &str = "last-of-all";
     /// The option that leaves both threads unbound.
     pub const UNPINNED: &str = "unpinned";
-    /// One operation without a waiter.
+    /// Time of one operation without a waiter.
     pub const ALONE_NS: &str = "alone_ns";
     /// Prefix of an idle state's name: the number of times that the trial's CPUs entered it.
     pub const IDLE: &str = "idle_";
@@ -47,7 +47,7 @@ pub const DECLARATION: ProbeDeclaration = ProbeDeclaration {
     quantity: "wake_up",
     parameters: PARAMETERS,
     quantities: QUANTITIES,
-    roles_of_a_pair: "the row wakes the column",
+    pair_roles: "the row wakes the column",
     named_by: Some("primitive"),
     ..ProbeDeclaration::EMPTY
 };
@@ -58,7 +58,8 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new(MASK, MASK),
 ];
 
-/// The share of wake-ups after which the waiter ran at this place, over passes, since wake-ups of one are dependent.
+/// The share of wake-ups after which the waiter ran at this place. Aggregated over passes, because wake-ups within a
+/// pass are dependent.
 const fn share_of(place: RanOn) -> Quantity {
     Quantity::value(place.share(), place.title(), Unit::Share)
         .within([0.0, 1.0])
@@ -89,8 +90,8 @@ const QUANTITIES: &[Quantity] = &[
     Quantity::time("slept_mean_ns", "slept mean ns"),
     Quantity::count("samples", "samples"),
     Quantity::count("negative", "negative"),
-    Quantity::value(of_runtimes::OUTSIDE, "outside", Unit::Share)
+    Quantity::value(runtime_names::OUTSIDE, "outside", Unit::Share)
         .within([0.0, 1.0])
         .aggregate(Aggregate::MeanOverPasses),
-    Quantity::count(of_runtimes::COLLECTIONS, "collections"),
+    Quantity::count(runtime_names::COLLECTIONS, "collections"),
 ];

@@ -6,7 +6,7 @@ use crate::series::{SeriesResult, TrialResult, side_by_side};
 use crate::stats::Estimate;
 use std::borrow::Cow;
 
-/// Gains are printed with two decimals, and an interval from 1.00 includes no gain.
+/// Gains are printed with two decimals, and an interval that starts at 1.00 does not prove a gain.
 const MIN_GAIN: f64 = 1.01;
 
 /// One size of batch.
@@ -16,8 +16,8 @@ pub struct BatchStep<'a> {
     pub batch: u64,
     /// The result.
     pub trial: &'a TrialResult,
-    /// The result in the machine state common to all sizes; `None` if it was never measured in that state.
-    beside: Option<Cow<'a, TrialResult>>,
+    /// The result in the machine state common to all sizes; `None` if not measured in that state.
+    in_common_state: Option<Cow<'a, TrialResult>>,
 }
 
 /// One queue between the same CPUs with one or more batch sizes.
@@ -60,7 +60,7 @@ pub fn batch_curves(result: &SeriesResult) -> Vec<BatchCurve<'_>> {
         };
         let (placement, rate_per_s) = (trial.spec.placement.as_slice(), parameters.number("rate_per_s"));
         let key = (queue, payload, capacity as u64, rate_per_s, placement);
-        let step = BatchStep { batch: batch as u64, trial, beside: None };
+        let step = BatchStep { batch: batch as u64, trial, in_common_state: None };
         match found.iter_mut().find(|curve| curve.key() == key) {
             Some(curve) => curve.steps.push(step),
             None => {
@@ -73,8 +73,8 @@ pub fn batch_curves(result: &SeriesResult) -> Vec<BatchCurve<'_>> {
     for curve in &mut found {
         curve.steps.sort_by_key(|step| step.batch);
         let trials: Vec<&TrialResult> = curve.steps.iter().map(|step| step.trial).collect();
-        for (step, beside) in curve.steps.iter_mut().zip(side_by_side(&trials)) {
-            step.beside = beside;
+        for (step, in_state) in curve.steps.iter_mut().zip(side_by_side(&trials)) {
+            step.in_common_state = in_state;
         }
     }
     found
@@ -90,14 +90,14 @@ impl<'a> BatchCurve<'a> {
         self.steps.iter().any(|step| std::ptr::eq(step.trial, trial))
     }
 
-    /// Throughput relative to the smallest batch. The interval spans all quotients of the two intervals, which is wider
-    /// than 95 % requires. `None` if they were not measured in one state, or two polling threads share a CPU.
+    /// Throughput relative to the smallest batch. The interval, over all quotients of the two intervals, is wider than
+    /// 95 % requires. `None` if the two were not measured in one state, or if two polling threads share a CPU.
     pub fn gain(&self, step: &BatchStep<'_>) -> Option<Estimate> {
         let first = self.steps.first()?;
         if first.batch == step.batch {
             return None;
         }
-        let [one, other] = [first.rate_beside()?, step.rate_beside()?];
+        let [one, other] = [first.rate_in_common_state()?, step.rate_in_common_state()?];
         Some(Estimate {
             point: other.point / one.point,
             low: other.low / one.high,
@@ -110,11 +110,12 @@ impl<'a> BatchCurve<'a> {
     /// Gain of larger batches over the smallest.
     pub fn best_gain(&self) -> BatchGain<'_, 'a> {
         let gains = self.steps.iter().filter_map(|step| Some((step, self.gain(step)?)));
-        let sure: Vec<(&BatchStep<'_>, Estimate)> = gains.filter(|(_, gain)| gain.is_sure()).collect();
-        let shown = sure.iter().filter(|(_, gain)| gain.low >= MIN_GAIN);
-        match shown.max_by(|a, b| a.1.point.total_cmp(&b.1.point)) {
+        let with_interval: Vec<(&BatchStep<'_>, Estimate)> =
+            gains.filter(|(_, gain)| gain.is_sure()).collect();
+        let significant = with_interval.iter().filter(|(_, gain)| gain.low >= MIN_GAIN);
+        match significant.max_by(|a, b| a.1.point.total_cmp(&b.1.point)) {
             Some((step, gain)) => BatchGain::Best(step, *gain),
-            None if sure.is_empty() => BatchGain::Unknown,
+            None if with_interval.is_empty() => BatchGain::Unknown,
             None => BatchGain::NotShown,
         }
     }
@@ -129,8 +130,8 @@ impl<'a> BatchCurve<'a> {
 }
 
 impl BatchStep<'_> {
-    fn rate_beside(&self) -> Option<&Estimate> {
-        let trial = self.beside.as_deref()?;
+    fn rate_in_common_state(&self) -> Option<&Estimate> {
+        let trial = self.in_common_state.as_deref()?;
         let rate = trial.values.get(names::RATE)?;
         (!trial.flags.contains(crate::Flag::SharedSpin) && rate.low > 0.0).then_some(rate)
     }
@@ -151,9 +152,9 @@ mod tests {
         }
     }
 
-    fn curves_of(trials: Vec<TrialResult>, look: impl Fn(&[BatchCurve<'_>], &SeriesResult)) {
+    fn curves_of(trials: Vec<TrialResult>, check: impl Fn(&[BatchCurve<'_>], &SeriesResult)) {
         let result = SeriesResult { trials, ..SeriesResult::default() };
-        look(&batch_curves(&result), &result);
+        check(&batch_curves(&result), &result);
     }
 
     #[test]
@@ -177,14 +178,14 @@ mod tests {
     }
 
     #[test]
-    fn a_gain_that_may_be_none_is_none() {
+    fn a_gain_whose_interval_includes_1_is_not_shown() {
         let trials =
             vec![trial("spsc", Some(1.0), [9e6, 10e6, 11e6]), trial("spsc", Some(8.0), [10e6, 12e6, 14e6])];
         curves_of(trials, |curves, _| assert_eq!(curves[0].best(), None));
     }
 
     #[test]
-    fn a_gain_that_is_sure_counts_though_one_that_is_not_looks_larger() {
+    fn a_significant_gain_precedes_a_larger_insignificant_one() {
         let trials = vec![
             trial("spsc", Some(1.0), [9e6, 10e6, 11e6]),
             trial("spsc", Some(8.0), [19e6, 20e6, 21e6]),

@@ -24,8 +24,8 @@ pub fn side_grids(result: &SeriesResult) -> Vec<SideGrid<'_>> {
     for trial in result.trials.iter().filter(|trial| trial.spec.probe == names::PROBE) {
         let parameters = &trial.spec.parameters;
         let (queue, payload) = (parameters.text("queue"), parameters.text("payload"));
-        let (Some(queue), Some(payload), Some(capacity), Some(ends)) =
-            (queue, payload, parameters.number("capacity"), ends_of(trial))
+        let (Some(queue), Some(payload), Some(capacity), Some(counts)) =
+            (queue, payload, parameters.number("capacity"), side_counts(trial))
         else {
             continue;
         };
@@ -38,7 +38,7 @@ pub fn side_grids(result: &SeriesResult) -> Vec<SideGrid<'_>> {
         });
         let grid = &mut found[index];
         grid.trials.push(trial);
-        for (known, count) in grid.sides.iter_mut().zip(ends) {
+        for (known, count) in grid.sides.iter_mut().zip(counts) {
             if let Err(at) = known.binary_search(&count) {
                 known.insert(at, count);
             }
@@ -47,7 +47,7 @@ pub fn side_grids(result: &SeriesResult) -> Vec<SideGrid<'_>> {
     found
 }
 
-fn ends_of(trial: &TrialResult) -> Option<[u32; 2]> {
+fn side_counts(trial: &TrialResult) -> Option<[u32; 2]> {
     let count = |name| trial.spec.parameters.number(name).map(|count| count as u32);
     Some([count("producers")?, count("consumers")?])
 }
@@ -59,8 +59,8 @@ impl<'a> SideGrid<'a> {
     }
 
     /// The trial with these numbers of producers and consumers.
-    pub fn at(&self, ends: [u32; 2]) -> Option<&'a TrialResult> {
-        self.trials.iter().copied().find(|trial| ends_of(trial) == Some(ends))
+    pub fn at(&self, counts: [u32; 2]) -> Option<&'a TrialResult> {
+        self.trials.iter().copied().find(|trial| side_counts(trial) == Some(counts))
     }
 
     /// Whether a trial belongs to the grid.
@@ -76,11 +76,11 @@ mod tests {
     use crate::tests::spec;
 
     #[test]
-    fn trials_of_one_queue_are_one_grid_with_rising_numbers() {
-        let trial = |queue: &str, ends: Option<[f64; 2]>| {
+    fn trials_of_one_queue_form_one_grid_with_ascending_counts() {
+        let trial = |queue: &str, counts: Option<[f64; 2]>| {
             let parameters =
                 Parameters::default().with("queue", queue).with("payload", "u64").with("capacity", 8.0);
-            let parameters = match ends {
+            let parameters = match counts {
                 Some([producers, consumers]) => {
                     parameters.with("producers", producers).with("consumers", consumers)
                 }
@@ -97,7 +97,7 @@ mod tests {
         let result = SeriesResult { trials, ..SeriesResult::default() };
         let grids = side_grids(&result);
         let several: Vec<bool> = grids.iter().map(SideGrid::has_several).collect();
-        assert_eq!(several, [true, false], "and what goes between one pair is none");
+        assert_eq!(several, [true, false], "a trial without numbers of sides is in no grid");
         assert_eq!(grids[0].sides, [vec![1, 4], vec![1, 2]]);
         assert!(grids[0].at([1, 2]).is_some_and(|found| std::ptr::eq(found, &result.trials[1])));
         assert!(

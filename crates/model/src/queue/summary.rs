@@ -18,13 +18,13 @@ pub struct RelationRate {
     pub per_s: Option<Estimate>,
     /// The slowest and the fastest pair.
     pub range: Option<[f64; 2]>,
-    /// In all of them, two polling threads shared one CPU.
+    /// Whether two polling threads shared one CPU in all cells.
     pub shared_spin: bool,
-    /// In all of them, other threads of a runtime than the two on the CPUs did most of the work.
+    /// Whether threads of a runtime other than the two on the CPUs did most of the work in all cells.
     pub unclaimed: bool,
     /// Number of cells with a doubt.
     pub doubted: usize,
-    /// Measured cells left out because the machine was not in the state in which most of their pair was measured.
+    /// Measured cells left out because the machine was not in the state of most passes of their pair.
     pub elsewhere: usize,
 }
 
@@ -55,13 +55,13 @@ pub enum Balance {
 pub struct Verification {
     /// Cells of randomly drawn pairs.
     pub cells: usize,
-    /// Number of those outside the prediction of their relation's representatives.
+    /// Number of cells outside the prediction of their relation's representatives.
     pub beside: usize,
-    /// Upper bound (95 %) for the share of such cells among all.
+    /// Upper bound (95 %) of the share of such cells among all.
     pub bound: f64,
 }
 
-/// Extends the predicted range on both sides: pairs differ by position on the die, and twelve miss the extremes.
+/// Extension of the predicted range on both sides: pairs differ by position on the die, and twelve miss the extremes.
 const MARGIN: f64 = 0.1;
 
 /// Rates by relation for each queue and payload.
@@ -70,11 +70,11 @@ pub fn rates<'a>(matrices: &[QueueMatrix<'a>], topology: &Topology) -> Vec<Shape
     // Queues and capacities are compared pair by pair in one state of the machine.
     let cells: Vec<&'a TrialResult> =
         matrices.iter().flat_map(|matrix| matrix.cells.iter().map(|cell| cell.trial)).collect();
-    let beside = side_by_side(&cells);
+    let selected = side_by_side(&cells);
     let rate = |trial: &TrialResult| QueueCell { trial }.claimed_rate().copied();
     let in_one_state: BTreeMap<TrialId, Option<Estimate>> = cells
         .iter()
-        .zip(&beside)
+        .zip(&selected)
         .map(|(cell, trial)| (cell.spec.id(), trial.as_deref().and_then(rate)))
         .collect();
     for matrix in matrices {
@@ -93,11 +93,12 @@ fn by_relation(
     topology: &Topology,
     in_one_state: &BTreeMap<TrialId, Option<Estimate>>,
 ) -> Vec<RelationRate> {
-    let relation = |[from, to]: [crate::CpuId; 2]| topology.relation(from, to);
+    let relation_of = |[from, to]: [crate::CpuId; 2]| topology.relation(from, to);
     Relation::ALL
         .into_iter()
-        .filter_map(|of| {
-            let cells: Vec<_> = matrix.cells.iter().filter(|cell| relation(cell.pair()) == of).collect();
+        .filter_map(|relation| {
+            let cells: Vec<_> =
+                matrix.cells.iter().filter(|cell| relation_of(cell.pair()) == relation).collect();
             if cells.is_empty() {
                 return None;
             }
@@ -106,7 +107,7 @@ fn by_relation(
             let measured = cells.iter().filter(|cell| cell.claimed_rate().is_some()).count();
             let spins = |cell: &&&QueueCell<'_>| cell.trial.flags.contains(Flag::SharedSpin);
             Some(RelationRate {
-                relation: of,
+                relation,
                 pairs: cells.len(),
                 per_s: typical(&estimates),
                 range: range(estimates.iter().map(|estimate| estimate.point)),
@@ -154,7 +155,7 @@ impl ShapeRates<'_> {
         Relation::ALL.into_iter().map(curve).filter(|(_, points)| !points.is_empty()).collect()
     }
 
-    /// Ratio of two CPUs of a relation to one, and which is faster; `None` if one of the two is unknown.
+    /// Ratio of two CPUs of a relation to one, and which is faster; `None` if either rate is unknown.
     pub fn balance(&self, capacity: u64, relation: Relation) -> Option<(Estimate, Balance)> {
         let one = self.at(capacity, Relation::SameCpu)?.per_s?;
         let two = self.at(capacity, relation)?.per_s?;
@@ -168,7 +169,7 @@ impl ShapeRates<'_> {
     }
 }
 
-/// Whether the first `representatives` pairs of each relation predict the others, drawn at random, if any.
+/// Whether the first `representatives` pairs of each relation predict the others, drawn at random; `None` without any.
 pub fn verification(
     matrices: &[QueueMatrix<'_>],
     topology: &Topology,
@@ -243,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_count_per_message_and_leave_out_what_is_unknown() {
+    fn cells_count_per_message_and_omit_unknown_values() {
         let result = result();
         let matrices = matrices(&result);
         assert_eq!(matrices.len(), 4);
@@ -258,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn one_cpu_is_held_against_two_and_spinning_on_one_is_never_a_slow_pair() {
+    fn one_cpu_is_compared_with_two_and_shared_spinning_is_excluded() {
         let (result, topology) = (result(), topology());
         let rates = rates(&matrices(&result), &topology);
         let (ratio, balance) = rates[0].balance(1, Relation::L3).unwrap();

@@ -7,16 +7,16 @@ use crate::{CpuId, Flag};
 use std::cmp::Ordering;
 
 const MIN_RATES: usize = 3;
-const CHANCE: f64 = 0.05;
+const MAX_P_VALUE: f64 = 0.05;
 
-const EXACT_PASSES: u64 = 1_000;
+const MAX_EXACT_PASSES: u64 = 1_000;
 
 /// Whether a queue kept a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kept {
-    /// Most passes did, by a sign test at 95 %.
+    /// Most passes kept it, by a sign test at 95 %.
     Yes,
-    /// Most passes did not, by the same test.
+    /// Most passes did not keep it, by the same test.
     No,
     /// Too few passes, or no significant majority.
     Unclear,
@@ -49,9 +49,9 @@ pub struct Sweep<'a> {
 /// Range of rates in which a condition stops holding, in messages per second.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Knee {
-    /// The highest rate at which it holds, below all at which it does not.
+    /// The highest rate at which it holds, below all rates at which it does not.
     pub holds_at: Option<f64>,
-    /// The lowest rate at which it does not hold, above all at which it does.
+    /// The lowest rate at which it does not hold, above all rates at which it does.
     pub ends_by: Option<f64>,
 }
 
@@ -60,11 +60,11 @@ pub struct Knee {
 pub enum RateLimit {
     /// Both ends polled on one CPU, which measures the scheduler quantum.
     TimeSlices,
-    /// It keeps the first rate and not the second.
+    /// It keeps the first rate but not the second.
     Between(f64, f64),
-    /// It keeps this rate; some passes fell behind at higher ones, without significance.
+    /// It keeps this rate; some passes fell behind at higher rates, without significance.
     Unclear(f64),
-    /// It keeps this rate, and no pass fell behind at a higher one.
+    /// It keeps this rate, and no pass fell behind at a higher rate.
     NotReached(f64),
     /// It does not keep this rate, and no lower rate is significantly kept.
     Below(f64),
@@ -118,16 +118,16 @@ impl<'a> Sweep<'a> {
         self.steps.iter().any(|step| step.trial.flags.contains(Flag::SharedSpin))
     }
 
-    /// From the highest rate kept, below all at which at least as many passes fell behind as kept it, to the lowest
-    /// rate not kept, above all that most passes kept. Empty if both ends polled on one CPU.
+    /// From the highest kept rate below all rates at which at least as many passes fell behind as kept up, to the
+    /// lowest rate not kept above all rates that most passes kept. Empty if both ends polled on one CPU.
     pub fn knee(&self) -> Knee {
         if self.polls_on_one_cpu() {
             return Knee::default();
         }
         let steps = || self.steps.iter();
         let rate = |step: &Step<'_>| step.rate_per_s;
-        let first_behind = steps().find(|step| step.lead().is_le()).map_or(f64::INFINITY, rate);
-        let last_keeping = steps().rfind(|step| step.lead().is_gt()).map_or(0.0, rate);
+        let first_behind = steps().find(|step| step.kept_cmp_missed().is_le()).map_or(f64::INFINITY, rate);
+        let last_keeping = steps().rfind(|step| step.kept_cmp_missed().is_gt()).map_or(0.0, rate);
         Knee {
             holds_at: steps()
                 .rfind(|step| step.kept() == Kept::Yes && step.rate_per_s < first_behind)
@@ -152,8 +152,8 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// The rate with the smallest p99 of corrected delays, and that p99 in nanoseconds. Only rates without late passes
-    /// count, because the remaining passes would be too optimistic.
+    /// The rate with the smallest p99 of corrected delays, and that p99 in nanoseconds. Rates with late passes do not
+    /// count, because their remaining passes would be too optimistic.
     pub fn least_p99(&self) -> Option<(f64, f64)> {
         if self.polls_on_one_cpu() {
             return None;
@@ -164,20 +164,20 @@ impl<'a> Sweep<'a> {
     }
 
     /// From the highest rate up to which the p99 of corrected delays is at most twice its minimum, to the lowest rate
-    /// from which it is always above or the queue falls behind. Rates below that of the minimum are ignored, because
-    /// CPUs that wait long for a message sleep more deeply.
+    /// from which the p99 is always above or the queue falls behind. Rates below that of the minimum are ignored,
+    /// because CPUs that wait long for a message sleep more deeply.
     pub fn doubling(&self) -> Knee {
         let Some((from, least)) = self.least_p99() else { return Knee::default() };
         let steps = || self.steps.iter().filter(|step| step.rate_per_s >= from);
         let p99 = |step: &Step<'_>| step.percentile_ns(0.99);
-        let is_more =
+        let is_beyond =
             |step: &&Step<'_>| step.mostly_fell_behind() || p99(step).is_some_and(|p99| p99 > 2.0 * least);
         let is_within =
             |step: &&Step<'_>| !step.fell_behind() && p99(step).is_some_and(|p99| p99 <= 2.0 * least);
         let rate = |step: &Step<'_>| step.rate_per_s;
         Knee {
             holds_at: steps().take_while(is_within).last().map(rate),
-            ends_by: steps().rev().take_while(is_more).last().map(rate),
+            ends_by: steps().rev().take_while(is_beyond).last().map(rate),
         }
     }
 }
@@ -197,14 +197,14 @@ impl Step<'_> {
         }
     }
 
-    fn lead(&self) -> Ordering {
+    fn kept_cmp_missed(&self) -> Ordering {
         let [kept, missed] = self.passes();
         kept.cmp(&missed)
     }
 
     /// Whether more passes fell behind than kept the rate, which makes the delays of the others meaningless.
     pub fn mostly_fell_behind(&self) -> bool {
-        self.lead().is_lt()
+        self.kept_cmp_missed().is_lt()
     }
 
     /// Whether some passes did not keep the rate.
@@ -219,21 +219,22 @@ impl Step<'_> {
     }
 }
 
-/// One-sided sign test at 95 % for a majority of the first kind: the probability of as many if both are equally likely.
+/// One-sided sign test at 95 % for a majority of the first kind. The p-value is the probability of at least as many if
+/// both are equally likely.
 fn is_most(of_this: u64, of_other: u64) -> bool {
     let passes = of_this.saturating_add(of_other);
-    if passes > EXACT_PASSES {
+    if passes > MAX_EXACT_PASSES {
         // Normal approximation with continuity correction; 2⁻ⁿ underflows from n = 1,075 on.
         let half = passes as f64 / 2.0;
-        return of_other as f64 + 0.5 <= half + normal::quantile(CHANCE) * (passes as f64).sqrt() / 2.0;
+        return of_other as f64 + 0.5 <= half + normal::quantile(MAX_P_VALUE) * (passes as f64).sqrt() / 2.0;
     }
     // Sum of binomial probabilities, each derived from the previous one.
-    let (mut ways, mut chance) = (0.5f64.powi(passes as i32), 0.0);
+    let (mut ways, mut p_value) = (0.5f64.powi(passes as i32), 0.0);
     for others in 0..=of_other.min(passes) {
-        chance += ways;
+        p_value += ways;
         ways *= (passes - others) as f64 / (others + 1) as f64;
     }
-    passes > 0 && chance <= CHANCE
+    passes > 0 && p_value <= MAX_P_VALUE
 }
 
 #[cfg(test)]
@@ -243,8 +244,8 @@ mod tests {
     use crate::series::Parameters;
     use crate::tests::spec;
 
-    /// A rate with its numbers of passes that kept it and that did not, and the delay of nearly all messages.
-    fn at(rate: f64, kept: u64, missed: u64, ns: f64) -> TrialResult {
+    /// A trial at a rate, with the numbers of passes that kept it and that did not, and the delay of all messages.
+    fn trial_at(rate: f64, kept: u64, missed: u64, ns: f64) -> TrialResult {
         let parameters = Parameters::default().with("queue", "spsc").with("payload", "u64");
         let parameters = parameters.with("capacity", 10.0).with("rate_per_s", rate);
         let mut delays = Histogram::new();
@@ -257,18 +258,18 @@ mod tests {
         }
     }
 
-    fn of(trials: &[TrialResult]) -> SeriesResult {
+    fn result_of(trials: &[TrialResult]) -> SeriesResult {
         SeriesResult { trials: trials.to_vec(), ..SeriesResult::default() }
     }
 
     #[test]
-    fn the_knee_lies_between_what_is_kept_and_what_is_not() {
-        let result = of(&[
-            at(4e6, 0, 8, 0.0),
-            at(1e6, 8, 0, 300.0),
-            at(5e5, 8, 0, 900.0),
-            at(2e6, 8, 0, 700.0),
-            at(3e6, 4, 4, 800.0),
+    fn the_knee_lies_between_kept_and_missed_rates() {
+        let result = result_of(&[
+            trial_at(4e6, 0, 8, 0.0),
+            trial_at(1e6, 8, 0, 300.0),
+            trial_at(5e5, 8, 0, 900.0),
+            trial_at(2e6, 8, 0, 700.0),
+            trial_at(3e6, 4, 4, 800.0),
         ]);
         let sweeps = sweeps(&result);
         assert_eq!((sweeps.len(), sweeps[0].steps.len()), (1, 5));
@@ -282,36 +283,59 @@ mod tests {
     }
 
     #[test]
-    fn a_p99_within_twice_the_smallest_is_so_at_every_rate_that_the_table_shows() {
-        let at_most = |trials: &[TrialResult]| sweeps(&of(trials))[0].doubling();
-        let steps = [at(1e6, 8, 0, 100.0), at(2e6, 3, 0, 15_000.0), at(3e6, 8, 0, 120.0), at(4e6, 0, 8, 0.0)];
+    fn the_p99_holds_only_up_to_the_first_doubtful_rate() {
+        let doubling_of = |trials: &[TrialResult]| sweeps(&result_of(trials))[0].doubling();
+        let steps = [
+            trial_at(1e6, 8, 0, 100.0),
+            trial_at(2e6, 3, 0, 15_000.0),
+            trial_at(3e6, 8, 0, 120.0),
+            trial_at(4e6, 0, 8, 0.0),
+        ];
         assert_eq!(
-            at_most(&steps),
+            doubling_of(&steps),
             Knee { holds_at: Some(1e6), ends_by: Some(4e6) },
             "few passes, and far more in all of them"
         );
-        let steps = [at(1e6, 3, 0, 100.0), at(2e6, 7, 1, 110.0), at(3e6, 8, 0, 120.0), at(4e6, 7, 1, 900.0)];
+        let steps = [
+            trial_at(1e6, 3, 0, 100.0),
+            trial_at(2e6, 7, 1, 110.0),
+            trial_at(3e6, 8, 0, 120.0),
+            trial_at(4e6, 7, 1, 900.0),
+        ];
         assert_eq!(
-            at_most(&steps),
+            doubling_of(&steps),
             Knee { holds_at: Some(1e6), ends_by: Some(4e6) },
-            "delays without those of passes that fell behind are too good to be within, and not to be beyond"
+            "without passes that fell behind, delays cannot prove that the limit is kept, only that it is exceeded"
         );
     }
 
     #[test]
     fn rates_that_are_kept_above_others_that_are_not_widen_the_knee() {
-        let result = of(&[at(1e6, 8, 0, 1.0), at(2e6, 0, 8, 1.0), at(3e6, 8, 0, 1.0), at(4e6, 0, 8, 1.0)]);
+        let result = result_of(&[
+            trial_at(1e6, 8, 0, 1.0),
+            trial_at(2e6, 0, 8, 1.0),
+            trial_at(3e6, 8, 0, 1.0),
+            trial_at(4e6, 0, 8, 1.0),
+        ]);
         assert_eq!(sweeps(&result)[0].knee(), Knee { holds_at: Some(1e6), ends_by: Some(4e6) });
-        let all = of(&[at(1e6, 8, 0, 1.0), at(2e6, 8, 0, 1.0), at(3e6, 8, 0, 1.0)]);
+        let all = result_of(&[trial_at(1e6, 8, 0, 1.0), trial_at(2e6, 8, 0, 1.0), trial_at(3e6, 8, 0, 1.0)]);
         assert_eq!(sweeps(&all)[0].limit(), RateLimit::NotReached(3e6));
-        let none = of(&[at(1e6, 0, 8, 1.0), at(2e6, 0, 8, 1.0), at(3e6, 0, 8, 1.0)]);
+        let none = result_of(&[trial_at(1e6, 0, 8, 1.0), trial_at(2e6, 0, 8, 1.0), trial_at(3e6, 0, 8, 1.0)]);
         assert_eq!(sweeps(&none)[0].limit(), RateLimit::Below(1e6));
-        assert!(sweeps(&of(&[at(1e6, 8, 0, 1.0), at(2e6, 0, 8, 1.0)])).is_empty(), "two rates are no sweep");
+        assert!(
+            sweeps(&result_of(&[trial_at(1e6, 8, 0, 1.0), trial_at(2e6, 0, 8, 1.0)])).is_empty(),
+            "two rates are no sweep"
+        );
     }
 
     #[test]
     fn no_rate_is_kept_above_one_at_which_most_passes_fell_behind() {
-        let result = of(&[at(1e6, 8, 0, 1.0), at(2e6, 9, 15, 1.0), at(3e6, 8, 0, 1.0), at(4e6, 9, 15, 1.0)]);
+        let result = result_of(&[
+            trial_at(1e6, 8, 0, 1.0),
+            trial_at(2e6, 9, 15, 1.0),
+            trial_at(3e6, 8, 0, 1.0),
+            trial_at(4e6, 9, 15, 1.0),
+        ]);
         assert_eq!(sweeps(&result)[0].knee(), Knee { holds_at: Some(1e6), ends_by: None });
         assert_eq!(sweeps(&result)[0].limit(), RateLimit::Unclear(1e6));
     }

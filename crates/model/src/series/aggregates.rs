@@ -8,19 +8,19 @@ use crate::quantity::Aggregate;
 use crate::stats::{
     ANALYSES, Analysis, Estimate, mean_interval, median, passes_interval, processes_interval, share_interval,
 };
-use Speaker::{Role, Whole};
+use PassScope::{Role, Whole};
 use std::collections::BTreeMap;
 
-/// Minimum ratio of pass durations (second analysis ÷ first) from which medians use the passes of the second only.
+/// Minimum ratio of pass durations (second analysis ÷ first) at which medians use only the passes of the second.
 const MUCH_LONGER: f64 = 1.5;
 
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Speaker {
+pub(super) enum PassScope {
     Whole,
     Role(usize),
 }
 
-impl Speaker {
+impl PassScope {
     fn numbers(self, pass: &PassOutcome) -> Option<&Numbers> {
         match self {
             Whole => Some(&pass.observed.numbers),
@@ -29,16 +29,16 @@ impl Speaker {
     }
 }
 
-/// Fills an empty result from `passes`; medians are taken over `alike`, a subset of them.
+/// Fills an empty result from `passes`; medians are taken over `median_passes`, a subset.
 pub(super) fn fill(
     settings: &SeriesSettings,
     passes: &[&PassOutcome],
-    alike: &[&PassOutcome],
-    of: Speaker,
+    median_passes: &[&PassOutcome],
+    scope: PassScope,
     result: &mut TrialResult,
 ) {
     let mut histograms: BTreeMap<&String, Vec<&Histogram>> = BTreeMap::new();
-    for numbers in passes.iter().filter_map(|pass| of.numbers(pass)) {
+    for numbers in passes.iter().filter_map(|pass| scope.numbers(pass)) {
         for (name, histogram) in &numbers.histograms {
             histograms.entry(name).or_default().push(histogram);
         }
@@ -47,23 +47,23 @@ pub(super) fn fill(
             *sum = sum.saturating_add(*count);
         }
     }
-    let sum = |(name, of): (&String, Vec<&Histogram>)| (name.clone(), of.into_iter().sum());
+    let sum = |(name, parts): (&String, Vec<&Histogram>)| (name.clone(), parts.into_iter().sum());
     result.histograms = histograms.into_iter().map(sum).collect();
-    let mut values = values(settings, &result.spec.probe, alike, of);
+    let mut values = values(settings, &result.spec.probe, median_passes, scope);
     for quantity in settings.quantities.of_probe(&result.spec.probe) {
         let Aggregate::MedianOverEvents(events) = quantity.aggregate else { continue };
         if let Some(value) = values.get_mut(quantity.id)
-            && let Some(point) = pooled(passes, of, quantity.id, events)
+            && let Some(point) = pooled(passes, scope, quantity.id, events)
         {
             *value = Estimate { point, low: value.low.min(point), high: value.high.max(point), ..*value };
         }
     }
-    (result.values, result.medians_ns) = (values, medians(settings, alike, of));
+    (result.values, result.medians_ns) = (values, medians(settings, median_passes, scope));
 }
 
 /// Positions of the passes for medians: only those of the second analysis if they are much longer, because short passes
 /// scatter more. This adds no bias: the first passes only decided whether there is a second analysis.
-pub(super) fn alike(passes: &[&PassOutcome]) -> Vec<usize> {
+pub(super) fn median_passes(passes: &[&PassOutcome]) -> Vec<usize> {
     let all: Vec<usize> = (0..passes.len()).collect();
     second_analysis(passes, &all).to_vec()
 }
@@ -72,15 +72,15 @@ pub(super) fn of_part<'a>(all: &[&'a PassOutcome], part: &Part) -> Vec<&'a PassO
     second_analysis(all, &part.passes).iter().map(|&pass| all[pass]).collect()
 }
 
-/// Of the passes at positions `some`, those of the second analysis if they are much longer than the others.
-fn second_analysis<'a>(all: &[&PassOutcome], some: &'a [usize]) -> &'a [usize] {
-    let (first, second) = some.split_at(some.partition_point(|&pass| pass < ANALYSES[0]));
+/// Those of `positions` in the second analysis, if these passes are much longer than the others; otherwise all.
+fn second_analysis<'a>(all: &[&PassOutcome], positions: &'a [usize]) -> &'a [usize] {
+    let (first, second) = positions.split_at(positions.partition_point(|&pass| pass < ANALYSES[0]));
     // Medians, so that a single delayed pass does not decide.
     let typical =
         |passes: &[usize]| median(&passes.iter().map(|&pass| all[pass].elapsed.ns()).collect::<Vec<_>>());
     match (typical(first), typical(second)) {
         (Some(short), Some(long)) if second.len() >= ANALYSES[0] && long >= MUCH_LONGER * short => second,
-        _ => some,
+        _ => positions,
     }
 }
 
@@ -97,15 +97,15 @@ pub(super) fn count_over_states(settings: &SeriesSettings, all: &[&PassOutcome],
 
 fn by_name<'a>(
     passes: &[&'a PassOutcome],
-    of: impl Fn(&'a PassOutcome) -> Vec<(&'a String, f64)>,
+    numbers_of: impl Fn(&'a PassOutcome) -> Vec<(&'a String, f64)>,
 ) -> BTreeMap<String, Vec<ProcessValue>> {
     let mut all: BTreeMap<String, Vec<ProcessValue>> = BTreeMap::new();
     for pass in passes {
-        for (name, value) in of(pass) {
-            let said = ProcessValue { process: pass.process, value };
+        for (name, value) in numbers_of(pass) {
+            let reported = ProcessValue { process: pass.process, value };
             match all.get_mut(name) {
-                Some(values) => values.push(said),
-                None => _ = all.insert(name.clone(), vec![said]),
+                Some(values) => values.push(reported),
+                None => _ = all.insert(name.clone(), vec![reported]),
             }
         }
     }
@@ -121,10 +121,10 @@ struct ProcessValue {
 pub(super) fn medians(
     settings: &SeriesSettings,
     passes: &[&PassOutcome],
-    of: Speaker,
+    scope: PassScope,
 ) -> BTreeMap<String, Estimate> {
     let of_pass = |pass| {
-        let histograms = of.numbers(pass).into_iter().flat_map(|numbers| &numbers.histograms);
+        let histograms = scope.numbers(pass).into_iter().flat_map(|numbers| &numbers.histograms);
         histograms.filter_map(|(name, histogram)| Some((name, histogram.percentile_ns(0.5)?))).collect()
     };
     estimates(&by_name(passes, of_pass), settings.precision, Resolution::Bucket)
@@ -134,14 +134,14 @@ pub(super) fn values(
     settings: &SeriesSettings,
     probe: &str,
     passes: &[&PassOutcome],
-    of: Speaker,
+    scope: PassScope,
 ) -> BTreeMap<String, Estimate> {
     let of_pass = |pass| {
-        let values = of.numbers(pass).into_iter().flat_map(|numbers| &numbers.values);
+        let values = scope.numbers(pass).into_iter().flat_map(|numbers| &numbers.values);
         values.map(|(name, value)| (name, *value)).collect()
     };
-    let said = by_name(passes, of_pass);
-    let mut values = estimates(&said, settings.precision, Resolution::Exact);
+    let reported = by_name(passes, of_pass);
+    let mut values = estimates(&reported, settings.precision, Resolution::Exact);
     for (name, estimate) in &mut values {
         let Some(quantity) = settings.quantities.of(probe, name) else { continue };
         let interval = match quantity.aggregate {
@@ -150,7 +150,7 @@ pub(super) fn values(
             _ => None,
         };
         if let Some(interval) = interval {
-            let values: Vec<f64> = said[name].iter().map(|said| said.value).collect();
+            let values: Vec<f64> = reported[name].iter().map(|reported| reported.value).collect();
             *estimate = interval(&values).unwrap_or(*estimate);
         }
         // A point outside its declared range is kept as measured.
@@ -162,18 +162,18 @@ pub(super) fn values(
     values
 }
 
-/// Approximates the median over all events by the median of the passes' medians, weighted by their events.
-fn pooled(passes: &[&PassOutcome], of: Speaker, name: &str, events: &str) -> Option<f64> {
-    let mut told: Vec<(f64, u64)> = passes
+/// Approximates the median over all events by the median of the passes' medians, weighted by their numbers of events.
+fn pooled(passes: &[&PassOutcome], scope: PassScope, name: &str, events: &str) -> Option<f64> {
+    let mut weighted: Vec<(f64, u64)> = passes
         .iter()
-        .filter_map(|pass| of.numbers(pass))
+        .filter_map(|pass| scope.numbers(pass))
         .filter_map(|numbers| Some((*numbers.values.get(name)?, *numbers.counts.get(events)?)))
         .collect();
-    told.sort_by(|a, b| a.0.total_cmp(&b.0));
+    weighted.sort_by(|a, b| a.0.total_cmp(&b.0));
     // `u128`, because a file can hold any counts.
-    let total: u128 = told.iter().map(|&(_, events)| u128::from(events)).sum();
+    let total: u128 = weighted.iter().map(|&(_, events)| u128::from(events)).sum();
     let mut seen = 0;
-    told.iter().find_map(|&(value, events)| {
+    weighted.iter().find_map(|&(value, events)| {
         seen += u128::from(events);
         (2 * seen >= total).then_some(value)
     })
@@ -183,29 +183,34 @@ fn pooled(passes: &[&PassOutcome], of: Speaker, name: &str, events: &str) -> Opt
 enum Resolution {
     /// Exact values: if all are equal, such as a ratio of 0, the interval needs no minimum width.
     Exact,
-    /// Values from histogram buckets: even if all fall into one bucket, they are uncertain by its width.
+    /// Values from histogram buckets: even if all are in one bucket, they are uncertain by its width.
     Bucket,
 }
 
 fn estimates(
-    said: &BTreeMap<String, Vec<ProcessValue>>,
+    reported: &BTreeMap<String, Vec<ProcessValue>>,
     precision: f64,
     resolution: Resolution,
 ) -> BTreeMap<String, Estimate> {
-    said.iter()
-        .filter_map(|(name, said)| Some((name.clone(), estimate(said, precision, resolution)?)))
+    reported
+        .iter()
+        .filter_map(|(name, reported)| Some((name.clone(), estimate(reported, precision, resolution)?)))
         .collect()
 }
 
-/// The median over passes with the interval that the latency map uses too (docs/method.md, "From ticks to a cell"). For
-/// passes of runtime processes, the mean over processes with its interval.
-fn estimate(said: &[ProcessValue], precision: f64, resolution: Resolution) -> Option<Estimate> {
-    let values: Vec<f64> = said.iter().map(|said| said.value).collect();
+/// The median over passes with the interval of the latency map (docs/method.md, "From ticks to a cell"). For passes of
+/// runtime processes, the mean over processes with its interval.
+fn estimate(reported: &[ProcessValue], precision: f64, resolution: Resolution) -> Option<Estimate> {
+    let values: Vec<f64> = reported.iter().map(|reported| reported.value).collect();
     let is_constant = values.windows(2).all(|pair| pair[0] == pair[1]);
     let has_floor = !is_constant || resolution == Resolution::Bucket && values.len() > 1;
     let floor = if has_floor { FLOOR.min(precision) } else { 0.0 };
     let analysis = Analysis::at(values.len(), ANALYSES.len() as u32);
-    match said.iter().map(|said| Some((said.process?, said.value))).collect::<Option<Vec<_>>>() {
+    match reported
+        .iter()
+        .map(|reported| Some((reported.process?, reported.value)))
+        .collect::<Option<Vec<_>>>()
+    {
         Some(by_process) => processes_interval(&by_process, analysis, floor),
         None => passes_interval(&values, analysis, 1.0, floor),
     }

@@ -1,7 +1,7 @@
 //! [`analyse_series`]: derives the result from the record.
 
-use super::aggregates::Speaker::{Role, Whole};
-use super::aggregates::{alike, count_over_states, fill, medians, of_part, values};
+use super::aggregates::PassScope::{Role, Whole};
+use super::aggregates::{count_over_states, fill, median_passes, medians, of_part, values};
 use super::concurrency::Bias;
 use super::evidence::{are_many_left_out, busy, flags, of_lost_time, switches, without_slices};
 use super::headline::{named_headline, named_headline_of_passes};
@@ -15,7 +15,7 @@ use super::{
 use crate::runtime::{helpers, names};
 use crate::{CpuId, Flag, Reason, Topology};
 
-/// Derives the result of a run. Pure: the same for the run that has just ended and for its file read back later.
+/// Derives the result of a run. Pure: a run that has just ended and its file read back later give the same result.
 pub fn analyse_series(topology: &Topology, settings: &SeriesSettings, record: &SeriesRecord) -> SeriesResult {
     let gate = ConcurrencyGate::of(topology, settings, record);
     let watch = SentinelWatch::of(settings, record);
@@ -42,24 +42,25 @@ fn trial(
 ) -> Vec<TrialResult> {
     let Counted { passes: counted, bias } = gate.counted(record, index);
     let all = without_slices(&counted);
-    let parts = split(settings, watch, spec, &all, &alike(&all));
+    let parts = split(settings, watch, spec, &all, &median_passes(&all));
     // Reports only the largest state; never aggregates across states.
     let passes: Vec<&PassOutcome> = parts[0].passes.iter().map(|&pass| all[pass]).collect();
-    let alike = of_part(&all, &parts[0]);
+    let median_passes = of_part(&all, &parts[0]);
     let mut result = TrialResult {
         passes: all.len() as u32,
         busy: busy(&passes, spec.placement.len()),
         switches: switches(&passes),
         states: trial_states(settings, spec, &all, &parts),
-        processes: by_process(settings, &spec.probe, &alike),
+        processes: by_process(settings, &spec.probe, &median_passes),
         cas_ns: parts[0].cas_ns.clone(),
         ..TrialResult::of(spec.clone())
     };
-    fill(settings, &passes, &alike, Whole, &mut result);
+    fill(settings, &passes, &median_passes, Whole, &mut result);
     count_over_states(settings, &all, &mut result);
     let judged = named_headline(settings, &spec.probe, &result.medians_ns, &result.values);
-    let flags = flags(&all, &alike, judged);
-    result.flags = if settings.quantities.seek_lost_time(&spec.probe) { of_lost_time(flags) } else { flags };
+    let flags = flags(&all, &median_passes, judged);
+    result.flags =
+        if settings.quantities.measures_lost_time(&spec.probe) { of_lost_time(flags) } else { flags };
     let outside = result.values.get(names::OUTSIDE).map_or(0.0, |share| share.point);
     result.flags = result.flags.union(helpers(outside));
     match bias {
@@ -73,33 +74,39 @@ fn trial(
     if result.states.len() > 1 {
         result.flags.set(Flag::Multimodal);
     }
-    judge(settings, record, index, &alike, passes.len() as u32, &mut result);
+    judge(settings, record, index, &median_passes, passes.len() as u32, &mut result);
     if passes.iter().all(|pass| pass.observed.by_role.is_empty()) {
         return vec![result];
     }
     if settings.quantities.of_probe(&spec.probe).iter().any(|quantity| quantity.of_each_role) {
-        let of_role = |role| values(settings, &spec.probe, &alike, Role(role));
-        result.of_roles = (0..spec.placement.len()).map(of_role).collect();
+        let values_of = |role| values(settings, &spec.probe, &median_passes, Role(role));
+        result.of_roles = (0..spec.placement.len()).map(values_of).collect();
         return vec![result];
     }
-    let of_role = |(role, &cpu): (usize, &CpuId)| {
-        let mut own = TrialResult::of(spec.clone());
-        fill(settings, &passes, &alike, Role(role), &mut own);
-        widen(settings, &spec.probe, &own.histograms, &mut own.medians_ns, &mut own.values);
-        let mut of_role = result.clone();
-        of_role.spec.placement = vec![cpu];
-        of_role.busy = result.busy.get(role).copied().into_iter().collect();
-        of_role.values.extend(own.values);
-        of_role.medians_ns.extend(own.medians_ns);
-        of_role.histograms.extend(own.histograms);
-        of_role.counts.extend(own.counts);
+    let result_of = |(role, &cpu): (usize, &CpuId)| {
+        let mut role_numbers = TrialResult::of(spec.clone());
+        fill(settings, &passes, &median_passes, Role(role), &mut role_numbers);
+        widen(
+            settings,
+            &spec.probe,
+            &role_numbers.histograms,
+            &mut role_numbers.medians_ns,
+            &mut role_numbers.values,
+        );
+        let mut role_result = result.clone();
+        role_result.spec.placement = vec![cpu];
+        role_result.busy = result.busy.get(role).copied().into_iter().collect();
+        role_result.values.extend(role_numbers.values);
+        role_result.medians_ns.extend(role_numbers.medians_ns);
+        role_result.histograms.extend(role_numbers.histograms);
+        role_result.counts.extend(role_numbers.counts);
         if !passes.iter().any(|pass| pass.observed.by_role.contains_key(&role)) {
-            (of_role.passes, of_role.grade) = (0, None);
-            of_role.reason = Some(Reason::Away(cpu));
+            (role_result.passes, role_result.grade) = (0, None);
+            role_result.reason = Some(Reason::Away(cpu));
         }
-        of_role
+        role_result
     };
-    spec.placement.iter().enumerate().map(of_role).collect()
+    spec.placement.iter().enumerate().map(result_of).collect()
 }
 
 fn trial_states(
@@ -190,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn passes_in_one_bucket_of_a_histogram_are_no_exact_median() {
+    fn passes_in_one_histogram_bucket_are_no_exact_median() {
         let trial = analyse_series(&flat(), &settings(), &record_of(&[100.0; 8])).trials.remove(0);
         let median = &trial.medians_ns["wake"];
         assert!((median.relative_reach() - 0.02).abs() < 1e-9, "{median:?}");
@@ -198,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_moved_is_a_remark_and_time_that_was_taken_a_doubt() {
+    fn a_clock_change_keeps_the_grade_and_steal_lowers_it() {
         let trial = |values: &[f64], around: fn(usize, &mut PassOutcome)| {
             let (plain, mut record) = (record_of(values), SeriesRecord::new());
             for (pass, entry) in plain.passes(0).iter().enumerate() {
@@ -218,23 +225,23 @@ mod tests {
         assert!(clocked.flags.contains(Flag::Freq) && clocked.reason.is_none());
         assert_eq!(clocked.grade, Some(Grade::B), "± 2 % holds whatever the clock did");
         let stolen = |_: usize, pass: &mut PassOutcome| pass.steal_ms = Some(1.0);
-        assert_eq!(trial(&quiet, stolen).grade, Some(Grade::C), "both halves of the passes say the same");
+        assert_eq!(trial(&quiet, stolen).grade, Some(Grade::C), "both halves of the passes agree");
         let higher = [100.0, 101.0, 99.0, 100.5, 119.5, 120.0, 120.2, 119.8];
         assert_eq!(trial(&higher, stolen).grade, Some(Grade::D));
-        let once = |pass: usize, outcome: &mut PassOutcome| {
+        let in_one_pass = |pass: usize, outcome: &mut PassOutcome| {
             outcome.steal_ms = Some(if pass == 3 { 1.0 } else { 0.0 });
         };
-        assert!(trial(&quiet.repeat(3), once).flags.is_empty(), "one pass of 24 decides no median");
+        assert!(trial(&quiet.repeat(3), in_one_pass).flags.is_empty(), "one pass of 24 decides no median");
     }
 
     #[test]
     fn passes_of_time_slices_are_left_out_unless_most_are() {
-        let trial = |hanging: usize| {
+        let trial = |sliced: usize| {
             let (plain, mut record) = (record_of(&[100.0; 24]), SeriesRecord::new());
             for (pass, entry) in plain.passes(0).iter().enumerate() {
                 let mut entry = entry.clone();
                 if let Ok(outcome) = &mut entry.outcome
-                    && pass < hanging
+                    && pass < sliced
                 {
                     outcome.observed.flags.set(Flag::SharedSpin);
                     outcome.observed.value("waker_ns", 3e6);
@@ -243,15 +250,15 @@ mod tests {
             }
             analyse_series(&flat(), &settings(), &record).trials.remove(0)
         };
-        for (hanging, passes, slices, doubt) in
+        for (sliced, passes, slices, doubt) in
             [(0, 24, false, false), (1, 23, false, false), (5, 19, false, true), (13, 24, true, false)]
         {
-            let trial = trial(hanging);
+            let trial = trial(sliced);
             let has = |flag| trial.flags.contains(flag);
-            assert_eq!((trial.passes, has(Flag::SharedSpin)), (passes, slices), "{hanging}");
-            assert_eq!(has(Flag::FailedPasses), doubt, "{hanging}");
+            assert_eq!((trial.passes, has(Flag::SharedSpin)), (passes, slices), "{sliced}");
+            assert_eq!(has(Flag::FailedPasses), doubt, "{sliced}");
             if !slices {
-                assert_eq!(trial.values["waker_ns"].point, 100.0, "{hanging}");
+                assert_eq!(trial.values["waker_ns"].point, 100.0, "{sliced}");
             }
             if doubt {
                 let left_out = "passes that handed over at the end of time slices are left out";
@@ -261,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reason_is_what_took_the_number_away() {
+    fn a_missed_rate_precedes_other_reasons() {
         for (passes, some_kept) in [(3, false), (24, false), (24, true)] {
             let (plain, mut record) = (record_of(&vec![100.0; passes]), SeriesRecord::new());
             for entry in plain.passes(0) {
@@ -278,16 +285,16 @@ mod tests {
             assert!(
                 trial.flags.contains(Flag::Steal) && trial.flags.contains(Flag::FewPasses) == (passes < 6)
             );
-            let said = match some_kept {
+            let reason = match some_kept {
                 true => "some passes did not keep the send rate",
                 false => "no pass kept the send rate: no latency",
             };
-            assert_eq!(trial.reason, Some(said.into()));
+            assert_eq!(trial.reason, Some(reason.into()));
         }
     }
 
     #[test]
-    fn a_difference_is_of_the_same_events_as_what_it_is_the_difference_of() {
+    fn median_differences_are_weighted_by_events() {
         // Three passes with a thousand creations that run at once, five with a handful that wait for a time slice.
         let mut record = SeriesRecord::new();
         for pass in 0..8u32 {
@@ -306,11 +313,14 @@ mod tests {
         let median = |name: &str| trial.histograms[name].percentile_ns(0.5).unwrap();
         let after = &trial.values["after_return_ns"];
         assert!((after.point / (median("latency") - median("cost")) - 1.0).abs() < 0.01, "{after:?}");
-        assert!(after.low <= after.point && after.high > 3_700_000.0, "that passes differ stays said");
+        assert!(
+            after.low <= after.point && after.high > 3_700_000.0,
+            "the interval still covers the slow passes"
+        );
     }
 
     #[test]
-    fn a_headline_of_one_probe_is_none_of_another() {
+    fn a_headline_of_one_probe_does_not_apply_to_others() {
         let record = record_of(&[100.0, 101.0, 99.0, 100.5, 99.5, 100.0, 100.2, 99.8]);
         let settings =
             SeriesSettings { headlines: vec!["wait/wake".into(), "wake/waker_ns".into()], ..settings() };
@@ -320,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn few_and_wide_passes_say_so() {
+    fn few_passes_and_wide_intervals_are_flagged() {
         let few = analyse_series(&flat(), &settings(), &record_of(&[100.0, 101.0]));
         assert_eq!(few.trials[0].reason, Some(Reason::FewPasses(2)));
         let wide = record_of(&[100.0, 140.0, 80.0, 100.0, 120.0, 90.0, 100.0, 110.0]);
@@ -332,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn long_passes_of_the_second_look_speak_alone_and_everything_is_counted() {
+    fn medians_use_only_long_second_passes_and_counts_use_all() {
         let record = |late: &[(f64, u64)]| {
             let mut record = record_of(&[100.0, 140.0, 60.0, 100.0, 130.0, 70.0, 100.0, 90.0]);
             for (pass, &(value, ms)) in (8..).zip(late) {
@@ -346,19 +356,19 @@ mod tests {
         let interval = |trial: &TrialResult| (trial.values["waker_ns"].low, trial.values["waker_ns"].high);
         let long = record(&[(105.0, 40); 16]);
         assert_eq!((interval(&long), long.passes, long.counts["samples"]), ((105.0, 105.0), 24, 72));
-        // One delayed pass does not make the others short, and a few long ones are no second analysis.
+        // One delayed pass does not make the others short, and a few long passes are no second analysis.
         let alike = [[(105.0, 10); 15].as_slice(), &[(104.0, 5_000)]].concat();
         assert!(interval(&record(&alike)).0 < 101.0);
         assert!(interval(&record(&[(105.0, 40); 7])).0 < 101.0);
     }
 
     #[test]
-    fn roles_that_speak_for_themselves_have_a_result_each() {
+    fn roles_with_numbers_of_their_own_have_a_result_each() {
         let mut outcome = PassOutcome { elapsed: Picos::from_ms(10), ..PassOutcome::default() };
         for role in 0..2 {
-            let said = outcome.observed.by_role.entry(role).or_default();
-            said.value("lost_share", 0.1 + role as f64);
-            said.count("watched_ms", 7);
+            let numbers = outcome.observed.by_role.entry(role).or_default();
+            numbers.value("lost_share", 0.1 + role as f64);
+            numbers.count("watched_ms", 7);
         }
         outcome.observed.count("samples", 5);
         let mut record = SeriesRecord::new();
@@ -400,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn why_nothing_was_said_is_told_where_no_trial_says_anything() {
+    fn a_run_without_results_states_the_reason() {
         let failed = |trials: &[u32]| {
             let mut record = SeriesRecord::new();
             for &trial in trials {
@@ -414,15 +424,15 @@ mod tests {
         assert_eq!(failed(&[]).reason_for_no_result(&[]), None, "the run ended before");
         let measured = analyse_series(&flat(), &settings(), &record_of(&[100.0]));
         assert_eq!(measured.reason_for_no_result(&[]), None);
-        let left = [CpuLoss { cpu: CpuId(1), after: Picos::from_ms(5), why: LossReason::Offline }];
+        let lost_cpus = [CpuLoss { cpu: CpuId(1), after: Picos::from_ms(5), why: LossReason::Offline }];
         let short = SeriesResult { budget_ended: true, ..failed(&[1]) };
-        assert_eq!(failed(&[1]).reason_for_no_result(&left), Some(&no_thread));
-        assert_eq!(short.reason_for_no_result(&left), None);
+        assert_eq!(failed(&[1]).reason_for_no_result(&lost_cpus), Some(&no_thread));
+        assert_eq!(short.reason_for_no_result(&lost_cpus), None);
         assert_eq!(short.reason_for_no_result(&[]), Some(&no_thread), "no CPU left");
     }
 
     #[test]
-    fn what_adds_up_over_time_is_a_mean_and_no_share_leaves_its_bounds() {
+    fn accumulated_amounts_are_means_and_shares_keep_their_bounds() {
         let mut record = SeriesRecord::new();
         for pass in 0..8u32 {
             let mut outcome = PassOutcome { elapsed: Picos::from_ms(10), ..PassOutcome::default() };

@@ -1,6 +1,6 @@
-//! [`ConcurrencyGate`]: which passes that ran concurrently with other trials count, by relation.
+//! [`ConcurrencyGate`]: decides by relation whether passes that ran concurrently with other trials count.
 
-use super::evidence::hangs_on_slices;
+use super::evidence::waits_for_quanta;
 use super::headline::headline_of_pass;
 use super::{PassOutcome, SeriesRecord, SeriesSettings};
 use crate::latency::{GateOutcome, Regime};
@@ -10,8 +10,8 @@ use crate::stats::{ANALYSES, Estimate, median};
 use crate::{Relation, Topology};
 use std::collections::BTreeMap;
 
-/// Largest accepted difference between concurrent passes and passes alone: the requested precision, but at least the
-/// margin of a map, which takes more evidence than trials of milliseconds give.
+/// Largest accepted difference between concurrent passes and passes alone: the margin of a map, or the requested
+/// precision if that is wider, because trials of milliseconds provide too little evidence for a map's margin.
 pub fn concurrency_margin(settings: &SeriesSettings) -> f64 {
     settings.precision.max(GATE_MARGIN)
 }
@@ -19,16 +19,16 @@ pub fn concurrency_margin(settings: &SeriesSettings) -> f64 {
 /// Whether concurrent passes agree with passes made alone, decided only by passes of the first analysis.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ConcurrencyGate {
-    /// The relation of each two-role trial; `None` if it depends on time slices, which concurrency cannot spoil.
+    /// The relation of each two-role trial; `None` if it depends on time slices, which concurrency does not affect.
     relations: Vec<Option<Relation>>,
     outcomes: Vec<GateOutcome>,
     /// Relations in which no kind of trial significantly differs under concurrency.
     bounded: Vec<Relation>,
     /// Largest number of concurrent trials.
-    most: u32,
+    max_concurrent: u32,
 }
 
-/// The passes of a trial that its numbers are taken over.
+/// The passes that determine the numbers of a trial.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Counted<'a> {
     /// In the order of execution.
@@ -55,33 +55,39 @@ impl ConcurrencyGate {
         if concurrent.iter().all(|&others| others == 0) {
             return ConcurrencyGate::default();
         }
-        let relation = |trial: usize| match *settings.trials[trial].placement {
-            [from, to] if !hangs_on_slices(&record.outcomes(trial).collect::<Vec<_>>()) => {
+        let relation_of = |trial: usize| match *settings.trials[trial].placement {
+            [from, to] if !waits_for_quanta(&record.outcomes(trial).collect::<Vec<_>>()) => {
                 Some(topology.relation(from, to))
             }
             _ => None,
         };
-        let relations: Vec<Option<Relation>> = (0..settings.trials.len()).map(relation).collect();
+        let relations: Vec<Option<Relation>> = (0..settings.trials.len()).map(relation_of).collect();
         let mut groups: BTreeMap<Relation, Vec<usize>> = BTreeMap::new();
-        for (trial, of) in relations.iter().enumerate() {
-            if let Some(of) = of {
-                groups.entry(*of).or_default().push(trial);
+        for (trial, relation) in relations.iter().enumerate() {
+            if let Some(relation) = relation {
+                groups.entry(*relation).or_default().push(trial);
             }
         }
-        let met = |trials: &Vec<usize>| trials.iter().map(|&trial| concurrent[trial]).max().unwrap_or(0);
+        let max_others =
+            |trials: &Vec<usize>| trials.iter().map(|&trial| concurrent[trial]).max().unwrap_or(0);
         let judged: Vec<(GateOutcome, bool)> = groups
             .iter()
-            .filter(|(_, trials)| met(trials) > 0)
-            .map(|(&relation, trials)| judge(settings, record, relation, trials, met(trials)))
+            .filter(|(_, trials)| max_others(trials) > 0)
+            .map(|(&relation, trials)| judge(settings, record, relation, trials, max_others(trials)))
             .collect();
         let bounded = judged.iter().filter(|(_, bounded)| *bounded).map(|(it, _)| it.relation).collect();
         let outcomes = judged.into_iter().map(|(outcome, _)| outcome).collect();
-        ConcurrencyGate { relations, outcomes, bounded, most: 1 + concurrent.iter().max().unwrap_or(&0) }
+        ConcurrencyGate {
+            relations,
+            outcomes,
+            bounded,
+            max_concurrent: 1 + concurrent.iter().max().unwrap_or(&0),
+        }
     }
 
     /// Whether trials ran serially or in parallel.
     pub fn regime(&self) -> Regime {
-        match self.most {
+        match self.max_concurrent {
             0 | 1 => Regime::Serial,
             pairs => Regime::Parallel { pairs, gate: self.outcomes.clone() },
         }
@@ -97,8 +103,8 @@ impl ConcurrencyGate {
         self.outcomes.iter().find(|outcome| outcome.relation == relation && !outcome.equivalent)
     }
 
-    /// The passes of a trial that count: all if concurrency is proven harmless; else those made alone if they suffice
-    /// for a first analysis, and the concurrent ones until then.
+    /// The passes of a trial that count: all if concurrency is proven harmless; otherwise those made alone if they
+    /// suffice for a first analysis, and until then the concurrent ones.
     pub fn counted<'a>(&self, record: &'a SeriesRecord, trial: usize) -> Counted<'a> {
         let passes: Vec<&PassOutcome> = record.outcomes(trial).collect();
         let Some(refusal) = self.refusal(trial) else { return Counted { passes, bias: None } };
@@ -114,22 +120,22 @@ impl ConcurrencyGate {
     }
 }
 
-/// Compares the trials of a relation that ran both ways, trial by trial.
+/// Compares, trial by trial, the concurrent passes of a relation with those that ran alone.
 ///
-/// Trials of a relation may differ in more than their pair (another queue, another capacity). If concurrency affects
-/// only a minority, the whole would pass: so no kind of trial may differ *significantly* on its own. The second value
-/// is whether the bias bounds the effect of concurrency on each of them.
+/// Trials of a relation may differ in more than their pair (another queue, another capacity). Together they would pass
+/// if concurrency affected only a minority, so no kind of trial may differ *significantly* on its own. The second
+/// value is whether the bias bounds the effect of concurrency on each kind.
 fn judge(
     settings: &SeriesSettings,
     record: &SeriesRecord,
     relation: Relation,
     trials: &[usize],
-    met: u32,
+    max_others: u32,
 ) -> (GateOutcome, bool) {
     let margin = concurrency_margin(settings);
     let mut kinds: BTreeMap<String, [Vec<f64>; 2]> = BTreeMap::new();
     for &trial in trials {
-        let Some(both) = both_ways(settings, record, trial) else { continue };
+        let Some(both) = medians_both_ways(settings, record, trial) else { continue };
         let kind = kinds.entry(settings.trials[trial].label()).or_default();
         for (values, value) in kind.iter_mut().zip(both) {
             values.push(value);
@@ -141,28 +147,28 @@ fn judge(
     let differs = |[concurrent, alone]: &[Vec<f64>; 2]| {
         parallel_bias(concurrent, alone, margin).is_some_and(|bias| bias.verdict == Equivalence::Different)
     };
-    let alike = !kinds.values().any(differs);
-    let equivalent = alike && bias.is_some_and(|bias| bias.verdict == Equivalence::Equivalent);
+    let no_kind_differs = !kinds.values().any(differs);
+    let equivalent = no_kind_differs && bias.is_some_and(|bias| bias.verdict == Equivalence::Equivalent);
     let outcome = GateOutcome {
         relation,
-        pairs: if equivalent { 1 + met } else { 1 },
+        pairs: if equivalent { 1 + max_others } else { 1 },
         bias: bias.map_or(GateOutcome::UNKNOWN, |bias| bias.log_ratio),
         cells: concurrent.len() as u32,
         equivalent,
     };
-    (outcome, alike && bias.is_some_and(|bias| bias.is_bounded()))
+    (outcome, no_kind_differs && bias.is_some_and(|bias| bias.is_bounded()))
 }
 
-fn both_ways(settings: &SeriesSettings, record: &SeriesRecord, trial: usize) -> Option<[f64; 2]> {
+fn medians_both_ways(settings: &SeriesSettings, record: &SeriesRecord, trial: usize) -> Option<[f64; 2]> {
     let first = record.passes(trial).iter().filter(|entry| (entry.pass as usize) < ANALYSES[0]);
     let passes: Vec<&PassOutcome> = first.filter_map(|entry| entry.outcome.as_ref().ok()).collect();
     let probe = settings.trials.get(trial)?.probe.as_str();
-    let of = |alone: bool| {
+    let median_of = |alone: bool| {
         let passes = passes.iter().filter(|pass| (pass.concurrent == 0) == alone);
         let values: Vec<f64> = passes.filter_map(|pass| headline_of_pass(settings, probe, pass)).collect();
         median(&values)
     };
-    Some([of(false)?, of(true)?])
+    Some([median_of(false)?, median_of(true)?])
 }
 
 #[cfg(test)]
@@ -193,7 +199,8 @@ mod tests {
         Topology::flat((0..2 * PAIRS).map(CpuId).collect())
     }
 
-    /// `passes` passes per trial; `alone` tells which ran alone, and `factor` the effect of concurrency by capacity.
+    /// `passes` passes per trial; `alone` returns whether a pass ran alone, and `factor` the effect of concurrency by
+    /// capacity.
     fn record(passes: u32, alone: impl Fn(u32) -> bool, factor: impl Fn(f64) -> f64) -> SeriesRecord {
         let mut record = SeriesRecord::new();
         for pass in 0..passes {
@@ -211,13 +218,13 @@ mod tests {
         record
     }
 
-    fn two_of_eight(pass: u32) -> bool {
+    fn alone_in_two_of_eight(pass: u32) -> bool {
         pass.is_multiple_of(4)
     }
 
     #[test]
-    fn concurrency_that_changes_nothing_counts() {
-        let record = record(8, two_of_eight, |_| 1.0);
+    fn passes_under_harmless_concurrency_count() {
+        let record = record(8, alone_in_two_of_eight, |_| 1.0);
         let gate = ConcurrencyGate::of(&topology(), &settings(), &record);
         let Regime::Parallel { pairs: 8, gate: outcomes } = gate.regime() else { panic!("{gate:?}") };
         assert!(matches!(outcomes[..], [GateOutcome { pairs: 8, cells: 80, equivalent: true, .. }]));
@@ -228,15 +235,15 @@ mod tests {
     }
 
     #[test]
-    fn concurrency_that_slows_stands_flagged_until_there_is_a_first_look_alone() {
+    fn biased_concurrent_passes_are_flagged_until_enough_ran_alone() {
         let slower = |_| 0.9;
-        let early = record(8, two_of_eight, slower);
+        let early = record(8, alone_in_two_of_eight, slower);
         let gate = ConcurrencyGate::of(&topology(), &settings(), &early);
         assert!(gate.refuses(0) && !is_done(&settings(), &gate, &SentinelWatch::default(), &early, 0));
         let flagged = &analyse_series(&topology(), &settings(), &early).trials[0];
         assert_eq!((flagged.passes, flagged.flags.contains(Flag::ParBias)), (6, true));
         assert!((flagged.values["messages_per_s"].point / 0.9e6 - 1.0).abs() < 0.02);
-        let late = record(14, |pass| two_of_eight(pass) || pass >= 8, slower);
+        let late = record(14, |pass| alone_in_two_of_eight(pass) || pass >= 8, slower);
         let gate = ConcurrencyGate::of(&topology(), &settings(), &late);
         assert!(is_done(&settings(), &gate, &SentinelWatch::default(), &late, 0));
         let alone = &analyse_series(&topology(), &settings(), &late).trials[0];
@@ -245,8 +252,8 @@ mod tests {
     }
 
     #[test]
-    fn an_effect_of_concurrency_that_is_bounded_widens_the_interval() {
-        let record = record(8, two_of_eight, |_| 0.952);
+    fn a_bounded_effect_of_concurrency_widens_the_interval() {
+        let record = record(8, alone_in_two_of_eight, |_| 0.952);
         let gate = ConcurrencyGate::of(&topology(), &settings(), &record);
         assert!(matches!(gate.counted(&record, 0).bias, Some(Bias::Bounded(_))), "{gate:?}");
         assert!(!is_done(&settings(), &gate, &SentinelWatch::default(), &record, 0));
@@ -258,9 +265,9 @@ mod tests {
     }
 
     #[test]
-    fn one_kind_of_trial_that_minds_concurrency_refuses_its_relation() {
+    fn one_affected_kind_of_trial_refuses_its_relation() {
         let factor = |capacity| if capacity > 5e3 { 0.9 } else { 1.0 };
-        let record = record(8, two_of_eight, factor);
+        let record = record(8, alone_in_two_of_eight, factor);
         let gate = ConcurrencyGate::of(&topology(), &settings(), &record);
         let Regime::Parallel { gate: outcomes, .. } = gate.regime() else { panic!("{gate:?}") };
         assert!(outcomes[0].bias.low > -0.02, "the others hide it: {:?}", outcomes[0].bias);
@@ -268,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_alone_cannot_be_told_and_what_always_was_needs_no_gate() {
+    fn trials_never_alone_are_refused_and_trials_always_alone_need_no_gate() {
         let never = record(8, |_| false, |_| 1.0);
         let gate = ConcurrencyGate::of(&topology(), &settings(), &never);
         let Regime::Parallel { gate: outcomes, .. } = gate.regime() else { panic!("{gate:?}") };

@@ -1,7 +1,7 @@
 //! Stopping rule of trials, and the scatter of their first passes.
 
-use super::aggregates::{Speaker::Whole, alike, medians, of_part, values};
-use super::evidence::{hangs_on_slices, without_slices};
+use super::aggregates::{PassScope::Whole, median_passes, medians, of_part, values};
+use super::evidence::{waits_for_quanta, without_slices};
 use super::headline::{headline, headline_of_pass};
 use super::states::{SentinelWatch, split};
 use super::{ConcurrencyGate, Counted, PassOutcome, SeriesRecord, SeriesSettings};
@@ -26,8 +26,8 @@ pub fn is_done(
     if passes.len() < ANALYSES[0] {
         return false;
     }
-    // The scheduler quantum neither gets narrower nor is a property of the measured subject.
-    if hangs_on_slices(&passes) {
+    // More passes do not narrow the scheduler quantum, which is no property of the measured subject.
+    if waits_for_quanta(&passes) {
         return true;
     }
     if !Analysis::is_due(passes.len(), ANALYSES.len() as u32) {
@@ -71,7 +71,7 @@ fn width(
 ) -> Option<f64> {
     let spec = settings.trials.get(trial)?;
     let passes = without_slices(passes);
-    let parts = split(settings, watch, spec, &passes, &alike(&passes));
+    let parts = split(settings, watch, spec, &passes, &median_passes(&passes));
     let main = of_part(&passes, &parts[0]);
     if main.len() < MIN_PASSES {
         return None;

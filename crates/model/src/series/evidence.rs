@@ -7,15 +7,15 @@ use crate::recording::{clock_moved, was_stolen};
 use crate::stats::Estimate;
 use crate::{Flag, Flags, flags};
 
-/// The flags of a trial: those set by its passes, and those from disturbances around the `alike` passes, from which its
-/// value is taken. `judged` is the name of that value with its interval.
+/// The flags of a trial: those set by its passes, and those from disturbances around the `median_passes`,
+/// which determine its value. `judged` is the name of that value with its interval.
 pub(super) fn flags(
     all: &[&PassOutcome],
-    alike: &[&PassOutcome],
+    median_passes: &[&PassOutcome],
     judged: Option<(&str, &Estimate)>,
 ) -> Flags {
     let value = |pass: &PassOutcome| value_of_pass(pass, judged?.0);
-    let around = alike.iter().map(|&pass| (evidence(pass), pass));
+    let around = median_passes.iter().map(|&pass| (evidence(pass), pass));
     let mut flags = flags::of_passes(around, value, judged.map(|(_, interval)| interval), &mut Vec::new());
     for pass in all {
         flags = flags.union(pass.observed.flags);
@@ -26,15 +26,15 @@ pub(super) fn flags(
     flags
 }
 
-/// Removes the passes that depended on time slices, unless they are the majority. A runtime that polls before it sleeps
-/// occasionally hands over only at the end of a slice, which does not concern its other passes.
+/// Removes the passes that depended on time slices, unless they are the majority. A runtime that polls before
+/// sleeping may hand over only at the end of a slice now and then, which does not affect its other passes.
 pub(super) fn without_slices<'a>(passes: &[&'a PassOutcome]) -> Vec<&'a PassOutcome> {
-    let hangs = |pass: &PassOutcome| pass.observed.flags.contains(Flag::SharedSpin);
-    let hanging = passes.iter().filter(|pass| hangs(pass)).count();
-    passes.iter().copied().filter(|pass| 2 * hanging > passes.len() || !hangs(pass)).collect()
+    let is_sliced = |pass: &PassOutcome| pass.observed.flags.contains(Flag::SharedSpin);
+    let sliced = passes.iter().filter(|pass| is_sliced(pass)).count();
+    passes.iter().copied().filter(|pass| 2 * sliced > passes.len() || !is_sliced(pass)).collect()
 }
 
-pub(super) fn hangs_on_slices(passes: &[&PassOutcome]) -> bool {
+pub(super) fn waits_for_quanta(passes: &[&PassOutcome]) -> bool {
     without_slices(passes).iter().any(|pass| pass.observed.flags.contains(Flag::SharedSpin))
 }
 
@@ -62,8 +62,8 @@ fn evidence(pass: &PassOutcome) -> Flags {
 
 /// Clears the flags for lost CPU time, for probes that measure lost CPU time.
 pub(super) fn of_lost_time(mut flags: Flags) -> Flags {
-    for found in [Flag::Steal, Flag::Preempted] {
-        flags.clear(found);
+    for flag in [Flag::Steal, Flag::Preempted] {
+        flags.clear(flag);
     }
     flags
 }

@@ -1,5 +1,5 @@
-//! [`headline`], [`displayed_value`] and [`TimeUnit`]: the number that a trial is judged by, the number that represents
-//! it in tables and pictures, and the unit.
+//! [`headline`], [`displayed_value`] and [`TimeUnit`]: the number by which a trial is judged, the number that
+//! represents it in tables and pictures, and its unit.
 
 use super::{PassOutcome, SeriesSettings, TrialResult};
 use crate::stats::Estimate;
@@ -7,7 +7,7 @@ use crate::{Flag, Histogram};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The name of a number that trials are judged by.
+/// The name of a number by which trials are judged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Headline {
     /// The probe; `None` for trials of every probe.
@@ -18,7 +18,7 @@ pub struct Headline {
 
 impl Headline {
     fn holds_for(&self, probe: &str) -> bool {
-        self.probe.as_deref().is_none_or(|of| of == probe)
+        self.probe.as_deref().is_none_or(|own| own == probe)
     }
 }
 
@@ -41,7 +41,7 @@ impl fmt::Display for Headline {
     }
 }
 
-/// The estimate that a trial is judged by: that of the first headline found among its distributions and values, or its
+/// The estimate by which a trial is judged: that of the first headline found among its distributions and values, or its
 /// widest estimate if there is none.
 pub fn headline<'a>(
     settings: &'a SeriesSettings,
@@ -52,7 +52,7 @@ pub fn headline<'a>(
     named_headline(settings, probe, medians_ns, values).map(|(_, estimate)| estimate)
 }
 
-/// The name and estimate of the headline that a trial is judged by.
+/// The name and estimate of the headline by which a trial is judged.
 pub fn named_headline<'a>(
     settings: &'a SeriesSettings,
     probe: &str,
@@ -90,9 +90,9 @@ pub(super) fn value_of_pass(pass: &PassOutcome, name: &str) -> Option<f64> {
 }
 
 /// The name of the distribution or value that represents a trial: the headline, unless its probe declares
-/// [another](crate::quantity::Quantity::displayed). `None` if it has no number.
+/// [another](crate::quantity::Quantity::displayed). `None` if the trial has no number.
 pub fn displayed_value<'a>(settings: &'a SeriesSettings, trial: &'a TrialResult) -> Option<&'a str> {
-    // If a pair cannot keep up with the requested rate, its delay is unknown, and the rate it reached is not a delay.
+    // If a pair cannot keep up with the requested rate, its delay is unknown, and the achieved rate is not a delay.
     if trial.flags.contains(Flag::Saturated) {
         return None;
     }
@@ -153,12 +153,12 @@ mod tests {
 
     fn trial(probe: &str, medians: &[&str], values: &[&str]) -> TrialResult {
         let all = |names: &[&str]| names.iter().map(|name| ((*name).to_owned(), around(5.0, 0.2))).collect();
-        let of = spec(probe, Parameters::default(), &[]);
-        TrialResult { medians_ns: all(medians), values: all(values), ..TrialResult::of(of) }
+        let trial_spec = spec(probe, Parameters::default(), &[]);
+        TrialResult { medians_ns: all(medians), values: all(values), ..TrialResult::of(trial_spec) }
     }
 
     #[test]
-    fn a_trial_is_shown_by_what_it_is_judged_by_and_never_by_how_long_it_watched() {
+    fn trials_never_display_their_observation_time() {
         let settings = SeriesSettings {
             headlines: ["slept", "hot", "ns_per_op_wall", "watched_share"].map(Headline::from).to_vec(),
             quantities: Quantities::new([("contend", CONTEND), ("jitter", JITTER)]),

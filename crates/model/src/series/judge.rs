@@ -26,13 +26,15 @@ pub(super) fn widen(
     values: &mut BTreeMap<String, Estimate>,
 ) {
     for (name, estimate) in medians_ns.iter_mut().chain(values) {
-        if let Some(half_ns) = half_step_of(&settings.quantities, probe, name, |of| histograms.get(of)) {
+        if let Some(half_ns) =
+            half_step_of(&settings.quantities, probe, name, |source| histograms.get(source))
+        {
             *estimate = estimate.widened_by(half_ns);
         }
     }
 }
 
-fn widen_states(settings: &SeriesSettings, result: &mut TrialResult) {
+fn widen_result_and_states(settings: &SeriesSettings, result: &mut TrialResult) {
     let (probe, histograms) = (&result.spec.probe, &result.histograms);
     widen(settings, probe, histograms, &mut result.medians_ns, &mut result.values);
     for TrialState { medians_ns, values, value, .. } in &mut result.states {
@@ -43,7 +45,8 @@ fn widen_states(settings: &SeriesSettings, result: &mut TrialResult) {
     }
 }
 
-/// Widens the headlines of a result and its states by the interval of the logarithm of (concurrent ÷ alone).
+/// Extends the headlines of a result and its states to the values without concurrency, given the interval of
+/// ln(concurrent ÷ alone).
 pub(super) fn remove_bias(settings: &SeriesSettings, log_ratio: &Estimate, result: &mut TrialResult) {
     let probe = &result.spec.probe;
     let states = result.states.iter_mut().map(|state| (&mut state.medians_ns, &mut state.values));
@@ -58,18 +61,18 @@ pub(super) fn remove_bias(settings: &SeriesSettings, log_ratio: &Estimate, resul
     }
 }
 
-/// Widens estimates by the clock's resolution, and sets flags, grade and reason. `counting` is the number of passes in
-/// the largest state; medians are taken over `passes`, a subset of them.
+/// Widens estimates by the clock's resolution, and sets flags, grade and reason. `counted_passes` is the number of
+/// passes in the largest state; medians are taken over `passes`, a subset of them.
 pub(super) fn judge(
     settings: &SeriesSettings,
     record: &SeriesRecord,
     index: usize,
     passes: &[&PassOutcome],
-    counting: u32,
+    counted_passes: u32,
     result: &mut TrialResult,
 ) {
     let of_passes = width(settings, result);
-    widen_states(settings, result);
+    widen_result_and_states(settings, result);
     let widths = of_passes.zip(width(settings, result)).map(|(of_passes, whole)| Widths { of_passes, whole });
     let failure = record.failure(index);
     if result.passes == 0 {
@@ -90,7 +93,7 @@ pub(super) fn judge(
         result.flags.set(Flag::OneProcess);
     }
     let is_wide = |width: f64| width > settings.precision * (1.0 + 1e-9);
-    if (counting as usize) < MIN_PASSES {
+    if (counted_passes as usize) < MIN_PASSES {
         result.flags.set(Flag::FewPasses);
     } else if widths.is_some_and(|widths| is_wide(widths.whole)) && !result.flags.contains(Flag::SharedSpin) {
         result.flags.set(Flag::WideCi);
@@ -105,16 +108,17 @@ pub(super) fn judge(
         (result.grade, result.reason) = (Some(Grade::D), Some(reason));
         return;
     };
-    // The grade describes the displayed number, which may be less precise than the headline (rare gaps).
-    let told = displayed_value(settings, result).and_then(|name| result.values.get(name));
-    let (width, flags) = match told.map(Estimate::relative_reach).filter(|of_told| *of_told > width) {
-        Some(of_told) if is_wide(of_told) => (of_told, result.flags.with(Flag::WideCi)),
-        Some(of_told) => (of_told, result.flags),
-        None => (width, result.flags),
-    };
-    result.grade = Some(Grade::of(flags, width, || repeated(settings, passes, result)));
-    // A lost number takes precedence over doubts, and failures over disturbances from outside.
-    result.reason = match telling(&failures) {
+    // The grade describes the displayed number, which may be less precise than the headline (a share of rare gaps).
+    let displayed = displayed_value(settings, result).and_then(|name| result.values.get(name));
+    let (width, flags) =
+        match displayed.map(Estimate::relative_reach).filter(|of_displayed| *of_displayed > width) {
+            Some(of_displayed) if is_wide(of_displayed) => (of_displayed, result.flags.with(Flag::WideCi)),
+            Some(of_displayed) => (of_displayed, result.flags),
+            None => (width, result.flags),
+        };
+    result.grade = Some(Grade::of(flags, width, || is_repeated(settings, passes, result)));
+    // A number lost to saturation takes precedence over doubts, and failures over disturbances from outside.
+    result.reason = match most_informative(&failures) {
         _ if flags.contains(Flag::Saturated) => Some(saturated(record, index)),
         Some(failure) => {
             let all = failures.len() + record.outcomes(index).count();
@@ -122,7 +126,7 @@ pub(super) fn judge(
         }
         None => flags.gravest().map(|flag| match flag {
             Flag::WideCi if is_coarse => Reason::Steps(width),
-            _ => words(flag, result, counting, width),
+            _ => words(flag, result, counted_passes, width),
         }),
     };
 }
@@ -135,15 +139,15 @@ fn saturated(record: &SeriesRecord, index: usize) -> Reason {
 }
 
 /// The most informative failure: a wrong result, or else the last one.
-fn telling<'a>(failures: &[&'a TrialFailure]) -> Option<&'a TrialFailure> {
+fn most_informative<'a>(failures: &[&'a TrialFailure]) -> Option<&'a TrialFailure> {
     failures.iter().find(|failure| failure.is_wrong()).or(failures.last()).copied()
 }
 
-fn repeated(settings: &SeriesSettings, passes: &[&PassOutcome], result: &TrialResult) -> bool {
+fn is_repeated(settings: &SeriesSettings, passes: &[&PassOutcome], result: &TrialResult) -> bool {
     let judged = named_headline(settings, &result.spec.probe, &result.medians_ns, &result.values);
     judged.is_some_and(|(name, number)| {
-        let told: Vec<f64> = passes.iter().filter_map(|pass| value_of_pass(pass, name)).collect();
-        grade::repeats(&told, number.point)
+        let values: Vec<f64> = passes.iter().filter_map(|pass| value_of_pass(pass, name)).collect();
+        grade::repeats(&values, number.point)
     })
 }
 
@@ -152,7 +156,7 @@ fn width(settings: &SeriesSettings, result: &TrialResult) -> Option<f64> {
     judged.map(Estimate::relative_reach)
 }
 
-fn words(flag: Flag, result: &TrialResult, counting: u32, width: f64) -> Reason {
+fn words(flag: Flag, result: &TrialResult, counted_passes: u32, width: f64) -> Reason {
     match flag {
         Flag::Preempted => "the scheduler preempted a thread".into(),
         Flag::Migrated => "a thread was found on another CPU".into(),
@@ -161,12 +165,12 @@ fn words(flag: Flag, result: &TrialResult, counting: u32, width: f64) -> Reason 
         Flag::Load => "other programs used the CPUs during the measurement".into(),
         Flag::WideCi => Reason::Wide(width),
         Flag::Multimodal => Reason::States(result.states.len()),
-        Flag::FewPasses => Reason::FewPasses(counting),
+        Flag::FewPasses => Reason::FewPasses(counted_passes),
         Flag::ParBias => "measured in parallel, which may change values of this relation".into(),
         Flag::TscUnsync => "the CPUs' counters differ by more than this takes".into(),
         Flag::Invalid => "the threads disagreed about what was done".into(),
         Flag::LostUpdates => "updates were lost".into(),
-        // Failed passes have a reason of their own.
+        // `judge` reports failures; here none failed.
         Flag::FailedPasses => "passes that handed over at the end of time slices are left out".into(),
         Flag::Cold => "the runtime had not warmed up".into(),
         Flag::WorkedElsewhere => "other threads of the runtime used more than a tenth of the CPU time".into(),
@@ -177,10 +181,10 @@ fn words(flag: Flag, result: &TrialResult, counting: u32, width: f64) -> Reason 
 }
 
 /// Minimum count of a value to be a step of a coarse clock. A fine clock hardly repeats a value, unless all readings
-/// agree to a thousandth: then the neighbouring values are read, too.
-const FEWEST: u64 = 8;
+/// agree to a thousandth; then the neighbouring values occur, too.
+const MIN_STEP_COUNT: u64 = 8;
 /// Minimum count of the neighbouring value, as a share of the median's; fewer are strays between two steps.
-const BESIDE_SHARE: f64 = 0.01;
+const MIN_NEIGHBOUR_SHARE: f64 = 0.01;
 
 /// Effect of half a clock step on the number `name` of a probe, in nanoseconds: for the median of the distribution of
 /// that name, or a value declared to derive from another median. `None` if there are no steps or no distribution.
@@ -191,30 +195,30 @@ pub(super) fn half_step_of<H: Borrow<Histogram>>(
     distribution: impl Fn(&str) -> Option<H>,
 ) -> Option<f64> {
     let of_median = quantities.of(probe, name).and_then(|quantity| quantity.of_median);
-    let (of, factor) = of_median.unwrap_or((name, 1.0));
-    Some(half_step_ns(distribution(of)?.borrow())? * factor)
+    let (source, factor) = of_median.unwrap_or((name, 1.0));
+    Some(half_step_ns(distribution(source)?.borrow())? * factor)
 }
 
 /// Half the distance from the median to the nearest other frequent value, in nanoseconds: the resolution of a median of
-/// events that a coarse clock reads. `None` if the distribution shows no steps.
+/// events read from a coarse clock. `None` if the distribution shows no steps.
 ///
 /// Valid for differences of two readings: a duration of k + f steps reads k + 1 with probability f and k otherwise, so
-/// the median is the nearer of both, if events begin anywhere between two steps.
+/// the median is the nearer of the two, if events begin anywhere between two steps.
 fn half_step_ns(histogram: &Histogram) -> Option<f64> {
     let middle = histogram.count().div_ceil(2);
-    let read: Vec<(u64, u64)> = histogram.iter().collect();
+    let counts: Vec<(u64, u64)> = histogram.iter().collect();
     let mut seen = 0u64;
-    let at = read.iter().position(|&(_, count)| {
+    let at = counts.iter().position(|&(_, count)| {
         seen = seen.saturating_add(count);
         seen >= middle
     })?;
-    let (median, count) = read[at];
-    if count < FEWEST {
+    let (median, count) = counts[at];
+    if count < MIN_STEP_COUNT {
         return None;
     }
-    let often = |(_, other): &&(u64, u64)| *other as f64 >= BESIDE_SHARE * count as f64;
-    let below = read[..at].iter().rev().find(often).map(|(units, _)| median - units);
-    let above = read[at + 1..].iter().find(often).map(|(units, _)| units - median);
+    let is_frequent = |(_, other): &&(u64, u64)| *other as f64 >= MIN_NEIGHBOUR_SHARE * count as f64;
+    let below = counts[..at].iter().rev().find(is_frequent).map(|(units, _)| median - units);
+    let above = counts[at + 1..].iter().find(is_frequent).map(|(units, _)| units - median);
     let step = below.into_iter().chain(above).min()?;
     Some(step as f64 * Histogram::UNIT_PS as f64 / 1e3 / 2.0)
 }
@@ -236,9 +240,9 @@ mod tests {
             ..SeriesSettings::default()
         };
         let mut record = SeriesRecord::new();
-        let mut say = |outcome| record.push(SeriesEntry { segment: 0, pass: 0, trial: 0, outcome });
-        (0..8).for_each(|_| say(Ok(PassOutcome::default())));
-        failures.iter().for_each(|failure| say(Err(failure.clone())));
+        let mut push_outcome = |outcome| record.push(SeriesEntry { segment: 0, pass: 0, trial: 0, outcome });
+        (0..8).for_each(|_| push_outcome(Ok(PassOutcome::default())));
+        failures.iter().for_each(|failure| push_outcome(Err(failure.clone())));
         let mut result = TrialResult {
             passes: 8,
             values: [("waker_ns".to_owned(), between(100.0, 99.5, 100.5))].into(),
@@ -250,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trial_reaches_no_further_than_was_asked_for_on_either_side() {
+    fn the_width_is_the_larger_side_of_the_interval() {
         let mut skewed = TrialResult::of(spec("wake", Parameters::default(), &[0, 1]));
         skewed.values.insert("waker_ns".into(), between(100.0, 98.9, 102.5));
         let settings = SeriesSettings {
@@ -262,51 +266,51 @@ mod tests {
     }
 
     #[test]
-    fn passes_that_failed_are_told_beside_a_number_that_others_gave() {
+    fn failed_passes_are_reported_with_the_number_of_all_passes() {
         let ended = TrialFailure::of("it ended with 7");
         let crashed = judged(&[TrialFailure::Damaged, ended.clone()], 0);
         assert!(crashed.flags.contains(Flag::FailedPasses) && crashed.flags.contains(Flag::Invalid));
         let wrong = Reason::failed(Some([2, 10]), &TrialFailure::Damaged);
         assert_eq!((crashed.reason, crashed.grade), (Some(wrong), Some(Grade::D)));
-        let left = judged(std::slice::from_ref(&ended), 0);
-        assert!(left.flags.contains(Flag::FailedPasses) && !left.flags.contains(Flag::Invalid));
-        assert_eq!(left.reason, Some(Reason::failed(Some([1, 9]), &ended)));
+        let failed = judged(std::slice::from_ref(&ended), 0);
+        assert!(failed.flags.contains(Flag::FailedPasses) && !failed.flags.contains(Flag::Invalid));
+        assert_eq!(failed.reason, Some(Reason::failed(Some([1, 9]), &ended)));
         let lost = TrialFailure::CpuLost { cpu: CpuId(1) };
         assert!(judged(&[TrialFailure::Interrupted, lost], 0).flags.is_empty());
     }
 
     #[test]
-    fn of_one_process_of_a_runtime_it_is_said_that_others_are_not_known() {
+    fn a_single_process_of_a_runtime_is_flagged() {
         let is_alone = |processes| judged(&[], processes).flags.contains(Flag::OneProcess);
         assert_eq!([0, 1, 2].map(is_alone), [false, true, false]);
     }
 
-    fn of(values: &[(f64, u64)]) -> Histogram {
+    fn histogram_of(values: &[(f64, u64)]) -> Histogram {
         let mut histogram = Histogram::new();
         values.iter().for_each(|&(ns, count)| histogram.record_ns(ns, count));
         histogram
     }
 
     #[test]
-    fn steps_of_a_coarse_clock_are_seen_through_strays() {
-        let coarse = of(&[(41.67, 30), (83.33, 60), (125.0, 10), (130.0, 1)]);
+    fn stray_values_do_not_hide_steps_of_a_coarse_clock() {
+        let coarse = histogram_of(&[(41.67, 30), (83.33, 60), (125.0, 10), (130.0, 1)]);
         let half = half_step_ns(&coarse).unwrap();
         assert!((half - 20.83).abs() < 0.1, "{half}");
-        let with_stray = of(&[(120.0, 4_000), (124.0, 20), (130.0, 5_000), (140.0, 900)]);
+        let with_stray = histogram_of(&[(120.0, 4_000), (124.0, 20), (130.0, 5_000), (140.0, 900)]);
         assert!((half_step_ns(&with_stray).unwrap() - 5.0).abs() < 0.1);
     }
 
     #[test]
     fn few_events_of_a_fine_clock_are_no_steps() {
         let sparse: Vec<(f64, u64)> = (0..20).map(|at| (20_000.0 + 1_100.0 * f64::from(at), 1)).collect();
-        assert_eq!(half_step_ns(&of(&sparse)), None);
-        assert_eq!(half_step_ns(&of(&[(60.0, 1_000)])), None, "one value alone does not say");
+        assert_eq!(half_step_ns(&histogram_of(&sparse)), None);
+        assert_eq!(half_step_ns(&histogram_of(&[(60.0, 1_000)])), None, "one value alone shows no step");
         assert_eq!(half_step_ns(&Histogram::new()), None);
     }
 
     #[test]
-    fn neighbouring_values_are_fine() {
+    fn neighbouring_values_mean_a_fine_clock() {
         let fine: Vec<(f64, u64)> = (0..5).map(|at| (60.0 + 0.1 * f64::from(at), 100)).collect();
-        assert!(half_step_ns(&of(&fine)).unwrap() < 0.06);
+        assert!(half_step_ns(&histogram_of(&fine)).unwrap() < 0.06);
     }
 }

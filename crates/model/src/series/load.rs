@@ -16,7 +16,7 @@ pub struct LoadCurve {
     pub cpus: Vec<(CpuId, Vec<Option<f64>>)>,
 }
 
-/// The load curve; `None` if nothing was measured. CPU time is spread evenly over a pass: it is reported once per pass.
+/// The load curve; `None` if nothing was measured. CPU time is reported once per pass and spread evenly over it.
 pub fn load_curve(settings: &SeriesSettings, record: &SeriesRecord) -> Option<LoadCurve> {
     let passes: Vec<_> = settings
         .trials
@@ -35,7 +35,7 @@ pub fn load_curve(settings: &SeriesSettings, record: &SeriesRecord) -> Option<Lo
     let length = segments.values().fold(0, |sum: u64, [from, to]| sum.saturating_add(to - from));
     let step = length.div_ceil(STEPS as u64).max(1);
     let steps = length.div_ceil(step) as usize;
-    // Replaces the end of each segment by the total length of those before it.
+    // Replaces the end of each segment by the total length of the segments before it.
     let mut before = 0u64;
     for span in segments.values_mut() {
         let length = span[1] - span[0];
@@ -95,8 +95,8 @@ mod tests {
     }
 
     #[test]
-    fn time_of_passes_lies_where_they_were_and_is_all_there() {
-        // A second of CPUs 0 and 1, the second half busy; then, in another segment that began at 5 s, a second of 1.
+    fn cpu_time_is_complete_and_in_the_steps_of_its_passes() {
+        // One second of CPUs 0 and 1, with CPU 1 half busy; then, in a segment that began at 5 s, one second of CPU 1.
         let all = curve(
             &[&[0, 1], &[1, 1]],
             vec![
@@ -107,19 +107,21 @@ mod tests {
         let all = all.unwrap();
         assert_eq!(all.cpus.len(), 2);
         assert!((all.step.secs() * 60.0 - 2.0).abs() < 1e-9, "no time between segments: {:?}", all.step);
-        let of = |cpu: usize| all.cpus[cpu].1.iter().map(|share| share.unwrap()).collect::<Vec<f64>>();
+        let shares_of = |cpu: usize| all.cpus[cpu].1.iter().map(|share| share.unwrap()).collect::<Vec<f64>>();
         let close = |a: f64, b: f64| (a - b).abs() < 1e-6;
         assert!(
-            of(0)[..30].iter().all(|&share| close(share, 1.0)) && of(0)[30..].iter().all(|&s| close(s, 0.0))
+            shares_of(0)[..30].iter().all(|&share| close(share, 1.0))
+                && shares_of(0)[30..].iter().all(|&s| close(s, 0.0))
         );
         assert!(
-            of(1)[..30].iter().all(|&share| close(share, 0.5)) && of(1)[30..].iter().all(|&s| close(s, 0.6))
+            shares_of(1)[..30].iter().all(|&share| close(share, 0.5))
+                && shares_of(1)[30..].iter().all(|&s| close(s, 0.6))
         );
     }
 
     #[test]
-    fn times_of_which_the_sum_is_no_number_wrap_into_no_curve_of_others() {
-        let ages = |trial: u32, segment: u32, started: u64| SeriesEntry {
+    fn overflowing_times_do_not_break_the_curve() {
+        let endless = |trial: u32, segment: u32, started: u64| SeriesEntry {
             outcome: Ok(PassOutcome {
                 started: Picos(started),
                 elapsed: Picos(u64::MAX),
@@ -127,12 +129,13 @@ mod tests {
             }),
             ..entry(trial, segment, [0, 0], &[])
         };
-        let all = curve(&[&[0], &[1]], vec![ages(0, 0, 0), ages(1, 1, 7), ages(1, 2, u64::MAX)]).unwrap();
+        let all =
+            curve(&[&[0], &[1]], vec![endless(0, 0, 0), endless(1, 1, 7), endless(1, 2, u64::MAX)]).unwrap();
         assert!(all.cpus.iter().all(|(_, shares)| shares.len() <= 60), "{all:?}");
     }
 
     #[test]
-    fn what_the_system_does_not_say_is_unknown_and_nothing_is_no_curve() {
+    fn unreported_cpu_time_is_unknown_and_no_passes_give_no_curve() {
         let all = curve(&[&[0, 1]], vec![entry(0, 0, [0, 60], &[Some(60), None])]).unwrap();
         assert!(all.cpus[1].1.iter().all(Option::is_none) && all.cpus[0].1.iter().all(Option::is_some));
         assert_eq!(curve(&[&[0, 1]], Vec::new()), None);

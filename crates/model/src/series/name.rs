@@ -1,6 +1,6 @@
 //! [`SeriesName`]: the name of a series in a comparison, split into its parts.
 
-use super::Value;
+use super::ParameterValue;
 use crate::CpuId;
 
 /// The parts of the name of a series, as [`TrialSpec::label`](super::TrialSpec::label) and
@@ -8,9 +8,9 @@ use crate::CpuId;
 ///
 /// ```
 /// # use coretalk_model::CpuId;
-/// # use coretalk_model::series::{NamePart, SeriesName, Value};
+/// # use coretalk_model::series::{NamePart, SeriesName, ParameterValue};
 /// let name = SeriesName::of("gap_ns=1000 0-1").unwrap();
-/// assert_eq!(name.0, [NamePart::Parameter("gap_ns", Value::Number(1000.0)), NamePart::Cpus(vec![CpuId(0), CpuId(1)])]);
+/// assert_eq!(name.0, [NamePart::Parameter("gap_ns", ParameterValue::Number(1000.0)), NamePart::Cpus(vec![CpuId(0), CpuId(1)])]);
 /// assert_eq!(SeriesName::of("7").unwrap().0, [NamePart::Cpus(vec![CpuId(7)])]);
 /// assert_eq!(SeriesName::of("all"), None);
 /// ```
@@ -21,7 +21,7 @@ pub struct SeriesName<'a>(pub Vec<NamePart<'a>>);
 #[derive(Debug, Clone, PartialEq)]
 pub enum NamePart<'a> {
     /// A parameter.
-    Parameter(&'a str, Value),
+    Parameter(&'a str, ParameterValue),
     /// CPUs in role order.
     Cpus(Vec<CpuId>),
     /// Anything else: a probe, a quantity.
@@ -44,8 +44,8 @@ impl<'a> NamePart<'a> {
             Some((name, value)) => {
                 // A comma separates the parameters of a dataset from its quantity.
                 let value = value.trim_end_matches(',');
-                let number = value.parse().map(Value::Number);
-                NamePart::Parameter(name, number.unwrap_or_else(|_| Value::Text(value.to_owned())))
+                let number = value.parse().map(ParameterValue::Number);
+                NamePart::Parameter(name, number.unwrap_or_else(|_| ParameterValue::Text(value.to_owned())))
             }
             None => {
                 let cpus: Result<_, _> = word.split('-').map(|cpu| cpu.parse().map(CpuId)).collect();

@@ -1,7 +1,7 @@
 //! [`ranking`]: ranks the subjects of a probe (queues, locks, ways to wait) measured under one condition and in one
 //! state of the machine. Every "fastest" and "slowest" in reports comes from here.
 
-use super::{SeriesResult, SeriesSettings, TrialResult, Value, displayed_value, side_by_side};
+use super::{ParameterValue, SeriesResult, SeriesSettings, TrialResult, displayed_value, side_by_side};
 use crate::quantity::{Better, InRanking, Parameter, Preferred, Quantity, Unit, Unranked};
 use crate::stats::{Estimate, WIDEST_STATED};
 use crate::{CpuId, Flag, Relation, Topology};
@@ -21,7 +21,7 @@ pub struct Ranking<'a> {
     pub subjects: Vec<Subject<'a>>,
     /// Subjects without a rank that were measured under this condition, with the reason.
     pub unranked: Vec<(String, Unranked)>,
-    /// What the order says.
+    /// The conclusion from the order.
     pub verdict: Verdict,
 }
 
@@ -29,7 +29,7 @@ pub struct Ranking<'a> {
 #[derive(Debug, Clone)]
 pub struct Condition<'a> {
     /// The parameters that differ among the trials of the probe, in the order of their declaration.
-    pub parameters: Vec<(&'a str, &'a Value)>,
+    pub parameters: Vec<(&'a str, &'a ParameterValue)>,
     /// The CPUs of the first trial under this condition, if trials of the probe ran on different CPUs. A pair
     /// represents all pairs of its relation.
     pub placement: Option<&'a [CpuId]>,
@@ -61,7 +61,7 @@ pub enum Verdict {
     Ordered {
         /// Subjects whose intervals overlap that of the first.
         like_best: Vec<usize>,
-        /// The last subject, if it is clearly worse than the first and none without an interval may be worse.
+        /// The last subject, if it is clearly worse than the first and no subject without an interval may be worse.
         worst: Option<usize>,
         /// Subjects whose intervals overlap that of the worst.
         like_worst: Vec<usize>,
@@ -70,8 +70,9 @@ pub enum Verdict {
     CannotTell(Vec<String>),
 }
 
-/// Ranks the subjects of a probe under one condition: the values that [`Preferred`] names, and CPUs of the nearest
-/// relation except SMT siblings, with at least half as many ranked subjects as the best. `None` without numbers.
+/// Ranks the subjects of a probe under one condition: the values named by [`Preferred`], and CPUs of the nearest
+/// relation except SMT siblings, with at least half as many ranked subjects as any other condition. `None` without
+/// numbers.
 pub fn ranking<'a>(
     settings: &SeriesSettings,
     result: &'a SeriesResult,
@@ -79,14 +80,14 @@ pub fn ranking<'a>(
     declared: &[Parameter],
     topology: &Topology,
 ) -> Option<Ranking<'a>> {
-    let every = Every::of(settings, result, probe, declared, topology);
-    let most = every.candidates.iter().map(|of| (!of.is_ratio(), of.subjects)).max()?.1;
-    let rank = |of: &Candidate<'_>| (of.is_ratio(), 2 * of.subjects < most);
-    let chosen = every
+    let all = Candidates::of(settings, result, probe, declared, topology);
+    let most = all.candidates.iter().map(|candidate| (!candidate.is_ratio(), candidate.subjects)).max()?.1;
+    let rank = |candidate: &Candidate<'_>| (candidate.is_ratio(), 2 * candidate.subjects < most);
+    let chosen = all
         .candidates
         .iter()
-        .min_by(|one, other| rank(one).cmp(&rank(other)).then_with(|| one.sooner(other)))?;
-    Some(ranked(settings, &every.plan, chosen))
+        .min_by(|one, other| rank(one).cmp(&rank(other)).then_with(|| one.cmp_priority(other)))?;
+    Some(ranked(settings, &all.plan, chosen))
 }
 
 /// Ranks the subjects under every condition, the most requested conditions first.
@@ -97,24 +98,24 @@ pub fn rankings<'a>(
     declared: &[Parameter],
     topology: &Topology,
 ) -> Vec<Ranking<'a>> {
-    let mut every = Every::of(settings, result, probe, declared, topology);
-    every.candidates.sort_by(Candidate::sooner);
-    every.candidates.iter().map(|of| ranked(settings, &every.plan, of)).collect()
+    let mut all = Candidates::of(settings, result, probe, declared, topology);
+    all.candidates.sort_by(Candidate::cmp_priority);
+    all.candidates.iter().map(|candidate| ranked(settings, &all.plan, candidate)).collect()
 }
 
-struct Every<'a, 'p> {
+struct Candidates<'a, 'p> {
     plan: Plan<'p>,
     candidates: Vec<Candidate<'a>>,
 }
 
-impl<'a, 'p> Every<'a, 'p> {
+impl<'a, 'p> Candidates<'a, 'p> {
     fn of(
         settings: &SeriesSettings,
         result: &'a SeriesResult,
         probe: &str,
         declared: &'p [Parameter],
         topology: &'p Topology,
-    ) -> Every<'a, 'p> {
+    ) -> Candidates<'a, 'p> {
         let trials: Vec<&TrialResult> =
             result.trials.iter().filter(|trial| trial.spec.probe == probe).collect();
         let plan = Plan::of(&trials, declared, topology);
@@ -137,19 +138,19 @@ impl<'a, 'p> Every<'a, 'p> {
             Some(Candidate { quantity, order, subjects: names.len(), trials })
         };
         let candidates = groups.into_iter().filter_map(candidate).collect();
-        Every { plan, candidates }
+        Candidates { plan, candidates }
     }
 }
 
 fn ranked<'a>(settings: &SeriesSettings, plan: &Plan<'_>, chosen: &Candidate<'a>) -> Ranking<'a> {
-    let mut found: Vec<Found<'a>> = Vec::new();
+    let mut found: Vec<SubjectTrials<'a>> = Vec::new();
     let mut positions: BTreeMap<String, usize> = BTreeMap::new();
-    // Compares all trials in the state that has most of their passes.
+    // Compares all trials in the state of most of their passes.
     let in_state = side_by_side(&chosen.trials);
     for (&trial, in_state) in chosen.trials.iter().zip(&in_state) {
         let name = plan.name(trial);
         let index = *positions.entry(name.clone()).or_insert_with(|| {
-            found.push(Found {
+            found.push(SubjectTrials {
                 name,
                 trial,
                 values: BTreeMap::new(),
@@ -158,42 +159,42 @@ fn ranked<'a>(settings: &SeriesSettings, plan: &Plan<'_>, chosen: &Candidate<'a>
             });
             found.len() - 1
         });
-        let of_subject = &mut found[index];
+        let entry = &mut found[index];
         let excluded = excluded(plan, trial);
         let has_number = shown(settings, chosen.quantity, trial).is_some();
-        let of_state = in_state.as_deref().and_then(|trial| shown(settings, chosen.quantity, trial));
-        match (excluded, has_number, of_state) {
-            (Some(reason), ..) => _ = of_subject.reasons.insert(reason),
+        let value_in_state = in_state.as_deref().and_then(|trial| shown(settings, chosen.quantity, trial));
+        match (excluded, has_number, value_in_state) {
+            (Some(reason), ..) => _ = entry.reasons.insert(reason),
             (None, false, _) => {
                 let is_shown = displayed_value(settings, trial).is_some();
                 let reason = if is_shown { Unranked::OtherQuantity } else { Unranked::NoResult };
-                of_subject.reasons.insert(reason);
+                entry.reasons.insert(reason);
             }
-            (None, true, None) => _ = of_subject.reasons.insert(Unranked::Elsewhere),
+            (None, true, None) => _ = entry.reasons.insert(Unranked::Elsewhere),
             // An interval that is too wide to be stated overlaps everything and proves nothing.
             (None, true, Some(value))
                 if value.is_sure() && value.point != 0.0 && value.relative_reach() >= WIDEST_STATED =>
             {
-                of_subject.reasons.insert(Unranked::WideInterval);
-                of_subject.unsure = Some(value);
+                entry.reasons.insert(Unranked::WideInterval);
+                entry.unsure = Some(value);
             }
             (None, true, Some(value)) if value.is_sure() => {
                 let value = (value, trial.flags.may_be_wrong());
-                of_subject.values.insert(trial.spec.placement.as_slice(), value);
+                entry.values.insert(trial.spec.placement.as_slice(), value);
             }
             (None, true, Some(value)) => {
-                of_subject.reasons.insert(Unranked::TooFewPasses);
-                of_subject.unsure = Some(value);
+                entry.reasons.insert(Unranked::TooFewPasses);
+                entry.unsure = Some(value);
             }
         }
     }
     // A single wrong answer disqualifies a subject.
-    let is_wrong = |of: &Found<'_>| of.reasons.contains(&Unranked::WrongAnswer);
-    found.iter_mut().filter(|of| is_wrong(of)).for_each(|of| of.values.clear());
+    let is_wrong = |subject: &SubjectTrials<'_>| subject.reasons.contains(&Unranked::WrongAnswer);
+    found.iter_mut().filter(|subject| is_wrong(subject)).for_each(|subject| subject.values.clear());
     let common = common_placements(&mut found);
     let mut subjects = Vec::new();
     let (mut unranked, mut unsure) = (Vec::new(), Vec::new());
-    for Found { name, trial, values, unsure: without_interval, reasons } in found {
+    for SubjectTrials { name, trial, values, unsure: without_interval, reasons } in found {
         let compared: Vec<&(Estimate, bool)> =
             values.iter().filter(|(place, _)| common.contains(**place)).map(|(_, value)| value).collect();
         let estimates: Vec<Estimate> = compared.iter().map(|(value, _)| *value).collect();
@@ -208,7 +209,9 @@ fn ranked<'a>(settings: &SeriesSettings, plan: &Plan<'_>, chosen: &Candidate<'a>
                 trial,
             }),
             (None, Some(reason)) => {
-                unsure.extend(without_interval.filter(|_| reason.is_unsure()).map(|of| (name.clone(), of)));
+                unsure.extend(
+                    without_interval.filter(|_| reason.is_unsure()).map(|estimate| (name.clone(), estimate)),
+                );
                 unranked.push((name, *reason));
             }
             (None, None) => {}
@@ -228,14 +231,18 @@ fn ranked<'a>(settings: &SeriesSettings, plan: &Plan<'_>, chosen: &Candidate<'a>
     }
 }
 
-/// The placements common to all subjects with values. While there are none, the subject with the fewest is dropped.
-fn common_placements(found: &mut [Found<'_>]) -> BTreeSet<Vec<CpuId>> {
+/// The placements common to all subjects with values. Until there are any, drops the subject with the fewest.
+fn common_placements(found: &mut [SubjectTrials<'_>]) -> BTreeSet<Vec<CpuId>> {
     loop {
-        let of = found.iter().filter(|of| !of.values.is_empty());
-        let sets = of.map(|of| of.values.keys().map(|place| place.to_vec()).collect::<BTreeSet<_>>());
+        let with_values = found.iter().filter(|subject| !subject.values.is_empty());
+        let sets = with_values
+            .map(|subject| subject.values.keys().map(|place| place.to_vec()).collect::<BTreeSet<_>>());
         let common =
             sets.reduce(|one, other| one.intersection(&other).cloned().collect()).unwrap_or_default();
-        let fewest = found.iter_mut().filter(|of| !of.values.is_empty()).min_by_key(|of| of.values.len());
+        let fewest = found
+            .iter_mut()
+            .filter(|subject| !subject.values.is_empty())
+            .min_by_key(|subject| subject.values.len());
         match fewest {
             Some(fewest) if common.is_empty() => {
                 fewest.values.clear();
@@ -246,42 +253,43 @@ fn common_placements(found: &mut [Found<'_>]) -> BTreeSet<Vec<CpuId>> {
     }
 }
 
-/// The verdict on sorted subjects. `sign` is -1 if higher is better; `unsure` holds the subjects without a stated interval.
+/// The verdict on sorted subjects. `sign` is -1 if higher is better; `unsure` has the subjects without a stated
+/// interval.
 fn verdict(subjects: &[Subject<'_>], unsure: &[(String, Estimate)], sign: f64) -> Verdict {
-    let best_end = |of: &Estimate| (sign * of.low).min(sign * of.high);
-    let worst_end = |of: &Estimate| (sign * of.low).max(sign * of.high);
+    let best_end = |value: &Estimate| (sign * value.low).min(sign * value.high);
+    let worst_end = |value: &Estimate| (sign * value.low).max(sign * value.high);
     let Some(first) = subjects.first() else {
         return Verdict::CannotTell(unsure.iter().map(|(name, _)| name.clone()).collect());
     };
-    let may_be_best = |of: &Estimate| best_end(of) <= worst_end(&first.value);
-    if unsure.iter().any(|(_, of)| may_be_best(of)) {
-        let sure = subjects.iter().map(|of| (&of.name, &of.value));
-        let rivals = sure.chain(unsure.iter().map(|(name, of)| (name, of)));
+    let may_be_best = |value: &Estimate| best_end(value) <= worst_end(&first.value);
+    if unsure.iter().any(|(_, value)| may_be_best(value)) {
+        let sure = subjects.iter().map(|subject| (&subject.name, &subject.value));
+        let rivals = sure.chain(unsure.iter().map(|(name, value)| (name, value)));
         return Verdict::CannotTell(
-            rivals.filter(|(_, of)| may_be_best(of)).map(|(name, _)| name.clone()).collect(),
+            rivals.filter(|(_, value)| may_be_best(value)).map(|(name, _)| name.clone()).collect(),
         );
     }
     if subjects.len() == 1 {
         return Verdict::Single;
     }
-    let alike = |one: usize| {
+    let overlapping = |one: usize| {
         let is_like =
             move |other: &usize| *other != one && subjects[one].value.overlaps(&subjects[*other].value);
         (0..subjects.len()).filter(is_like).collect::<Vec<_>>()
     };
-    let like_best = alike(0);
+    let like_best = overlapping(0);
     let last = subjects.len() - 1;
     if like_best.len() == last {
-        let low = subjects.iter().map(|of| of.value.low).fold(f64::NEG_INFINITY, f64::max);
-        let high = subjects.iter().map(|of| of.value.high).fold(f64::INFINITY, f64::min);
+        let low = subjects.iter().map(|subject| subject.value.low).fold(f64::NEG_INFINITY, f64::max);
+        let high = subjects.iter().map(|subject| subject.value.high).fold(f64::INFINITY, f64::min);
         return match low <= high {
             true => Verdict::Alike,
-            false => Verdict::CannotTell(subjects.iter().map(|of| of.name.clone()).collect()),
+            false => Verdict::CannotTell(subjects.iter().map(|subject| subject.name.clone()).collect()),
         };
     }
-    let may_be_worse = |(_, of): &(String, Estimate)| worst_end(of) >= best_end(&subjects[last].value);
+    let may_be_worse = |(_, value): &(String, Estimate)| worst_end(value) >= best_end(&subjects[last].value);
     let worst = (!like_best.contains(&last) && !unsure.iter().any(may_be_worse)).then_some(last);
-    Verdict::Ordered { like_best, worst, like_worst: worst.map_or_else(Vec::new, alike) }
+    Verdict::Ordered { like_best, worst, like_worst: worst.map_or_else(Vec::new, overlapping) }
 }
 
 fn excluded(plan: &Plan<'_>, trial: &TrialResult) -> Option<Unranked> {
@@ -322,7 +330,7 @@ fn quantity_of(settings: &SeriesSettings, probe: &str, trials: &[&TrialResult]) 
         .map(|(quantity, _)| quantity)
 }
 
-struct Found<'a> {
+struct SubjectTrials<'a> {
     name: String,
     trial: &'a TrialResult,
     /// Estimates with an interval by placement, and whether each may be wrong.
@@ -352,12 +360,12 @@ pub(crate) fn place_order(topology: &Topology, placement: &[CpuId]) -> f64 {
 }
 
 impl Candidate<'_> {
-    /// A ratio says less than the absolute quantity.
+    /// A ratio is less informative than the absolute quantity.
     fn is_ratio(&self) -> bool {
         self.quantity.unit == Unit::Ratio
     }
 
-    fn sooner(&self, other: &Self) -> Ordering {
+    fn cmp_priority(&self, other: &Self) -> Ordering {
         let mut pairs = self.order.iter().zip(&other.order);
         pairs.find_map(|(a, b)| Some(a.total_cmp(b)).filter(|it| it.is_ne())).unwrap_or(Ordering::Equal)
     }
@@ -371,8 +379,8 @@ struct Plan<'p> {
     /// Parameters with several values, declared ones first.
     differing: Vec<String>,
     /// The values of each of them, in the order of the plan.
-    values: Vec<Vec<Option<Value>>>,
-    is_moved: bool,
+    values: Vec<Vec<Option<ParameterValue>>>,
+    placements_differ: bool,
 }
 
 impl<'p> Plan<'p> {
@@ -384,20 +392,26 @@ impl<'p> Plan<'p> {
         let mut differing = Vec::new();
         let mut values = Vec::new();
         for name in first.chain(others) {
-            let mut of: Vec<Option<Value>> = Vec::new();
+            let mut distinct: Vec<Option<ParameterValue>> = Vec::new();
             for trial in trials {
                 let value = trial.spec.parameters.0.get(name);
-                if !of.iter().any(|known| known.as_ref() == value) {
-                    of.push(value.cloned());
+                if !distinct.iter().any(|known| known.as_ref() == value) {
+                    distinct.push(value.cloned());
                 }
             }
-            if of.len() > 1 {
+            if distinct.len() > 1 {
                 differing.push(name.to_owned());
-                values.push(of);
+                values.push(distinct);
             }
         }
-        let place = |trial: &&&TrialResult| trial.spec.placement != trials[0].spec.placement;
-        Plan { declared, topology, differing, values, is_moved: trials.iter().any(|trial| place(&trial)) }
+        let is_elsewhere = |trial: &&&TrialResult| trial.spec.placement != trials[0].spec.placement;
+        Plan {
+            declared,
+            topology,
+            differing,
+            values,
+            placements_differ: trials.iter().any(|trial| is_elsewhere(&trial)),
+        }
     }
 
     fn in_ranking(&self, name: &str) -> InRanking {
@@ -405,7 +419,7 @@ impl<'p> Plan<'p> {
         declared.map_or(InRanking::Condition(Preferred::First), |parameter| parameter.in_ranking)
     }
 
-    fn conditions(&self) -> impl Iterator<Item = (&str, &[Option<Value>], Preferred)> {
+    fn conditions(&self) -> impl Iterator<Item = (&str, &[Option<ParameterValue>], Preferred)> {
         self.differing.iter().zip(&self.values).filter_map(|(name, values)| match self.in_ranking(name) {
             InRanking::Condition(preferred) => Some((name.as_str(), &values[..], preferred)),
             InRanking::Subject { .. } | InRanking::OfSubject => None,
@@ -440,15 +454,15 @@ impl<'p> Plan<'p> {
 
     fn order(&self, trial: &TrialResult) -> Vec<f64> {
         let place = place_order(self.topology, &trial.spec.placement);
-        let parameter = |(name, values, preferred): (&str, &[Option<Value>], Preferred)| {
+        let parameter = |(name, values, preferred): (&str, &[Option<ParameterValue>], Preferred)| {
             let value = trial.spec.parameters.0.get(name);
             let position =
                 values.iter().position(|known| known.as_ref() == value).unwrap_or(values.len()) as f64;
             match (preferred, value) {
-                (Preferred::Least, Some(Value::Number(number))) => *number,
-                (Preferred::Most, Some(Value::Number(number))) => -number,
-                (Preferred::Nearest(to), Some(Value::Number(number))) => (number / to).ln().abs(),
-                (Preferred::Named(text), Some(Value::Text(named))) if text == named => -1.0,
+                (Preferred::Least, Some(ParameterValue::Number(number))) => *number,
+                (Preferred::Most, Some(ParameterValue::Number(number))) => -number,
+                (Preferred::Nearest(to), Some(ParameterValue::Number(number))) => (number / to).ln().abs(),
+                (Preferred::Named(text), Some(ParameterValue::Text(named))) if text == named => -1.0,
                 (Preferred::Named(_) | Preferred::First, _) => position,
                 _ => f64::INFINITY,
             }
@@ -457,10 +471,11 @@ impl<'p> Plan<'p> {
     }
 
     fn condition<'a>(&self, trial: &'a TrialResult) -> Condition<'a> {
-        let differs = |(name, _): &(&str, &Value)| self.conditions().any(|(known, ..)| known == *name);
+        let differs =
+            |(name, _): &(&str, &ParameterValue)| self.conditions().any(|(known, ..)| known == *name);
         Condition {
             parameters: trial.spec.parameters.iter().filter(differs).collect(),
-            placement: self.is_moved.then_some(&trial.spec.placement[..]),
+            placement: self.placements_differ.then_some(&trial.spec.placement[..]),
         }
     }
 }

@@ -44,6 +44,18 @@ impl SeriesRecord {
         self.trials[trial].push(entry);
     }
 
+    /// Number of the last segment, counted from 0.
+    pub fn last_segment(&self) -> u32 {
+        self.last_segment
+    }
+
+    /// The record with only the passes that `keeps` accepts.
+    pub fn filtered(&self, keeps: impl Fn(&SeriesEntry) -> bool) -> SeriesRecord {
+        let mut filtered = self.clone();
+        filtered.trials.iter_mut().for_each(|passes| passes.retain(&keeps));
+        filtered
+    }
+
     /// The passes of a trial, in the order of execution.
     pub fn passes(&self, trial: usize) -> &[SeriesEntry] {
         self.trials.get(trial).map_or(&[], Vec::as_slice)
@@ -86,6 +98,9 @@ pub struct Numbers {
     pub counts: BTreeMap<String, u64>,
 }
 
+/// Maximum absolute value in a pass, in the unit of its quantity: 32 years in nanoseconds.
+pub const MAX_VALUE: f64 = 1e18;
+
 /// What a probe observed in one pass.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Observed {
@@ -120,10 +135,10 @@ impl Observed {
         }
         let mut flat = self.numbers.clone();
         for (role, Numbers { values, histograms, counts }) in &self.by_role {
-            let named = |name: &String| format!("{name}{OF_ROLE}{role}");
-            flat.values.extend(values.iter().map(|(name, value)| (named(name), *value)));
-            flat.histograms.extend(histograms.iter().map(|(name, events)| (named(name), events.clone())));
-            flat.counts.extend(counts.iter().map(|(name, count)| (named(name), *count)));
+            let role_name = |name: &String| format!("{name}{OF_ROLE}{role}");
+            flat.values.extend(values.iter().map(|(name, value)| (role_name(name), *value)));
+            flat.histograms.extend(histograms.iter().map(|(name, events)| (role_name(name), events.clone())));
+            flat.counts.extend(counts.iter().map(|(name, count)| (role_name(name), *count)));
         }
         Cow::Owned(flat)
     }
@@ -136,21 +151,21 @@ impl Observed {
         }
         let mut observed = Observed { flags, ..Observed::default() };
         for (name, value) in flat.values {
-            let (numbers, name) = observed.named(name);
+            let (numbers, name) = observed.numbers_for(name);
             numbers.values.insert(name, value);
         }
         for (name, histogram) in flat.histograms {
-            let (numbers, name) = observed.named(name);
+            let (numbers, name) = observed.numbers_for(name);
             numbers.histograms.insert(name, histogram);
         }
         for (name, count) in flat.counts {
-            let (numbers, name) = observed.named(name);
+            let (numbers, name) = observed.numbers_for(name);
             numbers.counts.insert(name, count);
         }
         observed
     }
 
-    fn named(&mut self, name: String) -> (&mut Numbers, String) {
+    fn numbers_for(&mut self, name: String) -> (&mut Numbers, String) {
         let of_role =
             name.split_once(OF_ROLE).and_then(|(id, role)| Some((id.to_owned(), role.parse().ok()?)));
         match of_role {
@@ -179,7 +194,7 @@ impl Numbers {
     }
 }
 
-/// Separates the name from the number of the role in files.
+/// Separates the name of a number in files from the number of the role.
 const OF_ROLE: char = '@';
 
 /// What the operating system reports about one role in one pass.
@@ -215,7 +230,7 @@ pub struct PassOutcome {
     pub coordinator_shared: bool,
     /// Trials on other cores that ran at the same time; 0 if alone.
     pub concurrent: u32,
-    /// Other programs used more than a tenth of the surrounding CPUs.
+    /// Other programs used more than a tenth of the CPUs around the time of the pass.
     pub others_busy: bool,
     /// The quota of the control group throttled the process during the pass.
     pub quota: bool,
@@ -227,8 +242,8 @@ pub struct PassOutcome {
 }
 
 impl PassOutcome {
-    /// Maps a pass that only some roles took part in to all roles of the trial: `roles` are the numbers of these roles,
-    /// ascending, out of `all`. The other roles stay empty.
+    /// Maps a pass in which only some roles took part to all roles of the trial: `roles` are the numbers of these
+    /// roles, ascending, out of `all`. The other roles stay empty.
     ///
     /// ```
     /// use coretalk_model::series::PassOutcome;
@@ -240,11 +255,12 @@ impl PassOutcome {
     /// ```
     pub fn of_roles(self, roles: &[usize], all: usize) -> PassOutcome {
         let by_role = self.observed.by_role.into_iter();
-        let by_role = by_role.map(|(role, said)| (roles.get(role).copied().unwrap_or(role), said)).collect();
+        let by_role =
+            by_role.map(|(role, numbers)| (roles.get(role).copied().unwrap_or(role), numbers)).collect();
         let observed = Observed { by_role, ..self.observed };
         let mut evidence = vec![RoleEvidence::default(); all];
-        for (&role, said) in roles.iter().zip(self.roles) {
-            evidence[role] = said;
+        for (&role, reported) in roles.iter().zip(self.roles) {
+            evidence[role] = reported;
         }
         PassOutcome { observed, roles: evidence, ..self }
     }

@@ -1,4 +1,4 @@
-//! [`SeriesResult`]: the result of all passes, with the [`Reason`] why a trial has none or is in doubt. Derived by
+//! [`SeriesResult`]: the result of all passes, with the [`Reason`] for a missing or doubtful number. Derived by
 //! [`analyse_series`](super::analyse_series), never stored.
 
 use super::{LoadCurve, TrialSpec};
@@ -10,7 +10,7 @@ use crate::wait::names::{ALTERNATE, SAMPLES};
 use crate::{CpuLoss, Flags, Grade, Histogram, Reason};
 use std::collections::BTreeMap;
 
-/// Counts of operations in trials of a runtime: messages of a queue, round trips of a wait.
+/// Names of the counts of operations in trials of a runtime: messages of a queue, round trips of a wait.
 const OPERATIONS: [&str; 2] = [MESSAGES, SAMPLES];
 
 /// The result of a run of series.
@@ -29,13 +29,13 @@ pub struct SeriesResult {
 }
 
 impl SeriesResult {
-    /// Number of trials that the budget left no time for; 0 if the budget did not end the run.
+    /// Number of trials for which the budget left no time; 0 if the budget did not end the run.
     pub fn left_out(&self) -> usize {
         if self.budget_ended { self.trials.iter().filter(|trial| trial.is_not_reached()).count() } else { 0 }
     }
 
-    /// The reason of the first trial that was begun, if no trial has a result. `None` also if CPUs were lost and the
-    /// budget ended: the lost CPUs do not explain the trials for which there was no time.
+    /// The reason of the first begun trial, if no trial has a result. `None` also if CPUs were lost and the budget
+    /// ended: the lost CPUs do not explain the trials for which there was no time.
     pub fn reason_for_no_result(&self, departed: &[CpuLoss]) -> Option<&Reason> {
         if self.budget_ended && !departed.is_empty() {
             return None;
@@ -82,7 +82,8 @@ pub struct TrialResult {
     pub values: BTreeMap<String, Estimate>,
     /// Distributions over all passes.
     pub histograms: BTreeMap<String, Histogram>,
-    /// Median over passes of the median of each distribution, with its interval: the stability of the distribution.
+    /// Median over passes of the median of each distribution, with its interval: shows the stability of the
+    /// distribution.
     pub medians_ns: BTreeMap<String, Estimate>,
     /// Sums over all passes.
     pub counts: BTreeMap<String, u64>,
@@ -92,7 +93,7 @@ pub struct TrialResult {
     pub busy: Vec<Option<f64>>,
     /// Voluntary and involuntary context switches of all roles over all passes.
     pub switches: Option<[u64; 2]>,
-    /// States by falling share, if the trial was in more than one.
+    /// States by descending share, if the trial was in several.
     pub states: Vec<TrialState>,
     /// Results of the processes of a runtime, in order of first pass; empty if this program measured.
     pub processes: Vec<ProcessResult>,
@@ -167,7 +168,7 @@ mod tests {
     use crate::tests::spec;
 
     #[test]
-    fn rare_pauses_are_in_the_mean_of_everything() {
+    fn the_overall_mean_includes_rare_pauses() {
         let mut trial = TrialResult::of(spec("queue", Default::default(), &[0, 1]));
         assert_eq!(trial.overall_ns(), None);
         trial.counts.insert(TOTAL_NS.into(), 25_000);

@@ -7,7 +7,7 @@ use crate::stats::Estimate;
 use crate::{CpuId, KernelId, Relation, Topology};
 use std::collections::BTreeMap;
 
-type OfPair = ([CpuId; 2], Option<Estimate>);
+type PairValue = ([CpuId; 2], Option<Estimate>);
 
 /// A ladder column measured by trials instead of by a kernel of the map.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -22,23 +22,23 @@ pub struct Rung {
     pub view: &'static str,
 }
 
-/// Every such column, in the order of the table. **A new column is a line here**, and its trials among those that the
-/// quick look makes (`suite::quick_look` of the measuring crate).
+/// All such columns, in the order of the table. **A new column needs a line here**, and its trials in the quick look
+/// (`suite::quick_look` of the measuring crate).
 pub const RUNGS: &[Rung] = &[
     Rung { step: "futex", probe: "wake", parameter: ("primitive", "semaphore"), view: "slept" },
     Rung { step: "pipe", probe: "wake", parameter: ("primitive", "pipe"), view: "slept" },
 ];
 
 impl Rung {
-    fn is_of(&self, spec: &TrialSpec) -> bool {
-        let (name, holds) = self.parameter;
-        spec.probe == self.probe && spec.parameters.text(name) == Some(holds) && spec.placement.len() == 2
+    fn includes(&self, spec: &TrialSpec) -> bool {
+        let (name, value) = self.parameter;
+        spec.probe == self.probe && spec.parameters.text(name) == Some(value) && spec.placement.len() == 2
     }
 }
 
-/// Rows of the ladder by column, then by relation: the typical estimate over the pairs of each relation. A pair without
-/// proof of sleeping has no such distribution. `map` gives the machine state of each pair's cell; a pair that was woken
-/// only in other states leaves its rung empty.
+/// Rows of the ladder by column, then by relation: the typical estimate over the pairs of each relation. A pair whose
+/// waiter is not proven to have slept has no such distribution. `map` gives the machine state of each pair's cell; a
+/// pair woken only in other states leaves its rung empty.
 pub fn rungs(
     topology: &Topology,
     settings: &SeriesSettings,
@@ -48,25 +48,26 @@ pub fn rungs(
     let gap = gap_of_ladder(settings);
     let mut rows = Vec::new();
     for rung in RUNGS {
-        let mut alike: BTreeMap<(Relation, Option<Kinds>), Vec<OfPair>> = BTreeMap::new();
-        let is_meant =
-            |trial: &&TrialResult| rung.is_of(&trial.spec) && trial.spec.parameters.number("gap_ns") == gap;
-        for trial in result.trials.iter().filter(is_meant) {
+        let mut by_rung: BTreeMap<(Relation, Option<Kinds>), Vec<PairValue>> = BTreeMap::new();
+        let is_of_column = |trial: &&TrialResult| {
+            rung.includes(&trial.spec) && trial.spec.parameters.number("gap_ns") == gap
+        };
+        for trial in result.trials.iter().filter(is_of_column) {
             let ([from, to], Some(value)) = (&trial.spec.placement[..], trial.medians_ns.get(rung.view))
             else {
                 continue;
             };
             let pair: [CpuId; 2] = [*from, *to];
-            let value = in_state_of(trial, rung.view, value, value_of(map, pair));
-            let of = (topology.relation(*from, *to), Kinds::of(topology, pair));
-            alike.entry(of).or_default().push((pair, value));
+            let value = estimate_in_state(trial, rung.view, value, value_of(map, pair));
+            let key = (topology.relation(*from, *to), Kinds::of(topology, pair));
+            by_rung.entry(key).or_default().push((pair, value));
         }
-        rows.extend(alike.into_iter().map(|((relation, kinds), values)| {
-            let elsewhere: Vec<[CpuId; 2]> =
+        rows.extend(by_rung.into_iter().map(|((relation, kinds), values)| {
+            let without_value: Vec<[CpuId; 2]> =
                 values.iter().filter(|(_, value)| value.is_none()).map(|(pair, _)| *pair).collect();
             let values: Vec<Estimate> = values.into_iter().filter_map(|(_, value)| value).collect();
             let points = || values.iter().map(|value| value.point);
-            let latency_ns = Estimate::typical(&values).filter(|_| elsewhere.is_empty());
+            let latency_ns = Estimate::typical(&values).filter(|_| without_value.is_empty());
             LadderRow {
                 relation,
                 classes: kinds.map(|kinds| kinds.names().clone()),
@@ -74,7 +75,7 @@ pub fn rungs(
                 range_ns: latency_ns
                     .map(|_| [points().fold(f64::INFINITY, f64::min), points().fold(0.0, f64::max)]),
                 pairs: if latency_ns.is_some() { values.len() as u32 } else { 0 },
-                reason: latency_ns.is_none().then(|| EmptyRung::of(elsewhere, map)),
+                reason: latency_ns.is_none().then(|| EmptyRung::of(without_value, map)),
                 latency_ns,
             }
         }));
@@ -83,8 +84,9 @@ pub fn rungs(
 }
 
 /// The estimate of a trial in the machine state of the cell, identified by the latency of CAS without pause; `main` is
-/// the largest state's. Older files lack these latencies: `main` then counts only if the cell has a single state.
-fn in_state_of(
+/// the estimate in the largest state. Older files lack these latencies: `main` then counts only if the cell has a
+/// single state.
+fn estimate_in_state(
     trial: &TrialResult,
     view: &str,
     main: &Estimate,
@@ -143,11 +145,11 @@ mod tests {
         };
         let result = SeriesResult { trials, ..SeriesResult::default() };
         let rows = rungs(&topology, &settings, &result, None);
-        let told: Vec<_> = rows
+        let shown: Vec<_> = rows
             .iter()
             .map(|row| (row.kernel.as_str(), row.relation, row.latency_ns.unwrap().point, row.pairs))
             .collect();
-        assert_eq!(told, [("futex", Relation::L3, 200.0, 2), ("futex", Relation::Machine, 700.0, 1)]);
+        assert_eq!(shown, [("futex", Relation::L3, 200.0, 2), ("futex", Relation::Machine, 700.0, 1)]);
         assert_eq!((rows[0].range_ns, rows[0].latency_ns.unwrap().low), (Some([100.0, 300.0]), 180.0));
     }
 }

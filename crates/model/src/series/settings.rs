@@ -26,7 +26,8 @@ pub struct SeriesSettings {
     pub trials: Vec<TrialSpec>,
     /// Headlines: a trial is judged by the first of these that it has, and by its widest estimate if it has none.
     pub headlines: Vec<Headline>,
-    /// The quantities that the probes declare. Files store names only, so a reader of a file declares them again.
+    /// The quantities that the probes declare. Files store only names, so a reader of a file declares the quantities
+    /// again.
     pub quantities: Quantities,
     /// Target half width of the intervals, as a share.
     pub precision: f64,
@@ -36,7 +37,7 @@ pub struct SeriesSettings {
     pub seed: u64,
 }
 
-/// Why a run holds trials of several probes.
+/// Why a run has trials of several probes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gathering {
     /// The quick look: in addition to a map, the ladder columns that are trials, and the jitter of CPUs.
@@ -65,9 +66,9 @@ impl Parameters {
         self.with_some(PARALLEL, pairs.map(f64::from))
     }
 
-    /// The options that distinguish experiments: all but concurrency, which is proven harmless or left out, and the
+    /// The options that distinguish experiments: all except concurrency, which is proven harmless or left out, and the
     /// commands of adapters, which are private and whose names are in the trials.
-    pub fn of_experiment(&self) -> impl Iterator<Item = (&str, &Value)> {
+    pub fn of_experiment(&self) -> impl Iterator<Item = (&str, &ParameterValue)> {
         self.iter().filter(|(name, _)| ![PARALLEL, ADAPTERS].contains(name))
     }
 }
@@ -78,7 +79,7 @@ impl SeriesSettings {
         self.options.number(PARALLEL).map(|pairs| pairs as u32)
     }
 
-    /// Why the run holds trials of several probes; `None` for a run of one.
+    /// Why the run has trials of several probes; `None` for a run of one.
     pub fn gathering(&self) -> Option<Gathering> {
         match self.options.text(RUN)? {
             "suite" => Some(Gathering::Suite),
@@ -90,37 +91,37 @@ impl SeriesSettings {
 /// A parameter of a trial.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(untagged))]
-pub enum Value {
+pub enum ParameterValue {
     /// A number, in the unit at the end of the parameter's name.
     Number(f64),
     /// A name.
     Text(String),
 }
 
-impl fmt::Display for Value {
+impl fmt::Display for ParameterValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Value::Number(number) => write!(f, "{number}"),
-            Value::Text(text) => f.write_str(text),
+            ParameterValue::Number(number) => write!(f, "{number}"),
+            ParameterValue::Text(text) => f.write_str(text),
         }
     }
 }
 
-impl From<&str> for Value {
-    fn from(text: &str) -> Value {
-        Value::Text(text.to_owned())
+impl From<&str> for ParameterValue {
+    fn from(text: &str) -> ParameterValue {
+        ParameterValue::Text(text.to_owned())
     }
 }
 
-impl From<String> for Value {
-    fn from(text: String) -> Value {
-        Value::Text(text)
+impl From<String> for ParameterValue {
+    fn from(text: String) -> ParameterValue {
+        ParameterValue::Text(text)
     }
 }
 
-impl From<f64> for Value {
-    fn from(number: f64) -> Value {
-        Value::Number(number)
+impl From<f64> for ParameterValue {
+    fn from(number: f64) -> ParameterValue {
+        ParameterValue::Number(number)
     }
 }
 
@@ -134,19 +135,19 @@ impl From<f64> for Value {
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
-pub struct Parameters(pub BTreeMap<String, Value>);
+pub struct Parameters(pub BTreeMap<String, ParameterValue>);
 
 impl Parameters {
     /// Adds or replaces a parameter.
     #[must_use]
-    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Parameters {
+    pub fn with(mut self, name: &str, value: impl Into<ParameterValue>) -> Parameters {
         self.0.insert(name.to_owned(), value.into());
         self
     }
 
     /// Adds or replaces a parameter if there is a value.
     #[must_use]
-    pub fn with_some(self, name: &str, value: Option<impl Into<Value>>) -> Parameters {
+    pub fn with_some(self, name: &str, value: Option<impl Into<ParameterValue>>) -> Parameters {
         match value {
             Some(value) => self.with(name, value),
             None => self,
@@ -156,26 +157,26 @@ impl Parameters {
     /// The text value of a parameter.
     pub fn text(&self, name: &str) -> Option<&str> {
         match self.0.get(name)? {
-            Value::Text(text) => Some(text),
-            Value::Number(_) => None,
+            ParameterValue::Text(text) => Some(text),
+            ParameterValue::Number(_) => None,
         }
     }
 
     /// The numeric value of a parameter.
     pub fn number(&self, name: &str) -> Option<f64> {
         match self.0.get(name)? {
-            Value::Number(number) => Some(*number),
-            Value::Text(_) => None,
+            ParameterValue::Number(number) => Some(*number),
+            ParameterValue::Text(_) => None,
         }
     }
 
     /// All parameters, sorted by name.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &ParameterValue)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
     }
 }
 
-/// One probe × parameters × placement: the same in every pass, segment and run that asks for it.
+/// One probe × parameters × placement: the same in every pass, segment and run that requests it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrialSpec {
     /// The probe (`wake`).
@@ -225,16 +226,16 @@ impl TrialSpec {
     }
 
     /// The CPUs between which the machine's state is observed during the trial, ascending; empty for one CPU. Each is
-    /// measured with the next, so any boundary between states separates two neighbours. Of more than eight, eight
-    /// evenly spread ones are taken: the mean over a longer chain would hide one far pair.
+    /// measured with the next, so any boundary between states separates two neighbours. Of more than eight CPUs, eight
+    /// evenly spread ones are used, because the mean over a longer chain would hide one far pair.
     pub fn watched(&self) -> Vec<CpuId> {
-        const MOST: usize = 8;
+        const MAX_WATCHED: usize = 8;
         let cpus: BTreeSet<CpuId> = self.placement.iter().copied().collect();
         let cpus: Vec<CpuId> = cpus.into_iter().collect();
         match cpus.len() {
             0 | 1 => Vec::new(),
-            2..=MOST => cpus,
-            many => (0..MOST).map(|at| cpus[at * (many - 1) / (MOST - 1)]).collect(),
+            2..=MAX_WATCHED => cpus,
+            many => (0..MAX_WATCHED).map(|at| cpus[at * (many - 1) / (MAX_WATCHED - 1)]).collect(),
         }
     }
 
@@ -272,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_pinned_and_tell_everything_apart() {
+    fn ids_are_pinned_and_distinguish_all_specs() {
         assert_eq!(spec().id().to_string(), "0772df0237585f9a");
         let mut others = vec![spec(); 4];
         others[0].probe = "wait".into();
@@ -287,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cpu_of_a_trial_is_watched_once_and_one_alone_not() {
+    fn watched_cpus_are_distinct_and_at_least_two() {
         let watched = |cpus: &[u32]| {
             let placement = cpus.iter().map(|&cpu| CpuId(cpu)).collect();
             TrialSpec { placement, ..spec() }.watched().iter().map(|cpu| cpu.0).collect::<Vec<_>>()

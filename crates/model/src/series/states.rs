@@ -1,4 +1,5 @@
-//! States of the machine during the passes of trials: the state of each pass, and the largest state, which counts.
+//! States of the machine during the passes of trials: the state of each pass, and the largest state, whose passes give
+//! the results.
 
 use super::headline::named_headline_of_passes;
 use super::judge::half_step_of;
@@ -10,18 +11,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
 const BY_VALUE: Detector = Detector { fewest: 3, ..Detector::OTHERS };
-/// A state seen only in values needs one pass in this many; rarer ones are disturbances.
-const RAREST: usize = 6;
-/// A state seen by CAS needs one measurement in this many between two CPUs.
-const RAREST_VISIT: usize = 64;
-/// Minimum distance between states seen only in values, in standard deviations of their passes; trials scatter more
-/// than maps. In simulation (4,000 each), eight log-normal passes of one state with 30 % scatter are split in 0.8 % of
-/// the cases, and 24 never; with two passes per side and deviations from medians, 10 % of eight were.
-const DEVIATIONS: f64 = 4.5;
+/// A state that shows only in values has at least 1/`VALUE_STATE_DIVISOR` of the passes; rarer values are disturbances.
+const VALUE_STATE_DIVISOR: usize = 6;
+/// A state that shows in CAS latencies has at least 1/`CAS_STATE_DIVISOR` of the measurements between two CPUs.
+const CAS_STATE_DIVISOR: usize = 64;
+/// Minimum distance between states that show only in values, in standard deviations of their passes; trials scatter
+/// more than maps. In simulation (4,000 each), eight log-normal passes of one state with 30 % scatter are split in
+/// 0.8 % of the cases, and 24 never; with two passes per side and deviations from medians, eight were split in 10 %.
+const MIN_DEVIATIONS: f64 = 4.5;
 /// States whose medians differ by less than this factor are one state of the trial, whatever CAS shows.
-const ALIKE: f64 = 1.15;
+const MIN_FACTOR: f64 = 1.15;
 /// States with more than this share of overlapping pairs of passes are one state of the trial.
-const OVERLAP: f64 = 0.1;
+const MAX_OVERLAP: f64 = 0.1;
 
 /// States of the machine by latency of CAS without pause, per set of CPUs, over all trials of a run.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -46,7 +47,7 @@ impl SentinelWatch {
             values.entry(spec.watched()).or_default().extend(visits.map(f64::from));
         }
         let levels = |values: Vec<f64>| {
-            let fewest = Detector::CAS.fewest.max(values.len() / RAREST_VISIT);
+            let fewest = Detector::CAS.fewest.max(values.len() / CAS_STATE_DIVISOR);
             let states = split_states(&values, Detector { fewest, ..Detector::CAS }).into_iter();
             states
                 .filter_map(|state| Level::of(state.passes.iter().map(|&visit| values[visit]).collect()))
@@ -88,18 +89,18 @@ pub struct Part {
     pub cas_ns: Vec<f64>,
 }
 
-/// Splits the passes of a trial by state, the largest state first. A pass during which the state changed is in none.
-/// `alike` are the positions of the passes that medians are taken over.
+/// Splits the passes of a trial by state, the largest state first. A pass during which the state changed is in no part.
+/// `median_passes` are the positions of the passes used for medians.
 ///
-/// The CAS latency splits first; states that do not affect this trial are joined. Each part is then split at gaps of
-/// the trial's own values, because an effect on the trial need not affect CAS (a host that stops polling before it
+/// The CAS latency splits first, and states that do not affect this trial are joined. Each part is then split at gaps
+/// of the trial's own values, because an effect on the trial need not affect CAS (a host that stops polling before it
 /// halts a CPU).
 pub fn split(
     settings: &SeriesSettings,
     watch: &SentinelWatch,
     spec: &TrialSpec,
     passes: &[&PassOutcome],
-    alike: &[usize],
+    median_passes: &[usize],
 ) -> Vec<Part> {
     let levels = watch.levels(spec);
     let around: Vec<Option<[usize; 2]>> = passes.iter().map(|pass| Level::around(levels, pass)).collect();
@@ -108,19 +109,19 @@ pub fn split(
         let cas_ns = states.into_iter().map(|state| levels[state].median).collect();
         vec![Part { passes: (0..passes.len()).collect(), cas_ns }]
     };
-    // Rare events form clusters of their own.
-    if settings.quantities.seek_lost_time(&spec.probe) {
+    // Lost time comes from rare events, which form clusters that are not states of the machine.
+    if settings.quantities.measures_lost_time(&spec.probe) {
         return whole();
     }
     let Some((name, values)) = named_headline_of_passes(settings, &spec.probe, passes) else {
         return whole();
     };
     let value = |pass: usize| values[pass].unwrap_or(f64::NAN);
-    let told = |pass: &usize| value(*pass) > 0.0;
-    let machine = by_machine(&around, |pass| told(&pass), &value);
+    let has_value = |pass: &usize| value(*pass) > 0.0;
+    let machine = by_machine(&around, |pass| has_value(&pass), &value);
     let parts: Vec<Part> = if levels.len() < 2 || machine.is_empty() {
         let cas_ns = levels.first().map(|level| level.median).into_iter().collect();
-        vec![Part { passes: (0..passes.len()).filter(told).collect(), cas_ns }]
+        vec![Part { passes: (0..passes.len()).filter(has_value).collect(), cas_ns }]
     } else {
         let part = |(states, passes): (Vec<usize>, Vec<usize>)| Part {
             passes,
@@ -129,17 +130,21 @@ pub fn split(
         machine.into_iter().map(part).collect()
     };
     let step_ns = LazyCell::new(|| step(settings, &spec.probe, name, passes));
-    // The timing of slices, and the order in which threads of one CPU sleep and wake, form clusters that are no states
+    // The timing of quanta, and the order in which threads of one CPU sleep and wake, form clusters that are not states
     // of the machine: 384 threads behind one mutex on 192 simulated CPUs took 4.1 or 10.3 µs each.
     let cpus: BTreeSet<CpuId> = spec.placement.iter().copied().collect();
-    let of_its_own = cpus.len() < spec.placement.len()
+    let has_own_clusters = cpus.len() < spec.placement.len()
         || passes.iter().any(|pass| pass.observed.flags.contains(Flag::SharedSpin));
-    // Neither are the speeds at which processes of a runtime settle.
-    let of_its_own = of_its_own || passes.iter().any(|pass| pass.process.is_some());
+    // The speeds at which processes of a runtime settle are not states of the machine either.
+    let has_own_clusters = has_own_clusters || passes.iter().any(|pass| pass.process.is_some());
     let mut parts: Vec<Part> = parts
         .into_iter()
         .flat_map(|Part { passes, cas_ns }| {
-            let divided = if of_its_own { vec![passes] } else { by_value(passes, alike, &value, &step_ns) };
+            let divided = if has_own_clusters {
+                vec![passes]
+            } else {
+                by_value(passes, median_passes, &value, &step_ns)
+            };
             divided.into_iter().map(move |passes| Part { passes, cas_ns: cas_ns.clone() })
         })
         .collect();
@@ -153,11 +158,11 @@ pub fn split(
 /// Groups of machine states that affect the trial equally, each with the passes that began and ended in it.
 fn by_machine(
     around: &[Option<[usize; 2]>],
-    told: impl Fn(usize) -> bool,
+    has_value: impl Fn(usize) -> bool,
     value: &impl Fn(usize) -> f64,
 ) -> Vec<(Vec<usize>, Vec<usize>)> {
     let mut steady: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for (pass, states) in around.iter().enumerate().filter(|(pass, _)| told(*pass)) {
+    for (pass, states) in around.iter().enumerate().filter(|(pass, _)| has_value(*pass)) {
         if let Some([before, after]) = states
             && before == after
         {
@@ -170,7 +175,7 @@ fn by_machine(
         let inside = |pass: &usize| {
             around[*pass].is_some_and(|around| around.iter().all(|state| states.contains(state)))
         };
-        *passes = (0..around.len()).filter(|pass| told(*pass) && inside(pass)).collect();
+        *passes = (0..around.len()).filter(|pass| has_value(*pass) && inside(pass)).collect();
     }
     parts
 }
@@ -179,16 +184,17 @@ fn joined(
     mut parts: Vec<(Vec<usize>, Vec<usize>)>,
     value: &impl Fn(usize) -> f64,
 ) -> Vec<(Vec<usize>, Vec<usize>)> {
-    let middle = |part: &[usize]| {
+    let median_of = |part: &[usize]| {
         median(&part.iter().map(|&pass| value(pass)).collect::<Vec<_>>()).unwrap_or(f64::NAN)
     };
     let are_alike = |low: &[usize], high: &[usize]| {
         let crossed = low.iter().flat_map(|&a| high.iter().map(move |&b| (a, b)));
         let crossed = crossed.filter(|&(a, b)| value(a) >= value(b)).count();
-        middle(high) / middle(low) <= ALIKE || crossed as f64 > OVERLAP * (low.len() * high.len()) as f64
+        median_of(high) / median_of(low) <= MIN_FACTOR
+            || crossed as f64 > MAX_OVERLAP * (low.len() * high.len()) as f64
     };
     loop {
-        parts.sort_by(|a, b| middle(&a.1).total_cmp(&middle(&b.1)));
+        parts.sort_by(|a, b| median_of(&a.1).total_cmp(&median_of(&b.1)));
         let Some(at) = (1..parts.len()).find(|&at| are_alike(&parts[at - 1].1, &parts[at].1)) else {
             return parts;
         };
@@ -201,18 +207,18 @@ fn joined(
 /// Splits passes at gaps in their values that are wide compared with noise and clock steps.
 fn by_value(
     part: Vec<usize>,
-    alike: &[usize],
+    median_passes: &[usize],
     value: &impl Fn(usize) -> f64,
     step_ns: &impl Deref<Target = f64>,
 ) -> Vec<Vec<usize>> {
-    // Passes of another length scatter differently: they are assigned, but do not decide.
-    let judges: Vec<usize> = part.iter().copied().filter(|pass| alike.contains(pass)).collect();
-    let values: Vec<f64> = judges.iter().map(|&pass| value(pass)).collect();
-    let fewest = BY_VALUE.fewest.max(judges.len().div_ceil(RAREST));
+    // Passes of other lengths scatter differently: they are assigned to states, but do not define them.
+    let defining: Vec<usize> = part.iter().copied().filter(|pass| median_passes.contains(pass)).collect();
+    let values: Vec<f64> = defining.iter().map(|&pass| value(pass)).collect();
+    let fewest = BY_VALUE.fewest.max(defining.len().div_ceil(VALUE_STATE_DIVISOR));
     let states = split_states(&values, Detector { fewest, ..BY_VALUE });
     let mut states: Vec<Vec<f64>> = states
         .into_iter()
-        .map(|state| state.passes.iter().map(|&judge| values[judge]).collect::<Vec<f64>>())
+        .map(|state| state.passes.iter().map(|&index| values[index]).collect::<Vec<f64>>())
         .collect();
     let top = |state: &[f64]| state.iter().copied().fold(0.0, f64::max);
     let bottom = |state: &[f64]| state.iter().copied().fold(f64::INFINITY, f64::min);
@@ -227,7 +233,7 @@ fn by_value(
         };
         let least = (1..states.len()).map(|at| (at, score(at))).min_by(|a, b| a.1.total_cmp(&b.1));
         match least {
-            Some((at, score)) if score < DEVIATIONS => {
+            Some((at, score)) if score < MIN_DEVIATIONS => {
                 let upper = states.remove(at);
                 states[at - 1].extend(upper);
             }
@@ -250,8 +256,8 @@ fn by_value(
 fn deviation(low: &[f64], high: &[f64]) -> f64 {
     let squares = |state: &[f64]| {
         let logs: Vec<f64> = state.iter().map(|value| value.ln()).collect();
-        let middle = mean(&logs).unwrap_or(f64::NAN);
-        logs.iter().map(|log| (log - middle).powi(2)).sum::<f64>()
+        let mean_log = mean(&logs).unwrap_or(f64::NAN);
+        logs.iter().map(|log| (log - mean_log).powi(2)).sum::<f64>()
     };
     let freedom = (low.len() + high.len()).saturating_sub(2).max(1) as f64;
     ((squares(low) + squares(high)) / freedom).sqrt().max(1e-9)
@@ -316,9 +322,9 @@ mod tests {
     }
 
     /// Passes by state: count, value, CAS latency.
-    fn states(of: &[(usize, f64, f64)], noise: f64, key: u64) -> Vec<(f64, Option<[f32; 2]>)> {
+    fn states(groups: &[(usize, f64, f64)], noise: f64, key: u64) -> Vec<(f64, Option<[f32; 2]>)> {
         let key = Key::of(&[key]);
-        let each = of.iter().flat_map(|&(count, value, cas)| std::iter::repeat_n((value, cas), count));
+        let each = groups.iter().flat_map(|&(count, value, cas)| std::iter::repeat_n((value, cas), count));
         let noisy = |at: usize, level: f64, noise: f64| level * (1.0 + noise * key.normal(at as u64));
         each.enumerate()
             .map(|(at, (value, cas))| {
@@ -333,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_state_counts_and_nothing_mixes_states() {
+    fn results_are_of_the_largest_state_only() {
         let settings = settings("wait", 1);
         let passes =
             states(&[(4, 50.0, 25.0), (9, 240.0, 124.0), (4, 50.0, 25.0), (7, 240.0, 124.0)], 0.02, 1);
@@ -350,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_pass_in_another_state_is_told_by_what_other_trials_saw() {
+    fn a_single_pass_in_another_state_is_detected_from_other_trials() {
         let settings = settings("wait", 2);
         let one = states(&[(7, 50.0, 25.0), (1, 240.0, 124.0)], 0.02, 2);
         let other = states(&[(5, 80.0, 25.0), (3, 300.0, 124.0)], 0.02, 3);
@@ -365,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_that_a_trial_does_not_feel_is_none_and_a_pass_in_which_the_machine_moved_counts_in_none() {
+    fn states_without_effect_are_joined_and_passes_during_a_change_are_left_out() {
         let settings = settings("wait", 2);
         let unmoved = states(&[(4, 27_000.0, 25.0), (4, 27_100.0, 124.0)], 0.03, 4);
         let mut moved = states(&[(4, 50.0, 25.0), (4, 240.0, 124.0)], 0.02, 5);
@@ -378,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn without_cas_a_wide_gap_tells_and_noise_and_steps_of_the_clock_do_not() {
+    fn without_cas_a_wide_gap_separates_states_and_noise_does_not() {
         let settings = settings("wait", 1);
         let without = |passes: Vec<(f64, Option<[f32; 2]>)>| -> TrialResult {
             let passes = passes.into_iter().map(|(value, _)| (value, None)).collect();
@@ -397,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_of_threads_that_share_a_cpu_are_no_states_of_the_machine() {
+    fn the_order_of_threads_on_one_cpu_is_not_a_machine_state() {
         let mut settings = settings("contend", 1);
         let apart = [states(&[(6, 4.1, 25.0), (18, 10.3, 25.0)], 0.01, 21)];
         assert_eq!(found(&result(&settings, &apart).trials[0]).len(), 2);
@@ -406,12 +412,12 @@ mod tests {
     }
 
     #[test]
-    fn values_taken_from_medians_in_steps_of_the_clock_are_no_states() {
+    fn clock_steps_of_medians_are_not_states() {
         let mut settings = settings("latency", 1);
         settings.headlines = vec!["half_net_ns".into()];
         const DECLARED: &[Quantity] = &[Quantity::time("half_net_ns", "").of_median("round-trip", 0.5)];
         settings.quantities = Quantities::new([("latency", DECLARED)]);
-        // Round trips of 83 and 125 ns on a 24 MHz clock, minus 28 ns for reading it; half of that moves half a step.
+        // Round trips of 83 and 125 ns on a 24 MHz clock, minus 28 ns for reading it; half of it changes in half steps.
         let passes = |steps: fn(usize) -> f64| {
             let mut record = SeriesRecord::new();
             for pass in 0..24 {
@@ -427,17 +433,21 @@ mod tests {
             }
             analyse_series(&Topology::flat(CpuSet::new()), &settings, &record).trials.remove(0)
         };
-        let beside = passes(|pass| if pass % 3 == 0 { 3.0 } else { 2.0 });
-        assert!(beside.states.is_empty() && !beside.flags.contains(Flag::Multimodal), "{:?}", beside.states);
+        let adjacent = passes(|pass| if pass % 3 == 0 { 3.0 } else { 2.0 });
+        assert!(
+            adjacent.states.is_empty() && !adjacent.flags.contains(Flag::Multimodal),
+            "{:?}",
+            adjacent.states
+        );
         let apart = passes(|pass| if pass % 3 == 0 { 9.0 } else { 2.0 });
         assert_eq!(found(&apart).len(), 2, "{:?}", apart.states);
     }
 
     #[test]
-    fn a_trial_that_moved_gets_passes_until_its_largest_state_has_an_interval() {
+    fn a_trial_with_two_states_gets_passes_until_the_largest_has_an_interval() {
         let settings = settings("wait", 1);
-        let done = |of: &[(usize, f64, f64)]| {
-            let record = record(&[states(of, 0.001, 9)]);
+        let done = |groups: &[(usize, f64, f64)]| {
+            let record = record(&[states(groups, 0.001, 9)]);
             let watch = SentinelWatch::of(&settings, &record);
             is_done(&settings, &ConcurrencyGate::default(), &watch, &record, 0)
         };
@@ -446,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn time_that_cpus_were_away_has_no_plateaus() {
+    fn lost_time_is_not_split_into_states() {
         const DECLARED: &[Quantity] = &[Quantity::time("loop_ns", "").lost_time()];
         let mut settings = settings("jitter", 1);
         settings.quantities = Quantities::new([("jitter", DECLARED)]);

@@ -9,7 +9,7 @@ use crate::{CpuId, Flag, Histogram, Relation, Topology};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// The estimate that a trial is judged by, to which `--precision` applies; `None` if it has none.
+/// The estimate by which a trial is judged, to which `--precision` applies; `None` if it has none.
 pub fn headline<'a>(settings: &'a SeriesSettings, trial: &'a TrialResult) -> Option<&'a Estimate> {
     super::headline::headline(settings, &trial.spec.probe, &trial.medians_ns, &trial.values)
 }
@@ -40,23 +40,23 @@ pub struct Mode {
 }
 
 /// Bins per factor of two: 19 % each, wider than the noise of a quiet wake-up.
-const STEPS: f64 = 4.0;
+const BINS_PER_OCTAVE: f64 = 4.0;
 /// Minimum share of a mode.
 const MIN_SHARE: f64 = 0.1;
 /// Maximum height of the valley between two modes, relative to the lower one.
-const VALLEY: f64 = 0.5;
+const MAX_VALLEY: f64 = 0.5;
 /// Minimum number of events for modes.
 const MIN_EVENTS: u64 = 200;
 
 /// The modes of a distribution by rising time; empty if there are too few events.
 ///
-/// A logarithmic histogram, smoothed over three bins, is cut at the deepest valley while both parts are modes.
+/// A logarithmic histogram, smoothed over three bins, is cut at the deepest valley as long as both parts are modes.
 pub fn modes(histogram: &Histogram) -> Vec<Mode> {
     let total = histogram.count();
     if total < MIN_EVENTS {
         return Vec::new();
     }
-    let step = |units: u64| ((units.max(1) as f64).log2() * STEPS) as usize;
+    let step = |units: u64| ((units.max(1) as f64).log2() * BINS_PER_OCTAVE) as usize;
     let low = histogram.iter().next().map_or(0, |(units, _)| step(units));
     let bins: Vec<usize> = histogram.iter().map(|(units, _)| step(units) - low).collect();
     // Floating-point sums, because counts from files could overflow.
@@ -71,7 +71,7 @@ pub fn modes(histogram: &Histogram) -> Vec<Mode> {
         })
         .collect();
     let mut edges = vec![0, raw.len()];
-    cut(&raw, &smooth, 0, raw.len(), MIN_SHARE * total as f64, &mut edges);
+    cut_at_valleys(&raw, &smooth, 0, raw.len(), MIN_SHARE * total as f64, &mut edges);
     edges.sort_unstable();
     edges
         .windows(2)
@@ -88,7 +88,7 @@ pub fn modes(histogram: &Histogram) -> Vec<Mode> {
         .collect()
 }
 
-fn cut(raw: &[f64], smooth: &[f64], from: usize, to: usize, least: f64, edges: &mut Vec<usize>) {
+fn cut_at_valleys(raw: &[f64], smooth: &[f64], from: usize, to: usize, least: f64, edges: &mut Vec<usize>) {
     let top = |range: &[f64]| range.iter().copied().fold(0.0, f64::max);
     let mass = |range: &[f64]| range.iter().sum::<f64>();
     let deepest = (from + 1..to)
@@ -96,11 +96,11 @@ fn cut(raw: &[f64], smooth: &[f64], from: usize, to: usize, least: f64, edges: &
         .map(|at| (smooth[at] / top(&smooth[from..at]).min(top(&smooth[at..to])).max(f64::MIN_POSITIVE), at))
         .min_by(|a, b| a.0.total_cmp(&b.0));
     if let Some((depth, at)) = deepest
-        && depth <= VALLEY
+        && depth <= MAX_VALLEY
     {
         edges.push(at);
-        cut(raw, smooth, from, at, least, edges);
-        cut(raw, smooth, at, to, least, edges);
+        cut_at_valleys(raw, smooth, from, at, least, edges);
+        cut_at_valleys(raw, smooth, at, to, least, edges);
     }
 }
 
@@ -178,9 +178,9 @@ impl<'a> Alike<'a> {
     }
 }
 
-/// Each trial in the machine state with most passes of all given trials on the same
-/// [watched](super::TrialSpec::watched) CPUs; `None` if it has no pass in it. Trials of unknown state are unchanged. In
-/// a state other than its largest, a trial has values and medians, but no distributions or counts.
+/// Each trial in the machine state that has most passes of all given trials on the same
+/// [watched](super::TrialSpec::watched) CPUs; `None` if it has no pass in that state. Trials of unknown state are
+/// unchanged. In a state other than its largest, a trial has values and medians, but no distributions or counts.
 pub fn side_by_side<'a>(trials: &[&'a TrialResult]) -> Vec<Option<Cow<'a, TrialResult>>> {
     let mut weights: BTreeMap<Vec<CpuId>, Vec<(f64, f64)>> = BTreeMap::new();
     for trial in trials {
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn two_modes_are_told_apart_and_one_stays_one() {
+    fn two_modes_are_separated_and_one_is_not_divided() {
         let one = modes(&events_around(&[(12_000.0, 3_000)]));
         assert_eq!(one.len(), 1, "{one:?}");
         let two = modes(&events_around(&[(12_000.0, 3_000), (48_000.0, 1_000)]));
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tail_is_no_heap_and_few_events_say_nothing() {
+    fn a_tail_is_no_mode_and_few_events_have_no_modes() {
         assert_eq!(modes(&events_around(&[(12_000.0, 3_000), (90_000.0, 100)])).len(), 1);
         assert_eq!(modes(&events_around(&[(12_000.0, 90), (90_000.0, 90)])), []);
     }
@@ -274,8 +274,8 @@ mod tests {
         let one = |pair: u32| {
             let parameters = Parameters::default().with("primitive", parameter);
             let mut trial = TrialResult::of(spec("wake", parameters, &[0, pair + 1]));
-            let of = if name == "slept" { &mut trial.medians_ns } else { &mut trial.values };
-            of.insert(name.to_owned(), between(point + f64::from(pair), point, point));
+            let estimates = if name == "slept" { &mut trial.medians_ns } else { &mut trial.values };
+            estimates.insert(name.to_owned(), between(point + f64::from(pair), point, point));
             trial
         };
         (0..pairs).map(one).collect()
@@ -288,10 +288,10 @@ mod tests {
         all.extend(trials("pipe", 8, "slept", 20e3));
         all.extend(trials("ratio", 9, "ratio", 1.0));
         let kinds = alike(&all);
-        let told: Vec<(usize, bool, String)> =
+        let found: Vec<(usize, bool, String)> =
             kinds.iter().map(|kind| (kind.trials.len(), kind.is_map(), kind.unit(&settings).name)).collect();
         let expected = [(9, true, "ns"), (8, false, "µs"), (9, true, "")];
-        assert_eq!(told, expected.map(|(trials, map, unit)| (trials, map, unit.to_owned())));
+        assert_eq!(found, expected.map(|(trials, map, unit)| (trials, map, unit.to_owned())));
         all[0].flags.set(Flag::Saturated);
         assert_eq!(alike(&all)[0].with_value().count(), 8);
     }
@@ -315,25 +315,25 @@ mod tests {
     }
 
     #[test]
-    fn trials_are_held_against_each_other_in_one_state_or_not_at_all() {
+    fn trials_are_compared_in_one_state_or_not_at_all() {
         let trials = [
             trial(&[(0.6, 50.0, 25.0), (0.4, 240.0, 124.0)]),
             trial(&[(0.7, 260.0, 125.0), (0.3, 60.0, 25.2)]),
             trial(&[(1.0, 70.0, 25.1)]),
             trial(&[(1.0, 200.0, 124.0)]),
         ];
-        let beside = |these: &[&TrialResult]| -> Vec<Option<f64>> {
+        let points = |these: &[&TrialResult]| -> Vec<Option<f64>> {
             let point = |trial: Cow<'_, TrialResult>| trial.values["loop_ns"].point;
             side_by_side(these).into_iter().map(|trial| trial.map(point)).collect()
         };
         let [a, b, near, far] = &trials;
-        assert_eq!(beside(&[a, b, near]), [Some(50.0), Some(60.0), Some(70.0)], "each where CAS takes 25 ns");
-        assert_eq!(beside(&[a, b, far]), [Some(240.0), Some(260.0), Some(200.0)]);
-        assert_eq!(beside(&[a, near, far]), [Some(50.0), Some(70.0), None], "it was never there");
+        assert_eq!(points(&[a, b, near]), [Some(50.0), Some(60.0), Some(70.0)], "each where CAS takes 25 ns");
+        assert_eq!(points(&[a, b, far]), [Some(240.0), Some(260.0), Some(200.0)]);
+        assert_eq!(points(&[a, near, far]), [Some(50.0), Some(70.0), None], "it was never there");
     }
 
     #[test]
-    fn trials_of_which_no_state_is_known_stay_as_they_are() {
+    fn trials_of_unknown_state_are_unchanged() {
         let mut old = trial(&[(1.0, 80.0, 25.0)]);
         old.cas_ns.clear();
         let far = trial(&[(1.0, 200.0, 124.0)]);

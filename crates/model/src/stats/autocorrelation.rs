@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn the_coefficient_of_an_autoregression_is_found_again() {
+    fn the_coefficient_of_an_autoregression_is_recovered() {
         let key = Key::of(&[1]);
         let mut state = 0.0;
         let values: Vec<f64> = (0..50_000)

@@ -6,7 +6,7 @@
 
 use super::elementary;
 use super::estimate::Estimate;
-use super::location::{median_in_place, median_of_sorted};
+use super::location::median_in_place;
 use super::normal;
 
 /// Shift of `after` relative to `before`: the median of all differences after − before, with an interval of confidence
@@ -26,7 +26,7 @@ pub fn shift(before: &[f64], after: &[f64], alpha: f64) -> Option<Estimate> {
     } else {
         normal_cut(m * n, m as f64 * n as f64 * (m + n + 1) as f64 / 12.0, alpha)
     };
-    // The effective size of a difference of two means: the harmonic one.
+    // The effective size for a difference of two means: half the harmonic mean of the sizes.
     interval(differences, cut, m as f64 * n as f64 / (m + n) as f64)
 }
 
@@ -65,7 +65,7 @@ pub fn paired_location(differences: &[f64]) -> Option<f64> {
 /// Half a million Walsh averages of this many values take ten milliseconds.
 const EXACT_LOCATION: usize = 1_000;
 
-/// Whether two quantities are the same according to the data.
+/// Whether two quantities are equal according to the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Equivalence {
@@ -82,7 +82,7 @@ pub enum Equivalence {
 /// ------ -margin ------ 0 ------ +margin ------>
 /// different |      equivalent      |  different      across a margin: cannot tell
 /// ```
-/// Fewer than five values are too few for a 90 % interval and cannot tell.
+/// With fewer than five values there is no 90 % interval, which gives [`Equivalence::CannotTell`].
 pub fn equivalence(log_ratios: &[f64], margin: f64) -> Equivalence {
     paired_shift(log_ratios, 0.1).map_or(Equivalence::CannotTell, |shift| verdict(&shift, margin))
 }
@@ -100,8 +100,8 @@ pub fn verdict(shift: &Estimate, margin: f64) -> Equivalence {
     }
 }
 
-/// Whether two positive numbers are the same up to a factor above 1, according to their intervals. Cannot tell if one
-/// has no interval.
+/// Whether two positive numbers are equal up to a factor above 1, according to their intervals. Cannot tell if one has
+/// no interval.
 ///
 /// ```
 /// # use coretalk_model::stats::{Estimate, compare::{Equivalence, within_factor}};
@@ -122,7 +122,7 @@ pub fn within_factor(a: &Estimate, b: &Estimate, factor: f64) -> Equivalence {
 }
 
 /// The exact distribution of 200 pairs has 20,101 terms and takes 4 million additions; that of 50 × 50 values has 2,501
-/// terms and takes 6 million. Beyond, the normal approximation is off by less than one rank in a thousand.
+/// terms and takes 6 million. Beyond these sizes, the normal approximation is off by less than one rank in a thousand.
 const EXACT_PAIRS: usize = 200;
 const EXACT_DIFFERENCES: usize = 2_500;
 
@@ -152,10 +152,11 @@ fn normal_cut(count: usize, variance: f64, alpha: f64) -> Cut {
 }
 
 fn interval(mut differences: Vec<f64>, cut: Cut, effective_n: f64) -> Option<Estimate> {
-    differences.sort_unstable_by(f64::total_cmp);
-    let point = median_of_sorted(&differences)?;
-    let each_end = cut.each_end.min((differences.len() - 1) / 2);
-    let (low, high) = (differences[each_end], differences[differences.len() - 1 - each_end]);
+    let point = median_in_place(&mut differences)?;
+    let last = differences.len() - 1;
+    let each_end = cut.each_end.min(last / 2);
+    let mut ranked = |rank: usize| *differences.select_nth_unstable_by(rank, f64::total_cmp).1;
+    let (low, high) = (ranked(each_end), ranked(last - each_end));
     Some(Estimate { point, low, high, confidence: cut.confidence.max(0.0), effective_n })
 }
 
@@ -165,8 +166,8 @@ fn signed_ranks(n: usize) -> Vec<f64> {
     probabilities[0] = 1.0;
     for rank in 1..=n {
         for sum in (0..=rank * (rank + 1) / 2).rev() {
-            let with = if sum >= rank { probabilities[sum - rank] } else { 0.0 };
-            probabilities[sum] = (probabilities[sum] + with) / 2.0;
+            let with_rank = if sum >= rank { probabilities[sum - rank] } else { 0.0 };
+            probabilities[sum] = (probabilities[sum] + with_rank) / 2.0;
         }
     }
     probabilities
@@ -197,6 +198,7 @@ fn mann_whitney(m: usize, n: usize) -> Vec<f64> {
 mod tests {
     use super::*;
     use crate::stats::Key;
+    use crate::stats::location::median_of_sorted;
     use proptest::prelude::*;
 
     fn cumulative(probabilities: Vec<f64>, upto: usize) -> f64 {
@@ -246,18 +248,18 @@ mod tests {
     #[test]
     fn intervals_cover_what_they_claim() {
         const TRIALS: u64 = 4_000;
-        let mut held = [0u32; 3];
+        let mut hits = [0u32; 3];
         for trial in 0..TRIALS {
             let key = Key::of(&[6, trial]);
             let a: Vec<f64> = (0..12).map(|i| key.normal(i)).collect();
             let b: Vec<f64> = (100..115).map(|i| 0.7 + key.normal(i)).collect();
-            held[0] += u32::from(shift(&a, &b, 0.05).unwrap().contains(0.7));
-            held[1] += u32::from(paired_shift(&b, 0.05).unwrap().contains(0.7));
+            hits[0] += u32::from(shift(&a, &b, 0.05).unwrap().contains(0.7));
+            hits[1] += u32::from(paired_shift(&b, 0.05).unwrap().contains(0.7));
             let flat: Vec<f64> = (200..212).map(|i| key.uniform(i)).collect();
-            held[2] += u32::from(paired_shift(&flat, 0.1).unwrap().contains(0.5));
+            hits[2] += u32::from(paired_shift(&flat, 0.1).unwrap().contains(0.5));
         }
-        for (held, nominal) in held.iter().zip([0.95, 0.95, 0.90]) {
-            let covered = f64::from(*held) / TRIALS as f64;
+        for (hits, nominal) in hits.iter().zip([0.95, 0.95, 0.90]) {
+            let covered = f64::from(*hits) / TRIALS as f64;
             assert!((nominal - 0.015..nominal + 0.02).contains(&covered), "{covered} for {nominal}");
         }
     }
@@ -278,15 +280,16 @@ mod tests {
     }
 
     #[test]
-    fn the_verdict_follows_where_the_interval_lies() {
-        let with = |low, high, confidence| Estimate { point: 0.0, low, high, confidence, effective_n: 64.0 };
+    fn the_verdict_follows_the_position_of_the_interval() {
+        let estimate =
+            |low, high, confidence| Estimate { point: 0.0, low, high, confidence, effective_n: 64.0 };
         for (shift, expected) in [
-            (with(-0.01, 0.01, 0.9), Equivalence::Equivalent),
-            (with(0.011, 0.02, 0.9), Equivalence::Different),
-            (with(-0.03, -0.02, 0.9), Equivalence::Different),
-            (with(0.005, 0.015, 0.9), Equivalence::CannotTell),
-            (with(-0.02, 0.02, 0.9), Equivalence::CannotTell),
-            (with(0.0, 0.0, 0.5), Equivalence::CannotTell),
+            (estimate(-0.01, 0.01, 0.9), Equivalence::Equivalent),
+            (estimate(0.011, 0.02, 0.9), Equivalence::Different),
+            (estimate(-0.03, -0.02, 0.9), Equivalence::Different),
+            (estimate(0.005, 0.015, 0.9), Equivalence::CannotTell),
+            (estimate(-0.02, 0.02, 0.9), Equivalence::CannotTell),
+            (estimate(0.0, 0.0, 0.5), Equivalence::CannotTell),
         ] {
             assert_eq!(verdict(&shift, 0.01), expected, "{shift:?}");
         }
@@ -298,7 +301,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_shift_moves_the_interval_and_exchange_turns_it(
+        fn a_shift_moves_the_interval_and_swapping_negates_it(
             a in proptest::collection::vec(-10.0f64..10.0, 1..25),
             b in proptest::collection::vec(-10.0f64..10.0, 1..25),
             by in -5.0f64..5.0,
@@ -307,8 +310,8 @@ mod tests {
             prop_assert!(plain.contains(plain.point));
             let moved: Vec<f64> = b.iter().map(|value| value + by).collect();
             prop_assert!((shift(&a, &moved, 0.05).unwrap().low - plain.low - by).abs() < 1e-9);
-            let turned = shift(&b, &a, 0.05).unwrap();
-            prop_assert!((turned.low + plain.high).abs() < 1e-9 && (turned.point + plain.point).abs() < 1e-9);
+            let swapped = shift(&b, &a, 0.05).unwrap();
+            prop_assert!((swapped.low + plain.high).abs() < 1e-9 && (swapped.point + plain.point).abs() < 1e-9);
         }
     }
 }

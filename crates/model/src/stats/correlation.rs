@@ -1,21 +1,21 @@
 //! Correlation of consecutive passes, estimated from many cells together.
 //!
 //! Eight passes of one cell cannot estimate their own correlation (standard error 0.35), but if a machine drifts
-//! slowly, they agree with each other and not with the truth. The cells of a relation share the schedule and the kind
-//! of drift, so their passes are pooled: a thousand series of eight estimate a lag-1 correlation to ± 0.01.
+//! slowly, the passes agree with each other and not with the truth. The cells of a relation share the schedule and the
+//! kind of drift, so their passes are pooled: a thousand series of eight estimate a lag-1 correlation to ± 0.01.
 
 use super::elementary::exp;
 use super::location::median;
 
 /// Number of passes in a series. Cells with more passes provide several.
-const SERIES: usize = 8;
-/// Number of lags fitted: eight passes have hardly a product beyond.
+const PASSES_PER_SERIES: usize = 8;
+/// Number of fitted lags: eight passes give few products at larger lags.
 const LAGS: usize = 5;
-const FEWEST: usize = 64;
+const MIN_SERIES: usize = 64;
 /// Maximum number of series: more add no useful precision; a large machine has half a million.
-const MOST: usize = 12_500;
-/// Required standard errors, which chance alone reaches in 1 of 700 relations.
-const ERRORS: f64 = 3.0;
+const MAX_SERIES: usize = 12_500;
+/// Minimum correlation, in standard errors: chance alone reaches it in 1 of 700 relations.
+const MIN_ERRORS: f64 = 3.0;
 
 /// A collector for the series of many cells.
 #[derive(Debug, Clone, Default)]
@@ -38,15 +38,15 @@ impl Pool {
     /// Adds the logarithms of passes in time order. Series with a pass farther than `limit` from the median are
     /// skipped.
     pub fn add(&mut self, passes: &[f64], limit: f64) {
-        for series in passes.chunks_exact(SERIES) {
-            if self.series == MOST {
+        for series in passes.chunks_exact(PASSES_PER_SERIES) {
+            if self.series == MAX_SERIES {
                 return;
             }
             let Some(median) = median(series) else { continue };
             if !series.iter().all(|pass| (pass - median).abs() <= limit) {
                 continue;
             }
-            let mean = series.iter().sum::<f64>() / SERIES as f64;
+            let mean = series.iter().sum::<f64>() / PASSES_PER_SERIES as f64;
             for (lag, product) in self.products.iter_mut().enumerate() {
                 let pairs = series.iter().zip(&series[lag..]);
                 *product += pairs.map(|(early, late)| (early - mean) * (late - mean)).sum::<f64>();
@@ -57,29 +57,29 @@ impl Pool {
 
     /// Whether more series would be ignored.
     pub fn is_full(&self) -> bool {
-        self.series == MOST
+        self.series == MAX_SERIES
     }
 
     /// The correlation that explains the products best, by least squares over an independent part and one with
-    /// exponential decay; `NONE` if chance explains them as well, or there are too few.
+    /// exponential decay; `NONE` if chance explains them as well, or with too few series.
     pub fn correlation(&self) -> Correlation {
         let none = Correlation::NONE;
-        if self.series < FEWEST || self.products[0] <= 0.0 {
+        if self.series < MIN_SERIES || self.products[0] <= 0.0 {
             return none;
         }
         // Per product, in units of the variance about the mean of each series.
-        let scale = self.products[0] / SERIES as f64;
-        let seen: [f64; LAGS] =
-            std::array::from_fn(|lag| self.products[lag] / ((SERIES - lag) as f64 * scale));
+        let scale = self.products[0] / PASSES_PER_SERIES as f64;
+        let observed: [f64; LAGS] =
+            std::array::from_fn(|lag| self.products[lag] / ((PASSES_PER_SERIES - lag) as f64 * scale));
         let independent = expected(0.0);
-        let error = 1.0 / ((self.series * (SERIES - 1)) as f64).sqrt();
-        if seen[1] - independent[1] / independent[0] < ERRORS * error {
+        let error = 1.0 / ((self.series * (PASSES_PER_SERIES - 1)) as f64).sqrt();
+        if observed[1] - independent[1] / independent[0] < MIN_ERRORS * error {
             return none;
         }
         let mut best = (f64::INFINITY, none);
         for step in 1..50 {
             let next = f64::from(step) * 0.02;
-            if let Some((misfit, share)) = fit(&seen, &independent, &expected(next))
+            if let Some((misfit, share)) = fit(&observed, &independent, &expected(next))
                 && misfit < best.0
             {
                 best = (misfit, Correlation { share, next });
@@ -112,19 +112,20 @@ fn expected(next: f64) -> [f64; LAGS] {
         _ if next <= 0.0 => 0.0,
         distance => exp(distance as f64 * super::elementary::ln(next)),
     };
-    let row = |i: usize| (0..SERIES).map(|j| rho(i.abs_diff(j))).sum::<f64>() / SERIES as f64;
-    let all = (0..SERIES).map(row).sum::<f64>() / SERIES as f64;
+    let row =
+        |i: usize| (0..PASSES_PER_SERIES).map(|j| rho(i.abs_diff(j))).sum::<f64>() / PASSES_PER_SERIES as f64;
+    let all = (0..PASSES_PER_SERIES).map(row).sum::<f64>() / PASSES_PER_SERIES as f64;
     std::array::from_fn(|lag| {
-        let of = |i: usize| rho(lag) - row(i) - row(i + lag) + all;
-        (0..SERIES - lag).map(of).sum::<f64>() / (SERIES - lag) as f64
+        let product = |i: usize| rho(lag) - row(i) - row(i + lag) + all;
+        (0..PASSES_PER_SERIES - lag).map(product).sum::<f64>() / (PASSES_PER_SERIES - lag) as f64
     })
 }
 
-/// Least squares of `seen` on two shapes with positive weights: the misfit, and the share of the second.
-fn fit(seen: &[f64; LAGS], first: &[f64; LAGS], second: &[f64; LAGS]) -> Option<(f64, f64)> {
+/// Least squares of `observed` on two shapes with positive weights: returns the misfit and the share of the second.
+fn fit(observed: &[f64; LAGS], first: &[f64; LAGS], second: &[f64; LAGS]) -> Option<(f64, f64)> {
     let dot = |a: &[f64; LAGS], b: &[f64; LAGS]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let (aa, ab, bb) = (dot(first, first), dot(first, second), dot(second, second));
-    let (ay, by) = (dot(first, seen), dot(second, seen));
+    let (ay, by) = (dot(first, observed), dot(second, observed));
     let determinant = aa * bb - ab * ab;
     let inside = (determinant > 1e-12)
         .then(|| ((ay * bb - by * ab) / determinant, (by * aa - ay * ab) / determinant))
@@ -133,7 +134,7 @@ fn fit(seen: &[f64; LAGS], first: &[f64; LAGS], second: &[f64; LAGS]) -> Option<
     let (white, wander) = inside.unwrap_or((0.0, by / bb));
     let misfit: f64 = (0..LAGS)
         .map(|lag| {
-            let error = seen[lag] - white * first[lag] - wander * second[lag];
+            let error = observed[lag] - white * first[lag] - wander * second[lag];
             error * error
         })
         .sum();
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_design_effect_of_drift_is_found_again() {
+    fn the_design_effect_of_drift_is_recovered() {
         for (share, next) in [(0.7, 0.85), (1.0, 0.6), (0.3, 0.9), (0.5, 0.5)] {
             let truth = Correlation { share, next };
             let found = pool(8_000, share, next).correlation();
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn few_series_and_disturbed_ones_tell_nothing() {
+    fn few_or_disturbed_series_give_no_correlation() {
         assert_eq!(pool(63, 1.0, 0.9).correlation(), Correlation::NONE);
         let mut pool = Pool::default();
         for _ in 0..1_000 {

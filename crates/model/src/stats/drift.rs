@@ -3,7 +3,7 @@
 //! Passes differ by two kinds of noise. *Lines*: each pass uses new cache lines, so this part is independent by design,
 //! and its size is known from the spread over lines within the passes. *Drift*: all other variation, chiefly of the
 //! core clock. Only drift is correlated, and its correlation over time was measured. Eight or 24 passes cannot estimate
-//! their own autocorrelation (standard error 0.2 to 0.35), but they can separate the two sizes.
+//! their own autocorrelation (standard error 0.2 to 0.35), but they can separate the sizes of the two kinds.
 
 use super::elementary::exp;
 use super::estimate::Estimate;
@@ -27,7 +27,7 @@ pub fn drift_correlation(distance_s: f64) -> f64 {
     if distance_s <= 0.0 {
         return 1.0;
     }
-    // The last segment that begins before the distance; the first one also extends to 0.
+    // The last segment that begins before the distance; the first segment also extends to 0.
     let segment = MEASURED.windows(2).rev().find(|pair| pair[0].0 <= distance_s).unwrap_or(&MEASURED[..2]);
     let [(from, high), (to, low)] = [segment[0], segment[1]];
     high * exp((distance_s - from) / (to - from) * super::elementary::ln(low / high))
@@ -37,7 +37,7 @@ pub fn drift_correlation(distance_s: f64) -> f64 {
 const MEASURED: [(f64, f64); 4] = [(0.02, 0.43), (0.1, 0.24), (0.3, 0.10), (1.0, 0.05)];
 
 /// Interval of about 95 % for a fixed number of passes: that of [`fixed_interval`], stretched about its point by
-/// [`DriftShare::inflation`]. It is hardly wider where the lines explain the variation of the passes, or the passes are
+/// [`DriftShare::inflation`]. It is hardly wider if the lines explain the variation of the passes, or if the passes are
 /// seconds apart. `None` for no passes.
 ///
 /// Simulated coverage with 8, 16 and 24 passes at 60 ms: 93.5 to 96.5 % for drift of 0, 1, 2 and 4 % and 1.1 to 1.8 %
@@ -63,9 +63,9 @@ pub fn drift_interval(passes: &[Pass]) -> Option<Estimate> {
 pub struct DriftShare {
     /// Variance of the passes about their mean, in the squared unit.
     pub total: f64,
-    /// The part explained by fresh lines, reduced by 4/n of it: a few passes vary less than their lines explain as
-    /// often as more. With the full part eight passes with drift would cover 91 %; with a smaller one more than 97 %
-    /// without drift.
+    /// The part explained by fresh lines, reduced by 4/n of it: the variance of a few passes is below that of their
+    /// lines as often as above. With the full part, intervals of eight passes with drift would cover 91 %; with less,
+    /// those without drift would cover more than 97 %.
     pub lines: f64,
     /// The rest, as variance about the long-term mean.
     pub drift: f64,
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn variation_that_lines_explain_costs_nothing() {
+    fn variation_explained_by_lines_does_not_widen() {
         let plain = fixed_interval(&VALUES).unwrap();
         let explained = drift_interval(&passes(&VALUES, 0.06, 1.0)).unwrap();
         assert!((explained.half_width() - plain.half_width()).abs() < 1e-12);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn variation_beyond_the_lines_costs_the_more_the_closer_the_passes_lie() {
+    fn variation_beyond_the_lines_widens_more_for_closer_passes() {
         let widths: Vec<f64> = [0.02, 0.06, 0.5, 30.0]
             .iter()
             .map(|&gap| drift_interval(&passes(&VALUES, gap, 0.1)).unwrap().half_width())

@@ -21,13 +21,14 @@ pub fn ln(x: f64) -> f64 {
     }
     // Subnormals are scaled by 2⁵⁴ first, so that their exponent field is valid.
     let (x, shift) = if x < f64::MIN_POSITIVE { (x * TWO_54, 54) } else { (x, 0) };
-    // Relative to √½ the exponent carries by itself; a branch on m > √2 would be mispredicted every other time.
+    // Subtracting the bits of √½ increments the exponent wherever m would reach √2; a branch on m > √2 would be
+    // mispredicted every other time.
     let above = x.to_bits().wrapping_sub(SQRT_HALF);
     let exponent = (above as i64 >> 52) as i32 - shift;
     let m = f64::from_bits((above & MANTISSA) + SQRT_HALF);
     let s = (m - 1.0) / (m + 1.0);
     let z = s * s;
-    // s² ≤ 0.0295, so what follows the twelfth term is below 2⁻⁶⁰ of the first.
+    // s² ≤ 0.0295, so the terms after the twelfth are below 2⁻⁶⁰ of the first.
     let tail = polynomial(&ARTANH, z);
     let e = f64::from(exponent);
     // The high part of ln 2 ends in zeros: its product with any exponent is exact.
@@ -103,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_agree_with_the_system_to_a_few_units_in_the_last_place() {
+    fn ln_and_exp_agree_with_the_system_to_a_few_units_in_the_last_place() {
         let near = |a: f64, b: f64| (a - b).abs() <= 4.0 * f64::EPSILON * b.abs() || a == b;
         for i in 1..20_000 {
             let x = f64::from(i) * 0.037;

@@ -19,29 +19,30 @@ pub struct Estimate {
     pub effective_n: f64,
 }
 
-/// Relative reach from which on an interval is not stated, because it only shows that nothing is known.
+/// Minimum relative reach at which an interval is not stated, because it only shows that nothing is known.
 pub const WIDEST_STATED: f64 = 9.995;
 
 impl Estimate {
-    /// Half the width of the interval, in the unit of the point. Precision is the [reach](Estimate::reach).
+    /// Half the width of the interval, in the unit of the point. Precision refers to the [reach](Estimate::reach).
     pub fn half_width(&self) -> f64 {
         (self.high - self.low) / 2.0
     }
 
-    /// Medians of the points, lower ends and upper ends of estimates, with the lowest confidence, if there are any.
+    /// Medians of the points, of the lower ends and of the upper ends of estimates, with their lowest confidence;
+    /// `None` if empty.
     pub fn typical(estimates: &[Estimate]) -> Option<Estimate> {
-        let of = |end: fn(&Estimate) -> f64| estimates.iter().map(end).collect::<Vec<f64>>();
-        let least = |of: Vec<f64>| of.into_iter().fold(f64::INFINITY, f64::min);
+        let all = |end: fn(&Estimate) -> f64| estimates.iter().map(end).collect::<Vec<f64>>();
+        let least = |values: Vec<f64>| values.into_iter().fold(f64::INFINITY, f64::min);
         Some(Estimate {
-            point: median(&of(|it| it.point))?,
-            low: median(&of(|it| it.low))?,
-            high: median(&of(|it| it.high))?,
-            confidence: least(of(|it| it.confidence)),
-            effective_n: least(of(|it| it.effective_n)),
+            point: median(&all(|it| it.point))?,
+            low: median(&all(|it| it.low))?,
+            high: median(&all(|it| it.high))?,
+            confidence: least(all(|it| it.confidence)),
+            effective_n: least(all(|it| it.effective_n)),
         })
     }
 
-    /// Whether the interval holds the truth in 95 % of cases; the range of a few passes does not.
+    /// Whether the interval holds the truth in 95 % of cases, unlike the range of a few passes.
     pub fn is_sure(&self) -> bool {
         self.confidence >= 0.95 - 1e-9
     }
@@ -111,7 +112,7 @@ impl Estimate {
         }
     }
 
-    /// Extends a positive estimate to its value without a factor, given the interval of its logarithm.
+    /// Extends a positive estimate to its value without a factor, given the interval of the factor's logarithm.
     #[must_use]
     pub fn over_factor(&self, log_factor: &Estimate) -> Estimate {
         let [least, most] = [log_factor.high, log_factor.low].map(|log| 1.0 / exp(log));

@@ -1,6 +1,6 @@
 //! Grouping by value: sorted values are split where a wide gap separates neighbours.
 //!
-//! This is no inference: it knows neither CPUs nor relations, so results must be labelled "by value only". It is the
+//! This is no inference: without knowledge of CPUs or relations, results must be labelled "by value only". It is the
 //! first step of mctop (Chatzopoulos, Guerraoui, Harris, Trigonakis 2017), with a gap of both a ratio and a distance:
 //! 10 % alone would split the noise of 5 ns values, 5 ns alone that of 500 ns values.
 
@@ -52,27 +52,27 @@ pub fn value_groups(values: &[f64], rule: GapRule) -> Vec<ValueGroup> {
 }
 
 /// The groups of points that their intervals confirm: at a gap, the interval of a sure value below ends before that of
-/// a sure value above begins. Two noisy values are no two groups.
+/// a sure value above begins. Two noisy values are not two groups.
 pub fn shown_groups(values: &[Estimate], rule: GapRule) -> Vec<ValueGroup> {
     let mut sorted: Vec<&Estimate> = values.iter().filter(|value| value.point.is_finite()).collect();
     sorted.sort_unstable_by(|a, b| a.point.total_cmp(&b.point));
-    let is_shown = |low: &[&Estimate], high: &[&Estimate]| {
-        let sure = |of: &[&Estimate], end: fn(&Estimate) -> f64| -> Vec<f64> {
-            of.iter().filter(|value| value.is_sure()).map(|value| end(value)).collect()
+    let is_confirmed = |low: &[&Estimate], high: &[&Estimate]| {
+        let sure_ends = |values: &[&Estimate], end: fn(&Estimate) -> f64| -> Vec<f64> {
+            values.iter().filter(|value| value.is_sure()).map(|value| end(value)).collect()
         };
-        let ends = sure(low, |value| value.high).into_iter().min_by(f64::total_cmp);
-        let begins = sure(high, |value| value.low).into_iter().max_by(f64::total_cmp);
+        let ends = sure_ends(low, |value| value.high).into_iter().min_by(f64::total_cmp);
+        let begins = sure_ends(high, |value| value.low).into_iter().max_by(f64::total_cmp);
         ends.zip(begins).is_some_and(|(ends, begins)| ends < begins)
     };
     let mut rest = &sorted[..];
     let mut parts: Vec<&[&Estimate]> = Vec::new();
     for points in value_groups(&sorted.iter().map(|value| value.point).collect::<Vec<f64>>(), rule) {
-        let (part, left) = rest.split_at(points.count);
-        rest = left;
+        let (part, after) = rest.split_at(points.count);
+        rest = after;
         match parts.last_mut() {
-            Some(last) if !is_shown(last, part) => {
-                let begin = sorted.len() - left.len() - part.len() - last.len();
-                *last = &sorted[begin..sorted.len() - left.len()];
+            Some(last) if !is_confirmed(last, part) => {
+                let begin = sorted.len() - after.len() - part.len() - last.len();
+                *last = &sorted[begin..sorted.len() - after.len()];
             }
             _ => parts.push(part),
         }
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_between_values_whose_intervals_overlap_or_are_unknown_is_none() {
+    fn overlapping_or_unknown_intervals_show_no_gap() {
         let value = |point: f64, reach: f64| Estimate {
             point,
             low: point - reach,

@@ -39,7 +39,7 @@ pub fn passes_interval(
     Some(Estimate { low, high, confidence, effective_n, ..order }.widened_to(floor_relative))
 }
 
-/// Six blocks of four passes held the truth as often as eight, with an interval a fifth narrower (measured).
+/// Six blocks of four passes held the truth as often as eight blocks, with an interval a fifth narrower (measured).
 const BLOCKS: usize = 6;
 
 /// The interval of a fixed number of *independent* passes: about 95 % at every n ≥ 6 (interpolated order statistic).
@@ -49,8 +49,8 @@ pub fn fixed_interval(passes: &[f64]) -> Option<Estimate> {
 }
 
 /// Medians of up to `blocks` blocks of consecutive passes, of nearly equal length and at least three passes each (batch
-/// means, Conway 1963, with medians). Slow drift moves whole blocks, so it shows in their spread where it does not show
-/// in that of the passes. Empty for fewer than three passes.
+/// means, Conway 1963, with medians). Slow drift moves whole blocks, so their spread shows drift that the spread of the
+/// passes does not show. Empty for fewer than three passes.
 pub fn block_medians(passes: &[f64], blocks: usize) -> Vec<f64> {
     medians_of_blocks(passes, blocks).collect()
 }
@@ -61,7 +61,7 @@ fn medians_of_blocks(passes: &[f64], blocks: usize) -> impl Iterator<Item = f64>
     (0..blocks).filter_map(move |block| median(&passes[edge(block)..edge(block + 1)]))
 }
 
-/// The mean of passes of equal length with its 95 % interval by Student's t, not below zero if no pass is. A median
+/// The mean of passes of equal length with its 95 % interval by Student's t, not below zero unless a pass is. A median
 /// ignores rare events, which dominate lost time: with five passes that lost nothing and one that lost 9 ms, the median
 /// is zero. If few passes hold nearly everything, the interval is wide and its lower end means little. `None` for no
 /// passes; a single pass has no interval and a confidence of 0.
@@ -84,7 +84,7 @@ pub fn mean_interval(passes: &[f64]) -> Option<Estimate> {
     Some(Estimate { point, low, high: point + reach, confidence: 0.95, effective_n: n })
 }
 
-/// The mean of shares of passes with its 95 % interval, as [`mean_interval`]. If all passes are 0, or all 1, the
+/// The mean of shares of passes with its 95 % interval, as [`mean_interval`]. If all passes are 0, or all are 1, the
 /// interval extends to the share of other passes that may be absent by chance (Clopper and Pearson 1934), because equal
 /// passes do not prove that there are no others.
 ///
@@ -104,8 +104,8 @@ pub fn share_interval(passes: &[f64]) -> Option<Estimate> {
     })
 }
 
-/// The quantile of Student's t, for `p` above one half: from that of the normal distribution (Abramowitz and Stegun,
-/// 26.7.5; to 1 % from four degrees of freedom on), and exact for one to three, where the series is too narrow.
+/// The quantile of Student's t, for `p` above one half: derived from that of the normal distribution (Abramowitz and
+/// Stegun, 26.7.5; to 1 % from four degrees of freedom on), and exact for one to three, where the series is too narrow.
 pub(crate) fn student(p: f64, freedom: f64) -> f64 {
     match freedom {
         1.0 => return (PI * (p - 0.5)).tan(),
@@ -123,7 +123,7 @@ pub(crate) fn student(p: f64, freedom: f64) -> f64 {
     terms.iter().rev().fold(0.0, |sum, term| sum / freedom + term)
 }
 
-/// Three degrees of freedom, by bisection: the distribution has a closed form, its inverse has none.
+/// Three degrees of freedom, by bisection: the distribution has a closed form, but its inverse has none.
 fn student_of_three(p: f64) -> f64 {
     let below = |t: f64| {
         let x = t / 3.0_f64.sqrt();
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn fewer_than_six_passes_admit_it() {
+    fn fewer_than_six_passes_state_a_lower_confidence() {
         let found = passes_interval(&[1.0, 2.0, 3.0, 2.5], Analysis::FIRST, 1.0, 0.0).unwrap();
         assert_eq!((found.low, found.high, found.confidence), (1.0, 3.0, 0.875));
         assert!(found.effective_n <= 4.0);
@@ -203,10 +203,10 @@ mod tests {
             prop_assert!(adaptive.low <= fixed.low && fixed.high <= adaptive.high);
             prop_assert!(adaptive.contains(adaptive.point));
             let scaled: Vec<f64> = passes.iter().map(|pass| pass * factor).collect();
-            let again = passes_interval(&scaled, analysis, 1.0, 0.02).unwrap();
+            let of_scaled = passes_interval(&scaled, analysis, 1.0, 0.02).unwrap();
             let expected = adaptive.scaled(factor);
-            prop_assert!((again.low - expected.low).abs() <= 1e-9 * expected.low.abs());
-            prop_assert!((again.high - expected.high).abs() <= 1e-9 * expected.high.abs());
+            prop_assert!((of_scaled.low - expected.low).abs() <= 1e-9 * expected.low.abs());
+            prop_assert!((of_scaled.high - expected.high).abs() <= 1e-9 * expected.high.abs());
         }
     }
 

@@ -1,8 +1,8 @@
 //! Orders in which treatments take turns.
 //!
 //! Drift during a comparison (clock, temperature, neighbours) must not affect one treatment more than another. In a
-//! Latin square each treatment has each position once; in a balanced one (Williams 1949) each also follows each other
-//! one equally often, which balances after-effects. For two treatments this is A B B A.
+//! Latin square each treatment has each position once; in a balanced one (Williams 1949) each treatment also follows
+//! every other equally often, which balances after-effects. For two treatments this is A B B A.
 
 use super::Key;
 
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_stands_in_each_position_and_follows_each_other_equally_often() {
+    fn treatments_have_each_position_and_follow_each_other_equally_often() {
         for n in 2..9 {
             let rows = balanced_square(n);
             let times = rows.len() / n;
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn two_treatments_alternate_as_a_b_b_a_and_the_seed_says_who_begins() {
+    fn two_treatments_alternate_as_a_b_b_a_and_the_seed_selects_the_first() {
         let orders = |seed: u64| (0..40).map(|row| turn(2, row, Key::of(&[seed]))).collect::<Vec<_>>();
         let rows = orders(1);
         assert!(rows.chunks(2).all(|block| block[0][0] == block[1][1] && block[0][0] != block[1][0]));

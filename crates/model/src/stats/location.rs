@@ -29,7 +29,8 @@ pub fn median(values: &[f64]) -> Option<f64> {
     on_copy(values, median_in_place)
 }
 
-/// Works on a copy; few values go to the stack, as 1,024 CPUs need several medians for each of half a million cells.
+/// Works on a copy; few values go to the stack, because 1,024 CPUs need several medians for each of half a million
+/// cells.
 pub(super) fn on_copy<T>(values: &[f64], work: impl FnOnce(&mut [f64]) -> T) -> T {
     const FEW: usize = 32;
     if values.len() > FEW {
@@ -165,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn trimming_keeps_one_stall_out() {
+    fn trimming_removes_one_stall() {
         assert_eq!(trimmed_mean(&[1.0, 2.0, 3.0, 4.0, 4000.0], 0.2), Some(3.0));
         assert_eq!(trimmed_mean(&[1.0, 2.0, 9.0], 0.5), Some(2.0));
     }

@@ -14,7 +14,7 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let mut adjusted = vec![1.0; m];
     let mut largest = 0.0f64;
     for (rank, index) in ascending(p_values).into_iter().enumerate() {
-        largest = largest.max(((m - rank) as f64 * known(p_values[index])).min(1.0));
+        largest = largest.max(((m - rank) as f64 * or_one(p_values[index])).min(1.0));
         adjusted[index] = largest;
     }
     adjusted
@@ -27,19 +27,19 @@ pub fn benjamini_hochberg(p_values: &[f64]) -> Vec<f64> {
     let mut adjusted = vec![1.0; m];
     let mut smallest = 1.0f64;
     for (rank, index) in ascending(p_values).into_iter().enumerate().rev() {
-        smallest = smallest.min(known(p_values[index]) * m as f64 / (rank + 1) as f64);
+        smallest = smallest.min(or_one(p_values[index]) * m as f64 / (rank + 1) as f64);
         adjusted[index] = smallest;
     }
     adjusted
 }
 
-fn known(p: f64) -> f64 {
+fn or_one(p: f64) -> f64 {
     if p.is_nan() { 1.0 } else { p.clamp(0.0, 1.0) }
 }
 
 fn ascending(p_values: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
-    order.sort_by(|&a, &b| known(p_values[a]).total_cmp(&known(p_values[b])));
+    order.sort_by(|&a, &b| or_one(p_values[a]).total_cmp(&or_one(p_values[b])));
     order
 }
 

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fast_form_is_close_and_rises_everywhere() {
+    fn the_fast_quantile_is_accurate_and_increasing() {
         let mut last = f64::NEG_INFINITY;
         for i in 1..200_000 {
             let p = f64::from(i) / 200_000.0;

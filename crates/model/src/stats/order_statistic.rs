@@ -8,8 +8,8 @@ use super::estimate::Estimate;
 use super::location::{median_of_sorted, on_copy};
 
 /// One-based ranks (l, n+1−l) of the exact interval: the largest l with P(Bin(n, ½) ≤ l−1) ≤ α/2 (Hoefler and Belli
-/// 2015, after David and Nagaraja 2003). `None` if even minimum and maximum miss the median more often than `alpha`;
-/// for 5 % below six values.
+/// 2015, after David and Nagaraja 2003). `None` if even the range from minimum to maximum misses the median more often
+/// than `alpha`; for 5 %, below six values.
 ///
 /// ```
 /// # use coretalk_model::stats::median_ranks;
@@ -74,7 +74,7 @@ pub fn interpolated_median_interval(values: &[f64], alpha: f64) -> Option<Estima
     })
 }
 
-/// Works on P(Bin(n, ½) ≤ 0), P(Bin(n, ½) ≤ 1), … P(Bin(n, ½) ≤ n).
+/// Passes P(Bin(n, ½) ≤ 0), P(Bin(n, ½) ≤ 1), … P(Bin(n, ½) ≤ n) to `work`.
 fn with_tails<T>(n: usize, work: impl FnOnce(&[f64]) -> T) -> T {
     // On the stack for the usual number of passes of a cell: see `on_copy`.
     let (mut few, mut many) = ([1.0; 33], Vec::new());
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn too_few_values_say_so() {
+    fn too_few_values_state_a_lower_confidence() {
         let three = interpolated_median_interval(&[3.0, 1.0, 2.0], 0.05).unwrap();
         assert_eq!((three.point, three.low, three.high, three.confidence), (2.0, 1.0, 3.0, 0.75));
         let one = exact_median_interval(&[5.0], 0.05).unwrap();
@@ -157,17 +157,17 @@ mod tests {
         // 20,000 samples: standard error 0.15 points. Skewed values: the median of an exponential is ln 2.
         const SAMPLES: u64 = 20_000;
         for n in [6, 7, 8, 9, 12, 16, 24, 25] {
-            let mut held = [0u64; 2];
+            let mut hits = [0u64; 2];
             for sample in 0..SAMPLES {
                 let key = Key::of(&[n, sample]);
                 let normal: Vec<f64> = (0..n).map(|i| key.normal(i)).collect();
                 let skewed: Vec<f64> = (0..n).map(|i| key.exponential(i)).collect();
                 for (index, values, truth) in [(0, normal, 0.0), (1, skewed, std::f64::consts::LN_2)] {
                     let interval = interpolated_median_interval(&values, 0.05).unwrap();
-                    held[index] += u64::from(interval.contains(truth));
+                    hits[index] += u64::from(interval.contains(truth));
                 }
             }
-            for covered in held.map(|held| held as f64 / SAMPLES as f64) {
+            for covered in hits.map(|hits| hits as f64 / SAMPLES as f64) {
                 assert!((0.94..0.967).contains(&covered), "n = {n}: {covered}");
             }
         }
@@ -181,8 +181,8 @@ mod tests {
             prop_assert!(exact.low <= interpolated.low && interpolated.high <= exact.high);
             prop_assert!(interpolated.contains(interpolated.point));
             let reversed: Vec<f64> = values.iter().rev().copied().collect();
-            let again = interpolated_median_interval(&reversed, 0.05).unwrap();
-            prop_assert_eq!((again.low, again.high), (interpolated.low, interpolated.high));
+            let of_reversed = interpolated_median_interval(&reversed, 0.05).unwrap();
+            prop_assert_eq!((of_reversed.low, of_reversed.high), (interpolated.low, interpolated.high));
         }
     }
 }

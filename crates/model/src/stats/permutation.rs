@@ -23,14 +23,11 @@ pub fn signed_rank_p(differences: &[f64]) -> Option<f64> {
     let mut signed: Vec<f64> = differences.iter().copied().filter(|&difference| difference != 0.0).collect();
     signed.sort_unstable_by(|a, b| a.abs().total_cmp(&b.abs()));
     let ranks = doubled_ranks(&signed);
-    let seen: usize =
+    let all: usize = ranks.iter().sum();
+    let positive: usize =
         ranks.iter().zip(&signed).filter(|(_, value)| **value > 0.0).map(|(rank, _)| rank).sum();
-    let ways = ways(&ranks);
-    let total: f64 = ways.iter().sum();
     // The distribution is symmetric, so the nearer tail counts twice.
-    let below: f64 = ways[..=seen].iter().sum();
-    let above: f64 = ways[seen..].iter().sum();
-    Some((2.0 * below.min(above) / total).min(1.0))
+    Some((2.0 * lower_tail(&ranks, positive.min(all - positive))).min(1.0))
 }
 
 /// Minimum number of pairs for a p-value: equal signs have 2/2ⁿ.
@@ -57,21 +54,20 @@ fn doubled_ranks(sorted: &[f64]) -> Vec<usize> {
     ranks
 }
 
-/// Number of the 2ⁿ sign assignments for each sum of ranks, relative to 2ⁿ so that nothing overflows.
-fn ways(ranks: &[usize]) -> Vec<f64> {
-    let most: usize = ranks.iter().sum();
-    let mut ways = vec![0.0; most + 1];
-    ways[0] = 1.0;
-    let mut reached = 0;
+/// Share of the 2ⁿ sign assignments whose sum of positive ranks is at most `end`.
+fn lower_tail(ranks: &[usize], end: usize) -> f64 {
+    // Sums beyond the end do not contribute to those below it. Two buffers instead of one: the loops vectorise.
+    let mut shares = vec![0.0; end + 1];
+    shares[0] = 1.0;
+    let mut next = shares.clone();
     for &rank in ranks {
-        for sum in (0..=reached).rev() {
-            let half = ways[sum] / 2.0;
-            ways[sum] = half;
-            ways[sum + rank] += half;
-        }
-        reached += rank;
+        let (without, with) = next.split_at_mut(rank.min(end + 1));
+        without.iter_mut().zip(&shares).for_each(|(next, share)| *next = share / 2.0);
+        let counted = shares[without.len()..].iter().zip(&shares);
+        with.iter_mut().zip(counted).for_each(|(next, (share, lower))| *next = (share + lower) / 2.0);
+        std::mem::swap(&mut shares, &mut next);
     }
-    ways
+    shares.iter().sum()
 }
 
 #[cfg(test)]

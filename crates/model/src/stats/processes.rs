@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 /// of a process and a value, in the order made; `analysis` and `floor_relative` as in [`passes_interval`]. `None` for
 /// no passes.
 ///
-/// Each process of a runtime settles at its own speed (three processes of one program took 80, 109 and 125 ns), so its
-/// passes agree with each other but not with those of the next: an interval over passes would be narrow around the mean
+/// Each process of a runtime settles at its own speed (three processes of one program took 80, 109 and 125 ns), so
+/// passes agree within a process but not between processes: an interval over passes would be narrow around the mean
 /// of a few processes. Processes are independent, and their medians include the scatter of passes (Kalibera and Jones
-/// 2013, "Rigorous benchmarking in reasonable time": the outermost level decides). The interval is not below zero if no
-/// process is. A single process gets the interval of its passes, which holds only for it.
+/// 2013, "Rigorous benchmarking in reasonable time": the outermost level decides). The interval does not extend below
+/// zero if no median does. A single process gets the interval of its passes, which is valid only for this process.
 ///
 /// ```
 /// use coretalk_model::stats::{Analysis, processes_interval};
@@ -41,8 +41,8 @@ pub fn processes_interval(
     let (point, n) = (mean(&medians)?, medians.len() as f64);
     let reach = student(1.0 - analysis.alpha() / 2.0, n - 1.0) * (variance(&medians)? / n).sqrt();
     // Without this limit, the interval of a few distant processes could extend below zero.
-    let least = if medians.iter().all(|median| *median >= 0.0) { 0.0 } else { f64::NEG_INFINITY };
-    let (low, high) = ((point - reach).max(least), point + reach);
+    let lower_limit = if medians.iter().all(|median| *median >= 0.0) { 0.0 } else { f64::NEG_INFINITY };
+    let (low, high) = ((point - reach).max(lower_limit), point + reach);
     Some(Estimate { point, low, high, confidence: 0.95, effective_n: n }.widened_to(floor_relative))
 }
 
@@ -51,33 +51,33 @@ mod tests {
     use super::*;
     use crate::stats::Key;
 
-    /// Passes of processes with speeds spread by `apart` around 100, taking turns; passes scatter by 1 %.
-    fn passes(key: Key, processes: u32, apart: f64) -> Vec<(u32, f64)> {
-        let of = |process: u32| 100.0 * (1.0 + apart * key.normal(u64::from(process)));
+    /// Passes of alternating processes whose speeds vary by `spread` around 100; passes scatter by 1 %.
+    fn passes(key: Key, processes: u32, spread: f64) -> Vec<(u32, f64)> {
+        let mean_of = |process: u32| 100.0 * (1.0 + spread * key.normal(u64::from(process)));
         let pass = |pass: u32| {
             let process = pass % processes;
-            (process, of(process) * (1.0 + 0.01 * key.with(7).normal(u64::from(pass))))
+            (process, mean_of(process) * (1.0 + 0.01 * key.with(7).normal(u64::from(pass))))
         };
         (0..24).map(pass).collect()
     }
 
     #[test]
-    fn the_interval_holds_what_all_processes_would_say_and_that_of_passes_does_not() {
-        let (mut held, mut held_by_passes) = (0, 0);
+    fn the_interval_covers_the_mean_of_all_processes_and_that_of_passes_does_not() {
+        let (mut covered, mut covered_by_passes) = (0, 0);
         for seed in 0..400 {
             let passes = passes(Key::of(&[seed]), 5, 0.1);
             let found = processes_interval(&passes, Analysis::SECOND, 0.0).unwrap();
-            held += u32::from(found.contains(100.0));
+            covered += u32::from(found.contains(100.0));
             let values: Vec<f64> = passes.iter().map(|(_, value)| *value).collect();
             let plain = passes_interval(&values, Analysis::SECOND, 1.0, 0.0).unwrap();
-            held_by_passes += u32::from(plain.contains(100.0));
+            covered_by_passes += u32::from(plain.contains(100.0));
         }
-        assert!(held >= 380, "{held} of 400");
-        assert!(held_by_passes < 360, "{held_by_passes} of 400: the test shows nothing");
+        assert!(covered >= 380, "{covered} of 400");
+        assert!(covered_by_passes < 360, "{covered_by_passes} of 400: the test shows nothing");
     }
 
     #[test]
-    fn one_process_speaks_for_itself_and_none_says_nothing() {
+    fn a_single_process_gets_the_interval_of_its_passes() {
         let alone: Vec<(u32, f64)> =
             [22.0, 22.4, 21.7, 22.1, 22.2, 21.9, 22.3, 22.05].map(|ns| (3, ns)).to_vec();
         let found = processes_interval(&alone, Analysis::FIRST, 0.0).unwrap();
@@ -86,12 +86,12 @@ mod tests {
     }
 
     #[test]
-    fn two_processes_are_few() {
+    fn two_processes_get_a_wide_interval() {
         let found = processes_interval(&[(0, 100.0), (1, 101.0)], Analysis::FIRST, 0.0).unwrap();
-        assert!(found.half_width() > 10.0, "two say little of others: {found:?}");
+        assert!(found.half_width() > 10.0, "two processes determine little: {found:?}");
         let far = processes_interval(&[(0, 100.0), (1, 900.0)], Analysis::FIRST, 0.0).unwrap();
-        assert!(far.low == 0.0 && far.high > 1_000.0, "no time is less than nothing: {far:?}");
+        assert!(far.low == 0.0 && far.high > 1_000.0, "no time is negative: {far:?}");
         let same = processes_interval(&[(0, 100.0), (1, 100.0)], Analysis::FIRST, 0.02).unwrap();
-        assert_eq!((same.low, same.high), (98.0, 102.0), "and the floor holds for them too");
+        assert_eq!((same.low, same.high), (98.0, 102.0), "the floor applies");
     }
 }

@@ -74,7 +74,7 @@ impl Key {
 
 /// 2⁶⁴ divided by the golden ratio.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-/// Digits of π: any constant but zero, which `mix` maps to itself.
+/// Digits of π; any constant but zero works, because `mix` maps zero to itself.
 const START: u64 = 0x243f_6a88_85a3_08d3;
 
 /// The finaliser of SplitMix64 (Stafford's mix 13): each input bit flips each output bit with probability ½.
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn words_in_another_order_name_another_stream() {
+    fn reordered_words_name_another_stream() {
         let keys = [Key::of(&[]), Key::of(&[0]), Key::of(&[0, 0]), Key::of(&[0, 1]), Key::of(&[1, 0])];
         for (i, a) in keys.iter().enumerate() {
             assert!(keys[i + 1..].iter().all(|b| a != b), "{keys:?}");

@@ -35,8 +35,8 @@ pub struct State {
     pub dwell_passes: f64,
 }
 
-/// Splits passes in time order by the values of one kernel; states in ascending order of their values. A run without a
-/// change is one state; no passes are none.
+/// Splits passes in time order by the values of one kernel; states in ascending order of their values. A series
+/// without a change is one state; an empty series has none.
 ///
 /// ```
 /// # use coretalk_model::stats::{split_states, Detector};
@@ -48,17 +48,17 @@ pub fn split_states(values: &[f64], detector: Detector) -> Vec<State> {
     split_states_jointly(&[(values, detector)])
 }
 
-/// Whether these passes are certainly one state, as almost all cells are: much cheaper than sorting them.
+/// Whether these passes are certainly one state, as in almost all cells; much cheaper than sorting them.
 pub fn holds_still(values: &[f64], detector: Detector) -> bool {
-    let ends = |(low, high): (f64, f64), &value: &f64| (low.min(value), high.max(value));
-    let (low, high) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), ends);
-    // No ratio of neighbours exceeds that of the ends, even when rounded. NaN values yield `false`.
+    let extend = |(low, high): (f64, f64), &value: &f64| (low.min(value), high.max(value));
+    let (low, high) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), extend);
+    // No ratio of neighbours exceeds that of the extremes, even when rounded. NaN values yield `false`.
     low > 0.0 && high / low <= detector.ratio
 }
 
 /// Splits passes by several kernels timed in each of them: the kernel with the widest gap, relative to its detector's
-/// ratio, divides first, and each part is examined again. Ascending by the first kernel that separates two states. A
-/// pass beyond the end of the shortest series is ignored.
+/// ratio, divides first, and each part is examined again. States ascend by the first kernel that separates two of them.
+/// A pass beyond the end of the shortest series is ignored.
 pub fn split_states_jointly(kernels: &[(&[f64], Detector)]) -> Vec<State> {
     let count = kernels.iter().map(|(values, _)| values.len()).min().unwrap_or(0);
     let mut parts = Vec::new();
@@ -79,19 +79,19 @@ pub fn split_states_jointly(kernels: &[(&[f64], Detector)]) -> Vec<State> {
     parts.into_iter().enumerate().map(describe).collect()
 }
 
-/// Appends the states of `part` in ascending order; each division leaves two smaller parts, so it ends.
-fn divide(kernels: &[(&[f64], Detector)], part: Vec<usize>, into: &mut Vec<Vec<usize>>) {
+/// Appends the states of `part` in ascending order. Recursion ends because each division leaves two smaller parts.
+fn divide(kernels: &[(&[f64], Detector)], part: Vec<usize>, states: &mut Vec<Vec<usize>>) {
     let widest = kernels
         .iter()
         .filter_map(|kernel| widest_gap(*kernel, &part))
         .max_by(|a, b| a.excess.total_cmp(&b.excess));
     match widest {
         Some(Gap { below, above, .. }) => {
-            divide(kernels, below, into);
-            divide(kernels, above, into);
+            divide(kernels, below, states);
+            divide(kernels, above, states);
         }
         None if part.is_empty() => {}
-        None => into.push(part),
+        None => states.push(part),
     }
 }
 
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_three_measured_states_are_told_apart() {
+    fn the_three_measured_states_are_separated() {
         // CAS without pause: near 25.1, sibling 15, far 124 ns.
         for trial in 0..500 {
             let levels = [(25.1, 9), (15.0, 3), (25.1, 6), (124.0, 4), (15.0, 2)];
@@ -184,7 +184,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_holds_still_is_one_state(
+        fn steady_series_are_one_state(
             values in proptest::collection::vec(20.0f64..30.0, 1..40), ratio in 1.0f64..1.6,
         ) {
             let detector = Detector { ratio, fewest: 1 };

@@ -12,7 +12,7 @@ pub struct Beside {
     pub same: BTreeMap<Level, Same>,
     /// NUMA nodes without CPUs of their own, by number: memory expanders, high-bandwidth and persistent memory.
     pub memory_nodes: Vec<MemoryNode>,
-    /// Caches whose size is reported, innermost first, without those of instructions; empty if unknown.
+    /// Caches whose size is reported, innermost first, except instruction caches; empty if unknown.
     #[cfg_attr(feature = "serde", serde(default))]
     pub caches: Vec<CacheSize>,
 }
@@ -78,8 +78,8 @@ pub struct MemoryNode {
 
 /// Merges clusters of cores with the L2 caches that several cores share, each group once.
 ///
-/// Most machines with both mean the same: Linux on x86 defines a cluster as the CPUs of one L2, and kernels before 5.16
-/// report only that L2. So an L2 is the [`Level::Cluster`] if a cluster equals it, or no cluster of its CPUs is
+/// On most machines, both are the same groups: Linux on x86 defines a cluster as the CPUs of one L2, and kernels before
+/// 5.16 report only that L2. So an L2 is the [`Level::Cluster`] if a cluster equals it, or no cluster of its CPUs is
 /// reported, and [`Level::L2`] only if it differs from a cluster.
 ///
 /// ```
@@ -87,21 +87,21 @@ pub struct MemoryNode {
 /// # use coretalk_model::topology::with_shared_l2;
 /// let group = |list: &str| Domain { level: Level::Cluster, cpus: list.parse().unwrap(), os_id: None };
 /// let both = with_shared_l2(vec![group("0-3")], vec![group("0-1"), group("2-3"), group("4-5")]);
-/// let told: Vec<String> = both.iter().map(|group| format!("{} {}", group.level, group.cpus)).collect();
-/// assert_eq!(told, ["l2 0,1", "l2 2,3", "cluster 0-3", "cluster 4,5"]);
+/// let merged: Vec<String> = both.iter().map(|group| format!("{} {}", group.level, group.cpus)).collect();
+/// assert_eq!(merged, ["l2 0,1", "l2 2,3", "cluster 0-3", "cluster 4,5"]);
 /// ```
 pub fn with_shared_l2(clusters: Vec<Domain>, shared_l2: Vec<Domain>) -> Vec<Domain> {
-    let (mut inner, mut alone) = (Vec::new(), Vec::new());
+    let (mut inner, mut unclustered) = (Vec::new(), Vec::new());
     for l2 in shared_l2 {
-        let mut near =
+        let mut overlapping =
             clusters.iter().filter(|cluster| !cluster.cpus.intersection(&l2.cpus).is_empty()).peekable();
-        if near.peek().is_none() {
-            alone.push(Domain { level: Level::Cluster, ..l2 });
-        } else if near.all(|cluster| cluster.cpus != l2.cpus) {
+        if overlapping.peek().is_none() {
+            unclustered.push(Domain { level: Level::Cluster, ..l2 });
+        } else if overlapping.all(|cluster| cluster.cpus != l2.cpus) {
             inner.push(Domain { level: Level::L2, ..l2 });
         }
     }
-    inner.into_iter().chain(clusters).chain(alone).collect()
+    inner.into_iter().chain(clusters).chain(unclustered).collect()
 }
 
 /// The levels of these groups, innermost first; `group_of` returns the group of a level that contains a CPU. Levels
@@ -110,17 +110,19 @@ pub(super) fn inside_out<'a>(
     domains: &'a [Domain],
     group_of: impl Fn(CpuId, Level) -> Option<&'a Domain>,
 ) -> [Level; Level::ALL.len()] {
-    let holds = |outer: Level, inner: Level| {
+    let contains = |outer: Level, inner: Level| {
         domains.iter().filter(|domain| domain.level == inner).any(|inner| {
             let outer = inner.cpus.first().and_then(|cpu| group_of(cpu, outer));
             outer.is_some_and(|outer| inner.cpus != outer.cpus && inner.cpus.is_subset(&outer.cpus))
         })
     };
-    let mut left = Level::ALL.to_vec();
+    let mut remaining = Level::ALL.to_vec();
     Level::ALL.map(|_| {
         let is_innermost = |&level: &Level| {
-            !left.iter().any(|&other| other != level && holds(level, other) && !holds(other, level))
+            !remaining
+                .iter()
+                .any(|&other| other != level && contains(level, other) && !contains(other, level))
         };
-        left.remove(left.iter().position(is_innermost).unwrap_or(0))
+        remaining.remove(remaining.iter().position(is_innermost).unwrap_or(0))
     })
 }

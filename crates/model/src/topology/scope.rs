@@ -9,7 +9,8 @@ pub enum Scope {
     SameCpu,
     /// Threads of a core; nodes or other levels may divide them.
     Threads(Option<Level>),
-    /// The same domain of a level. If another level divides that, as nodes an L3, the pairs are across the other.
+    /// The same domain of the first level, but different domains of the second if it divides the first, as nodes may
+    /// divide an L3.
     Inside(Level, Option<Level>),
     /// Different domains of a level.
     Across(Level),
@@ -26,13 +27,13 @@ impl Scope {
         let level = topology.levels().into_iter().find(|&level| Relation::of(level) == relation);
         let inside = topology.levels().into_iter().take_while(|&inner| Some(inner) != level);
         let split = inside.filter(|&inner| inner != Level::Core && topology.level(inner).len() > 1).last();
-        let beyond = split.filter(|&split| level.is_some_and(|level| level < split));
+        let divider = split.filter(|&split| level.is_some_and(|level| level < split));
         match (level, split) {
-            (_, Some(split)) if beyond.is_none() && level.is_none_or(|level| level > Level::L3) => {
+            (_, Some(split)) if divider.is_none() && level.is_none_or(|level| level > Level::L3) => {
                 Scope::Across(split)
             }
-            _ if relation == Relation::Smt => Scope::Threads(beyond),
-            (Some(level), _) => Scope::Inside(level, beyond),
+            _ if relation == Relation::Smt => Scope::Threads(divider),
+            (Some(level), _) => Scope::Inside(level, divider),
             (None, _) => Scope::Machine,
         }
     }

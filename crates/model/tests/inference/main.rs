@@ -29,7 +29,7 @@ fn planted_structures_are_found_exactly() {
 fn machines_without_groups_get_none() {
     let rows = flat_rows(if is_acceptance() { 150 } else { 15 });
     rows.iter().for_each(|row| println!("{row}"));
-    let sum = |of: fn(&Row) -> usize| rows.iter().map(of).sum::<usize>();
+    let sum = |field: fn(&Row) -> usize| rows.iter().map(field).sum::<usize>();
     let (invented, plain, all) =
         (sum(|row| row.ours.invented), sum(|row| row.plain.invented), sum(|row| row.ours.machines));
     // Noise of 25 % on a few CPUs occasionally resembles a structure.
@@ -51,7 +51,7 @@ fn disturbed_files_keep_their_levels() {
     let Some(files) = published::all("the disturbed matrices") else { return };
     let rows = disturbed_rows(&files, if is_acceptance() { 5 } else { 1 });
     rows.iter().for_each(|row| println!("{row}"));
-    let sum = |of: fn(&Row) -> usize| rows.iter().map(of).sum::<usize>();
+    let sum = |field: fn(&Row) -> usize| rows.iter().map(field).sum::<usize>();
     let (found, clear, plain) =
         (sum(|row| row.ours.found), sum(|row| row.ours.clear), sum(|row| row.plain.found));
     let (wrong, share) = (sum(|row| row.ours.wrong), if is_acceptance() { 97 } else { 96 });
@@ -101,7 +101,7 @@ fn published_table(files: &[Published]) -> (String, Row) {
     (table, row)
 }
 
-/// Scores disturbed copies of the files of 3 to 130 CPUs, kind by kind.
+/// Scores disturbed copies of the files with 3 to 130 CPUs, kind by kind.
 fn disturbed_rows(files: &[Published], seeds: u64) -> Vec<Row> {
     let small: Vec<&Published> =
         files.iter().filter(|file| (3..=130).contains(&file.observed.len())).collect();
@@ -128,12 +128,12 @@ type Make = fn(Key) -> Machine;
 fn planted_rows(trials: u64) -> Vec<Row> {
     let calm = Weather { noise: 0.03, bad: 0.0, step: 0.0 };
     let rough = Weather { noise: 0.05, bad: 0.05, step: 0.0 };
-    let comb = Weather { noise: 0.02, bad: 0.02, step: 0.3 };
+    let coarse = Weather { noise: 0.02, bad: 0.02, step: 0.3 };
     let still = Weather { noise: 0.01, bad: 0.0, step: 0.0 };
     let families: [(&str, Make, Weather); 9] = [
         ("trees", |key| planted::random_tree(key).renumbered(key), rough),
         ("trees, calm", planted::random_tree, calm),
-        ("trees, coarse clock", |key| planted::random_tree(key).renumbered(key), comb),
+        ("trees, coarse clock", |key| planted::random_tree(key).renumbered(key), coarse),
         ("small steps", |key| planted::small_steps(key).renumbered(key), still),
         ("hybrids", |key| planted::random_hybrid(key).renumbered(key), rough),
         ("one slow socket", |_| planted::slow_socket(1), rough),

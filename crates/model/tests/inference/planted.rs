@@ -1,6 +1,6 @@
 //! Planted structures: artificial machines with known structure.
 //!
-//! A cell is the latency of the nearest shared level × the factors of its CPUs × noise. A bad cell is too slow and
+//! A cell is the latency of the nearest shared level × the factors of its CPUs × noise. A bad cell is too slow, but
 //! correct when measured again, like a disturbed pass. [`Machine::settled`] simulates remeasurement.
 
 use super::published::{TrueLevel, Truth};
@@ -90,11 +90,11 @@ impl Machine {
                 break;
             }
             for [low, high] in due {
-                // Twice, as in a session, which accepts a value if both agree.
+                // Measured twice, as in a session, which accepts a value if both passes agree.
                 let fresh =
                     [0, 1].map(|pass| self.read(high.max(low), high.min(low), weather, key.with(pass)));
                 let cell = observed.get_mut(high, low).unwrap();
-                let old = cell.map_or(f64::INFINITY, |seen| seen.value);
+                let old = cell.map_or(f64::INFINITY, |observation| observation.value);
                 let new = fresh[0].min(fresh[1]);
                 if new < old * 0.95 {
                     *cell = Some(Observation::bare(new));
@@ -140,7 +140,7 @@ fn tree(tiers: &[Tier]) -> Machine {
 
 /// A random tree of up to four levels below the machine, with 1, 2, 4 or 8 threads per core and realistic gaps.
 pub fn random_tree(key: Key) -> Machine {
-    let pick = |at: u64, from: &[usize]| from[key.with(at).below(0, from.len() as u64) as usize];
+    let pick = |at: u64, choices: &[usize]| choices[key.with(at).below(0, choices.len() as u64) as usize];
     let smt = pick(1, &[1, 1, 2, 2, 2, 4, 8]);
     let depth = pick(2, &[1, 2, 2, 3, 3]);
     let mut tiers = Vec::new();
@@ -155,13 +155,13 @@ pub fn random_tree(key: Key) -> Machine {
     if smt > 1 {
         push(smt, 1.8, 5.0, 10);
     }
-    let mut most = cpus_limit(smt);
+    let mut limit = cpus_limit(smt);
     for level in 0..depth {
         let parts = pick(20 + level as u64, if level == 0 { &[3, 4, 6, 8] } else { &[2, 2, 3, 4, 8] });
-        if most < parts * 2 {
+        if limit < parts * 2 {
             break;
         }
-        most /= parts;
+        limit /= parts;
         push(parts, 1.35, 4.0, 30 + level as u64);
     }
     let parts = pick(40, &[2, 2, 4]);
@@ -169,7 +169,7 @@ pub fn random_tree(key: Key) -> Machine {
     tree(&tiers)
 }
 
-/// Groups of at least four cores, with latencies across 1.085 to 1.15 times those inside, as between dies.
+/// Groups of at least four cores; latencies between groups are 1.085 to 1.15 times those inside, as between dies.
 pub fn small_steps(key: Key) -> Machine {
     let smt = 1 + key.below(1, 2) as usize;
     let threads = (smt > 1).then_some(Tier { parts: smt, ns: 12.0 });
@@ -183,7 +183,7 @@ fn cpus_limit(smt: usize) -> usize {
     192 / smt / 2
 }
 
-/// Fast cores with two threads each, and modules of four slow cores with higher latency inside than to other CPUs.
+/// Fast cores with two threads each, and modules of four slow cores whose latency inside is higher than to other CPUs.
 fn hybrid(fast: usize, modules: usize) -> Machine {
     let cpus = 2 * fast + 4 * modules;
     let pairs = (0..fast)
@@ -213,7 +213,7 @@ pub fn random_hybrid(key: Key) -> Machine {
     hybrid(6 + key.below(1, 3) as usize, 1 + key.below(2, 4) as usize)
 }
 
-/// Two sockets of clusters, one of which has the same latency inside as across: lines are at their home node.
+/// Two sockets of clusters; in the second, clusters are as far apart as the sockets, because lines have a home node.
 pub fn slow_socket(smt: usize) -> Machine {
     let socket = 4 * 4 * smt;
     let sizes: Vec<usize> = [smt, 4 * smt].into_iter().filter(|&size| size > 1).collect();
@@ -268,7 +268,7 @@ pub const FLAT: [&str; 8] =
 
 pub fn flat(kind: &str, cpus: usize, key: Key) -> Machine {
     let offset = |cpu: usize| key.with(1).uniform(cpu as u64);
-    let around = |a: usize, b: usize| a.abs_diff(b).min(cpus - a.abs_diff(b)) as f64;
+    let ring_distance = |a: usize, b: usize| a.abs_diff(b).min(cpus - a.abs_diff(b)) as f64;
     let side = (cpus as f64).sqrt().ceil() as usize;
     let kind = kind.to_owned();
     Machine::new(cpus, Vec::new(), move |a, b| match kind.as_str() {
@@ -276,7 +276,7 @@ pub fn flat(kind: &str, cpus: usize, key: Key) -> Machine {
         "slower-of-two" => 40.0 * (1.0 + 0.5 * offset(a).max(offset(b))),
         "two-core-types" => 40.0 * [1.0, 1.25, 1.5][usize::from(a >= cpus / 2) + usize::from(b >= cpus / 2)],
         "bad-cpu" => 40.0 * if a == cpus / 2 || b == cpus / 2 { 2.5 } else { 1.0 },
-        "ring" => 30.0 + 4.0 * around(a, b),
+        "ring" => 30.0 + 4.0 * ring_distance(a, b),
         "mesh" => 30.0 + 4.0 * ((a / side).abs_diff(b / side) + (a % side).abs_diff(b % side)) as f64,
         "unpinned" => 30.0 * (0.25 * key.with(2).normal((a * cpus + b) as u64)).exp(),
         _ => 40.0,

@@ -1,5 +1,5 @@
-//! Published matrices with the known structure of their machines, disturbed copies against overfitting to these files,
-//! and the scoring of inferred levels.
+//! Published matrices with the known structure of their machines; disturbed copies that detect overfitting to these
+//! files; and the scoring of inferred levels.
 
 use coretalk_model::formats::read_matrices;
 use coretalk_model::infer::{Observation, Structure};
@@ -27,13 +27,13 @@ pub fn all(test: &str) -> Option<Vec<Published>> {
         return None;
     }
     let truth: Value = serde_json::from_slice(&fs::read(folder.join("ground-truth.json")).unwrap()).unwrap();
-    let one = |(file, truth): (&String, &Value)| {
+    let read_file = |(file, truth): (&String, &Value)| {
         let imported = read_matrices(&fs::read(folder.join(file)).unwrap()).unwrap().remove(0);
         let observed = imported.matrix.map(|cell| cell.map(Observation::bare));
         let truth = read_truth(truth, observed.cpus());
         Published { name: file.trim_start_matches("latency-matrices/").to_owned(), observed, truth }
     };
-    Some(truth.as_object().unwrap().iter().map(one).collect())
+    Some(truth.as_object().unwrap().iter().map(read_file).collect())
 }
 
 /// The ground truth identifies CPUs by their row in the file, not by its labels.
@@ -62,9 +62,10 @@ fn read_truth(value: &Value, cpus: &[CpuId]) -> Truth {
     Truth { levels, without_structure }
 }
 
-/// The mean of both directions, or the value of the only measured one.
+/// The mean of both directions, or the value of the only measured direction.
 pub fn both_ways(observed: &Matrix<Option<Observation>>, a: usize, b: usize) -> Option<f64> {
-    let value = |row, column| observed.get(row, column).copied().flatten().map(|seen| seen.value);
+    let value =
+        |row, column| observed.get(row, column).copied().flatten().map(|observation| observation.value);
     match (value(a, b), value(b, a)) {
         (Some(there), Some(back)) => Some((there + back) / 2.0),
         (one, other) => one.or(other),
@@ -84,14 +85,14 @@ pub fn disturb(file: &Published, kind: &str, key: Key) -> Option<Published> {
         order.truncate((n * 3).div_ceil(4));
         order.sort_unstable();
     }
-    let of_pair = |a: usize, b: usize| (a.max(b) * n + a.min(b)) as u64;
+    let counter_of_pair = |a: usize, b: usize| (a.max(b) * n + a.min(b)) as u64;
     let mut values: Vec<f64> =
         (0..n).flat_map(|a| (0..a).map(move |b| (a, b))).filter_map(|(a, b)| cell(a, b)).collect();
     values.sort_by(f64::total_cmp);
     // The step of a coarse clock: a third of the latency of the fastest pairs.
     let step = values[values.len() / 50].max(1e-3) / 3.0;
     let change = |a: usize, b: usize, value: f64| -> Option<f64> {
-        let at = of_pair(a, b);
+        let at = counter_of_pair(a, b);
         let noise = key.with(2).normal(at);
         Some(match kind {
             "noise" => value * (0.04 * noise).exp(),
@@ -120,12 +121,14 @@ pub fn disturb(file: &Published, kind: &str, key: Key) -> Option<Published> {
     for level in &file.truth.levels {
         let mut groups: Vec<CpuSet> = level.groups.iter().map(renamed).collect();
         groups.retain(|group| group.len() > 1);
-        // The rest of a level may be too small to detect: fewer than two groups of several CPUs, or less than a quarter
-        // of the CPUs.
+        // What remains of a level may be too small to detect: fewer than two groups of several CPUs, or less than a
+        // quarter of the CPUs.
         let covered: usize = groups.iter().map(CpuSet::len).sum();
-        let shows = groups.len() >= 2 && covered * 4 >= order.len();
+        let is_detectable = groups.len() >= 2 && covered * 4 >= order.len();
         if groups.first().is_some_and(|first| first.len() < order.len()) {
-            truth.levels.push(TrueLevel { groups, clear: level.clear && (kind != "removed" || shows) });
+            truth
+                .levels
+                .push(TrueLevel { groups, clear: level.clear && (kind != "removed" || is_detectable) });
         }
     }
     (order.len() >= 3).then(|| Published { name: file.name.clone(), observed, truth })
@@ -181,8 +184,8 @@ pub fn judge(levels: &[Vec<CpuSet>], truth: &Truth) -> Judgement {
         .by_ref()
         .filter(|group| truth.levels.iter().any(|level| level.groups.iter().any(|whole| cuts(group, whole))))
         .count();
-    let most = if truth.without_structure { 0 } else { truth.levels.len() + 1 };
-    judgement.too_many = levels.len() > most;
+    let max_levels = if truth.without_structure { 0 } else { truth.levels.len() + 1 };
+    judgement.too_many = levels.len() > max_levels;
     judgement
 }
 

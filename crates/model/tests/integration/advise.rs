@@ -40,19 +40,19 @@ fn distances(topology: &Topology, noise: f64) -> CpuDistances {
 fn cost(graph: &Graph, distances: &CpuDistances, cpus: &[CpuId]) -> f64 {
     let position: BTreeMap<CpuId, usize> =
         distances.cpus().iter().enumerate().map(|(at, &cpu)| (cpu, at)).collect();
-    let said =
+    let costs =
         graph.edges().map(|(a, b, weight)| weight * distances.ns(position[&cpus[a]], position[&cpus[b]]));
-    said.sum::<f64>() / graph.total()
+    costs.sum::<f64>() / graph.total()
 }
 
-fn random(threads: usize, distances: &CpuDistances, seed: u64) -> Vec<CpuId> {
+fn random_placement(threads: usize, distances: &CpuDistances, seed: u64) -> Vec<CpuId> {
     let mut cpus = distances.cpus().to_vec();
     Key::of(&[42, seed]).shuffle(&mut cpus);
     cpus.truncate(threads);
     cpus
 }
 
-fn is_a_placement(advice: &Advice, threads: usize, distances: &CpuDistances) {
+fn assert_is_placement(advice: &Advice, threads: usize, distances: &CpuDistances) {
     let different: CpuSet = advice.cpus.iter().copied().collect();
     assert_eq!((advice.cpus.len(), different.len()), (threads, threads), "a CPU was given twice");
     assert!(advice.cpus.iter().all(|cpu| distances.cpus().contains(cpu)));
@@ -61,17 +61,17 @@ fn is_a_placement(advice: &Advice, threads: usize, distances: &CpuDistances) {
 #[test]
 fn a_planted_optimum_of_1024_threads_is_found_within_two_percent() {
     let (topology, id) = huge();
-    for (name, noise, sparse) in
+    for (name, noise, near_edges) in
         [("quiet", 0.0, 3), ("noisy", 0.03, 3), ("dense", 0.02, 8), ("thin", 0.02, 1)]
     {
         let distances = distances(&topology, noise);
-        // Thread t belongs on CPU id[t]; then the threads are renamed.
+        // Thread t belongs on CPU id[t]. Then the threads are renamed.
         let mut name_of: Vec<u32> = (0..1024).collect();
         Key::of(&[43]).shuffle(&mut name_of);
         let key = Key::of(&[44]);
         let mut edges = Vec::new();
         for thread in 0..1024u32 {
-            for (size, count, weight) in [(8, sparse, 8.0), (32, 2, 2.0), (256, 1, 1.0), (1024, 1, 0.2)] {
+            for (size, count, weight) in [(8, near_edges, 8.0), (32, 2, 2.0), (256, 1, 1.0), (1024, 1, 0.2)] {
                 for edge in 0..count {
                     let group = thread / size * size;
                     let draw = u64::from(thread) << 20 | u64::from(size) << 8 | edge;
@@ -91,16 +91,16 @@ fn a_planted_optimum_of_1024_threads_is_found_within_two_percent() {
         let began = std::time::Instant::now();
         let advice = advise(&graph, &distances, 1);
         let took = began.elapsed();
-        is_a_placement(&advice, 1024, &distances);
+        assert_is_placement(&advice, 1024, &distances);
         let found = advice.mean.unwrap().point;
         assert!((found - cost(&graph, &distances, &advice.cpus)).abs() < 1e-6 * found);
-        let least = advice
+        let best_simple = advice
             .baselines
             .iter()
             .filter_map(|baseline| Some(baseline.mean?.point))
             .fold(f64::MAX, f64::min);
         println!(
-            "{name:6} {found:7.2} planted {planted:7.2} ({:+.2} %) best simple {least:7.2} in {took:?}",
+            "{name:6} {found:7.2} planted {planted:7.2} ({:+.2} %) best simple {best_simple:7.2} in {took:?}",
             100.0 * (found / planted - 1.0)
         );
         assert!(found <= 1.02 * planted, "{name}: {found} against {planted}");
@@ -118,9 +118,9 @@ fn exhaustive(graph: &Graph, distances: &CpuDistances) -> f64 {
             if cpus.contains(&cpu) {
                 continue;
             }
-            let said = graph.neighbours(thread).iter().filter(|(other, _)| (*other as usize) < thread);
+            let placed = graph.neighbours(thread).iter().filter(|(other, _)| (*other as usize) < thread);
             let added: f64 =
-                said.map(|&(other, weight)| weight * distances.ns(cpu, cpus[other as usize])).sum();
+                placed.map(|&(other, weight)| weight * distances.ns(cpu, cpus[other as usize])).sum();
             if cost + added < *best {
                 cpus.push(cpu);
                 descend(graph, distances, cpus, cost + added, best);
@@ -155,7 +155,7 @@ fn few_threads_get_the_best_placement_of_all() {
             graphs.extend(Pattern::ALL.map(|pattern| Graph::of_pattern(pattern, threads as usize)));
             for graph in graphs {
                 let advice = advise(&graph, &distances, seed);
-                is_a_placement(&advice, threads as usize, &distances);
+                assert_is_placement(&advice, threads as usize, &distances);
                 let Some(found) = advice.mean.map(|mean| mean.point) else {
                     assert_eq!(graph.total(), 0.0);
                     continue;
@@ -177,20 +177,22 @@ fn no_simple_order_and_no_random_placement_is_better() {
         for pattern in [Pattern::Pairs, Pattern::Ring, Pattern::Pipeline, Pattern::AllToAll] {
             let graph = Graph::of_pattern(pattern, threads as usize);
             let advice = advise(&graph, &distances, 3);
-            is_a_placement(&advice, threads as usize, &distances);
+            assert_is_placement(&advice, threads as usize, &distances);
             let found = advice.mean.unwrap().point * (1.0 - 1e-12);
             for baseline in &advice.baselines {
                 assert!(found <= baseline.mean.unwrap().point, "{threads} {pattern:?}: {}", baseline.name);
             }
             for seed in 0..100 {
-                assert!(found <= cost(&graph, &distances, &random(threads as usize, &distances, seed)));
+                assert!(
+                    found <= cost(&graph, &distances, &random_placement(threads as usize, &distances, seed))
+                );
             }
         }
     }
 }
 
 /// Sixteen CPUs in two halves, 20 ns inside and 80 across, measured with 1 % error and 2 % uncertainty.
-fn read_distances(half_of: impl Fn(u32) -> u32, second_half: f64, seed: u64) -> CpuDistances {
+fn measured_distances(half_of: impl Fn(u32) -> u32, second_half: f64, seed: u64) -> CpuDistances {
     let cpus: Vec<CpuId> = (0..16).map(CpuId).collect();
     let observed = Matrix::symmetric(cpus.clone(), |row, column| {
         let (a, b) = (row.max(column) as u32, row.min(column) as u32);
@@ -207,27 +209,27 @@ fn read_distances(half_of: impl Fn(u32) -> u32, second_half: f64, seed: u64) -> 
 }
 
 #[test]
-fn of_placements_that_cannot_be_told_apart_the_simplest_is_taken() {
+fn the_simplest_of_indistinguishable_placements_is_chosen() {
     let patterns = [Pattern::Ring, Pattern::Pipeline, Pattern::AllToAll, Pattern::Pairs];
     for (seed, pattern) in (0..10).flat_map(|seed| patterns.map(|pattern| (seed, pattern))) {
         let graph = Graph::of_pattern(pattern, 6);
         let advised = |half_of: fn(u32) -> u32, second_half: f64| -> Vec<u32> {
-            let advice = advise(&graph, &read_distances(half_of, second_half, seed), seed);
+            let advice = advise(&graph, &measured_distances(half_of, second_half, seed), seed);
             assert_eq!(advice.ground, Ground::Latency, "{pattern:?}, seed {seed}");
             // The slack covers the cost of preferring a simple order.
             assert!(advice.slack.unwrap() < 0.12, "{pattern:?}, seed {seed}: {:?}", advice.slack);
             advice.cpus.iter().map(|cpu| cpu.0).collect()
         };
-        let what = format!("{pattern:?}, seed {seed}");
-        assert_eq!(advised(|cpu| cpu / 8, 20.0), [0, 1, 2, 3, 4, 5], "{what}");
-        assert_eq!(advised(|cpu| cpu % 2, 20.0), [0, 2, 4, 6, 8, 10], "{what}");
+        let case = format!("{pattern:?}, seed {seed}");
+        assert_eq!(advised(|cpu| cpu / 8, 20.0), [0, 1, 2, 3, 4, 5], "{case}");
+        assert_eq!(advised(|cpu| cpu % 2, 20.0), [0, 2, 4, 6, 8, 10], "{case}");
         // A significantly better half is used, from its first CPU on.
-        assert_eq!(advised(|cpu| cpu / 8, 15.0), [8, 9, 10, 11, 12, 13], "{what}");
+        assert_eq!(advised(|cpu| cpu / 8, 15.0), [8, 9, 10, 11, 12, 13], "{case}");
     }
 }
 
 #[test]
-fn far_groups_that_differ_do_not_hide_what_near_ones_gain() {
+fn scatter_between_far_groups_does_not_hide_the_gain_of_near_ones() {
     // Cores of four threads, 41 ns inside; 149 ns and more between cores, depending on the cores.
     let cpus: Vec<CpuId> = (0..64).map(CpuId).collect();
     let cores = (0..16).map(|core| (4 * core..4 * core + 4).map(CpuId).collect()).collect::<Vec<CpuSet>>();
@@ -247,7 +249,7 @@ fn far_groups_that_differ_do_not_hide_what_near_ones_gain() {
 }
 
 #[test]
-fn a_pair_that_is_too_near_to_fit_draws_no_thread() {
+fn an_implausibly_fast_pair_attracts_no_thread() {
     let cpus: Vec<CpuId> = (0..12).map(CpuId).collect();
     let observed = Matrix::symmetric(cpus.clone(), |a, b| {
         let noise = 1.0 + 0.01 * Key::of(&[46]).normal((a * 12 + b) as u64);
@@ -272,8 +274,8 @@ fn a_pair_that_is_too_near_to_fit_draws_no_thread() {
     assert_eq!(counted.get(9, 8), observed.get(9, 8));
     let groups = ["0-3", "4-7", "8-11"].map(|cpus| cpus.parse().unwrap()).to_vec();
     let pairs = Graph::of_pattern(Pattern::AllToAll, 2);
-    let advised = |seen: &Matrix<Option<Observation>>| {
-        advise(&pairs, &CpuDistances::of_observations(cpus.clone(), seen, std::slice::from_ref(&groups)), 1)
+    let advised = |matrix: &Matrix<Option<Observation>>| {
+        advise(&pairs, &CpuDistances::of_observations(cpus.clone(), matrix, std::slice::from_ref(&groups)), 1)
             .cpus
     };
     let placed = advised(&counted);
@@ -281,7 +283,7 @@ fn a_pair_that_is_too_near_to_fit_draws_no_thread() {
 }
 
 #[test]
-fn a_margin_of_half_the_cost_is_none() {
+fn a_slack_above_the_limit_is_not_stated() {
     let graph = Graph::of_pattern(Pattern::Ring, 4);
     let slack = |half_width: f64| {
         let cpus: Vec<CpuId> = (0..8).map(CpuId).collect();
@@ -295,12 +297,12 @@ fn a_margin_of_half_the_cost_is_none() {
     };
     let narrow = slack(0.1).unwrap();
     assert!((narrow - (1.0 - 0.9 / 1.1)).abs() < 1e-9, "{narrow}");
-    // The margins would be 46 and 82 %.
+    // A slack of 46 and 82 % exceeds 30 %.
     assert_eq!([0.3, 0.7].map(slack), [None, None]);
 }
 
 #[test]
-fn threads_that_do_not_talk_are_spread() {
+fn threads_without_communication_are_spread() {
     let advice = advise(&Graph::of_pattern(Pattern::Independent, 4), &small_distances(8, 1), 1);
     assert_eq!(advice.mean, None);
     assert_eq!(advice.cpus.iter().filter(|cpu| cpu.0 < 4).count(), 2);

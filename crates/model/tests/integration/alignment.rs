@@ -50,7 +50,7 @@ fn named(levels: &[(&str, Verdict)]) -> Vec<(String, Verdict)> {
 }
 
 #[test]
-fn machines_of_other_groups_are_not_held_against_each_other() {
+fn machines_with_different_groups_are_not_compared() {
     let (a, b) = (file(12, 1, |cpu| cpu, threes), file(24, 2, |cpu| cpu, threads_in(12)));
     for (a, b) in [(&a, &b), (&b, &a)] {
         let (alignment, levels, cells) = held(a, b);
@@ -62,26 +62,26 @@ fn machines_of_other_groups_are_not_held_against_each_other() {
             comparison.datasets[0].alone.iter().map(|one| (one.of, one.level.as_str(), one.pairs)).collect();
         assert_eq!((alone.len(), alone[0].0, alone[4].0), (5, Letter::A, Letter::B), "{alone:?}");
     }
-    // Groups of four nest in groups of eight, but most pairs with equal numbers are not alike.
-    let of = |group: u32| move |a: u32, b: u32| if a / group == b / group { 20.0 } else { 100.0 };
-    let (fours, eights) = (file(32, 1, |cpu| cpu, of(4)), file(32, 2, |cpu| cpu, of(8)));
+    // Groups of four nest in groups of eight, but most pairs of equal numbers differ in relation.
+    let grouped = |group: u32| move |a: u32, b: u32| if a / group == b / group { 20.0 } else { 100.0 };
+    let (fours, eights) = (file(32, 1, |cpu| cpu, grouped(4)), file(32, 2, |cpu| cpu, grouped(8)));
     assert_eq!(*held(&fours, &eights).0.pairing(), Pairing::Nothing(Obstacle::Groups));
     let flat = file(32, 3, |cpu| cpu, |_, _| 100.0);
     assert_eq!(*held(&fours, &flat).0.pairing(), Pairing::Nothing(Obstacle::Groups));
 }
 
 #[test]
-fn a_machine_under_other_numbers_is_the_same_by_level_and_says_nothing_of_pairs() {
+fn a_renumbered_machine_is_compared_by_level_and_not_by_pair() {
     let a = file(24, 1, |cpu| cpu, threads_in(12));
     // Siblings are twelve apart instead of adjacent.
-    let turned = |cpu: u32| 2 * (cpu % 12) + cpu / 12;
+    let renumber = |cpu: u32| 2 * (cpu % 12) + cpu / 12;
     let same = named(&[("group-1", Verdict::Same), ("group-2", Verdict::Same), ("across", Verdict::Same)]);
-    let (alignment, levels, cells) = held(&a, &file(24, 1, turned, threads_in(12)));
+    let (alignment, levels, cells) = held(&a, &file(24, 1, renumber, threads_in(12)));
     assert_eq!(*alignment.pairing(), Pairing::Levels(Likeness::Renumbered));
     assert_eq!((levels, cells), (same, 0));
     // A change between the groups is still found.
     let slower = |a: u32, b: u32| threads_in(12)(a, b) * if a / 12 == b / 12 { 1.0 } else { 1.3 };
-    let (_, levels, _) = held(&a, &file(24, 2, turned, slower));
+    let (_, levels, _) = held(&a, &file(24, 2, renumber, slower));
     assert_eq!(levels[2], ("across".to_owned(), Verdict::Slower));
     assert!(levels[..2].iter().all(|(_, verdict)| !verdict.is_different()), "{levels:?}");
 }
@@ -96,7 +96,7 @@ fn more_cores_in_as_many_groups_are_compared_level_by_level() {
 }
 
 #[test]
-fn cores_of_two_kinds_are_held_against_their_like_alone() {
+fn hybrid_machines_are_compared_only_with_their_like() {
     // SMT pairs, followed by CPUs without SMT.
     let hybrid = |fast: u32| {
         move |a: u32, b: u32| match (a / 2 == b / 2 && a.max(b) < fast, a.max(b) < fast) {
@@ -105,11 +105,11 @@ fn cores_of_two_kinds_are_held_against_their_like_alone() {
             (false, false) => 37.0,
         }
     };
-    let of = |cpus: u32, seed: u64| file(cpus, seed, |cpu| cpu, hybrid(2 * cpus / 3));
-    let (a, again, larger) = (of(24, 1), of(24, 2), of(30, 3));
-    assert_eq!(*held(&a, &again).0.pairing(), Pairing::Pairs);
+    let hybrid_file = |cpus: u32, seed: u64| file(cpus, seed, |cpu| cpu, hybrid(2 * cpus / 3));
+    let (a, repeated, larger) = (hybrid_file(24, 1), hybrid_file(24, 2), hybrid_file(30, 3));
+    assert_eq!(*held(&a, &repeated).0.pairing(), Pairing::Pairs);
     // Eight pairs of a file resolve a level to 3 % at best; nothing is different.
-    let levels = held(&a, &again).1;
+    let levels = held(&a, &repeated).1;
     assert!(levels.iter().all(|(_, verdict)| !verdict.is_different()), "{levels:?}");
     assert_eq!(levels[1], ("across".to_owned(), Verdict::Same));
     let front = file(24, 4, |cpu| 23 - cpu, hybrid(16));
@@ -118,12 +118,12 @@ fn cores_of_two_kinds_are_held_against_their_like_alone() {
 }
 
 #[test]
-fn without_groups_only_what_is_flat_is_held_against_what_is_flat() {
+fn without_groups_only_flat_machines_are_compared() {
     let flat = |cpus: u32, seed: u64, ns: f64| file(cpus, seed, |cpu| cpu, move |_, _| ns);
     let (alignment, levels, cells) = held(&flat(8, 1, 50.0), &flat(12, 2, 60.0));
     assert_eq!(*alignment.pairing(), Pairing::Levels(Likeness::Flat));
     assert_eq!((levels, cells), (named(&[("all", Verdict::Slower)]), 0));
-    // CPUs in a row with equal steps: no groups, but not uniform either.
+    // A row of CPUs with equal steps has no groups, but is not uniform either.
     let row = |seed: u64| file(12, seed, |cpu| cpu, |a, b| 30.0 + 4.0 * f64::from(a.abs_diff(b)));
     assert_eq!(*held(&row(1), &flat(12, 2, 50.0)).0.pairing(), Pairing::Nothing(Obstacle::Patterns));
     let (alignment, levels, cells) = held(&row(1), &row(2));
@@ -143,13 +143,13 @@ fn without_groups_only_what_is_flat_is_held_against_what_is_flat() {
 }
 
 #[test]
-fn the_same_numbers_are_the_same_without_any_interval() {
+fn identical_values_are_the_same_without_intervals() {
     let few = file(4, 1, |cpu| cpu, |_, _| 30.0);
     let one = |a: &Side, b: &Side, least: f64| {
         let comparison = compare(a, b, &Alignment::between(a, b), LeastEffect(least));
         comparison.datasets[0].levels[0].difference.clone()
     };
-    // Six pairs of the same file, at a smaller margin than files can resolve.
+    // Six pairs of the same file, at a margin below the resolution of files.
     let found = one(&few, &few, 0.001);
     assert_eq!((found.verdict, found.possible.slower || found.possible.faster), (Verdict::Same, false));
     assert_eq!(found.reason, Some("identical numbers"));
@@ -164,7 +164,7 @@ fn the_same_numbers_are_the_same_without_any_interval() {
 }
 
 #[test]
-fn what_is_slower_or_the_same_is_not_faster() {
+fn a_shift_that_excludes_faster_leaves_only_slower_possible() {
     let (a, b) = (side(dataset(1, |_, _| 1.0)), side(dataset(2, |_, _| 1.015)));
     let wide = |side: &Side| {
         let mut side = side.clone();
@@ -183,7 +183,7 @@ fn what_is_slower_or_the_same_is_not_faster() {
 }
 
 #[test]
-fn systems_that_report_other_groups_are_compared_by_what_they_call_the_same() {
+fn systems_with_different_groups_are_compared_by_relation() {
     let domain = |level: Level, list: &str| Domain { level, cpus: list.parse().unwrap(), os_id: None };
     let crossed = Topology::new(
         "0-15".parse().unwrap(),
@@ -204,7 +204,7 @@ fn systems_that_report_other_groups_are_compared_by_what_they_call_the_same() {
 }
 
 #[test]
-fn groups_that_look_alike_are_the_same_only_where_something_says_so() {
+fn groups_of_the_same_shape_are_compared_only_with_evidence() {
     let twos = |near: f64, far: f64| move |a: u32, b: u32| if a / 2 == b / 2 { near } else { far };
     let (threads, clusters) =
         (file(16, 1, |cpu| cpu, twos(7.7, 19.0)), file(16, 2, |cpu| cpu, twos(60.0, 260.0)));
@@ -221,7 +221,7 @@ fn groups_that_look_alike_are_the_same_only_where_something_says_so() {
     // The same applies after renumbering, and without groups.
     assert_eq!(doubtful(&threads, &file(16, 3, |cpu| cpu % 8 * 2 + cpu / 8, twos(60.0, 260.0))).1, 14.0);
     assert_eq!(doubtful(&file(8, 1, |cpu| cpu, |_, _| 20.0), &file(8, 2, |cpu| cpu, |_, _| 90.0)).1, 5.0);
-    // With the same CPU model, a machine that is slower by half is compared.
+    // With the same CPU model, a machine with 1.5 times the latency is compared.
     let of_model = |factor: f64, seed: u64| {
         let mut side = file(16, seed, |cpu| cpu, twos(7.7 * factor, 19.0 * factor));
         side.facts.insert(Fact::CpuModel, "of one model".into());
@@ -246,7 +246,7 @@ fn groups_that_look_alike_are_the_same_only_where_something_says_so() {
 }
 
 #[test]
-fn a_level_whose_times_are_doubtful_blocks_no_other() {
+fn a_level_with_doubtful_times_blocks_no_other_level() {
     let far = |ns: f64, seed: u64| {
         file(24, seed, |cpu| cpu, move |a, b| if a / 12 == b / 12 { threads_in(12)(a, b) } else { ns })
     };
@@ -262,10 +262,10 @@ fn a_level_whose_times_are_doubtful_blocks_no_other() {
         alone.iter().map(|one| (one.of, one.pairs)).collect::<Vec<_>>(),
         [(Letter::A, 144), (Letter::B, 144)]
     );
-    // After renumbering, levels give the same.
-    let turned = |cpu: u32| 2 * (cpu % 12) + cpu / 12;
+    // Renumbering does not change the compared levels.
+    let renumber = |cpu: u32| 2 * (cpu % 12) + cpu / 12;
     let renumbered = |a: u32, b: u32| if a / 12 == b / 12 { threads_in(12)(a, b) } else { 126.0 };
-    let (alignment, levels, _) = held(&a, &file(24, 3, turned, renumbered));
+    let (alignment, levels, _) = held(&a, &file(24, 3, renumber, renumbered));
     assert_eq!((alignment.pairing(), levels.len()), (&Pairing::Levels(Likeness::Renumbered), 2));
     // A forced comparison includes all levels.
     let forced = Alignment::forced(&a, &b);
@@ -275,8 +275,8 @@ fn a_level_whose_times_are_doubtful_blocks_no_other() {
 }
 
 #[test]
-fn disturbed_cells_of_a_level_are_no_other_numbering() {
-    let of = |disturbed: &'static [u32], seed: u64| {
+fn disturbed_cells_of_a_level_keep_the_numbering() {
+    let with_disturbed = |disturbed: &'static [u32], seed: u64| {
         file(
             16,
             seed,
@@ -288,7 +288,7 @@ fn disturbed_cells_of_a_level_are_no_other_numbering() {
             },
         )
     };
-    let (a, b) = (of(&[0], 1), of(&[5], 2));
+    let (a, b) = (with_disturbed(&[0], 1), with_disturbed(&[5], 2));
     for (a, b) in [(&a, &b), (&b, &a)] {
         let alignment = Alignment::between(a, b);
         assert_eq!(*alignment.pairing(), Pairing::Pairs);
@@ -302,13 +302,15 @@ fn disturbed_cells_of_a_level_are_no_other_numbering() {
 }
 
 #[test]
-fn relations_mean_the_same_where_both_report_what_lies_below_them() {
-    // A reports shared caches; B does not, so that its package level mixes both.
+fn relations_match_if_both_sides_report_the_levels_below() {
+    // A reports shared caches; B does not, so its package level mixes pairs inside and across them.
     let domain = |level: Level, list: &str| Domain { level, cpus: list.parse().unwrap(), os_id: None };
-    let of = |domains: Vec<Domain>| Some(Topology::new("0-15".parse().unwrap(), domains, BTreeMap::new()));
+    let with_domains =
+        |domains: Vec<Domain>| Some(Topology::new("0-15".parse().unwrap(), domains, BTreeMap::new()));
     let caches = [domain(Level::L3, "0-7"), domain(Level::L3, "8-15"), domain(Level::Package, "0-15")];
-    let a = Side { topology: of(caches.to_vec()), ..side(dataset(1, |_, _| 1.0)) };
-    let b = Side { topology: of(vec![domain(Level::Package, "0-15")]), ..side(dataset(2, |_, _| 1.0)) };
+    let a = Side { topology: with_domains(caches.to_vec()), ..side(dataset(1, |_, _| 1.0)) };
+    let b =
+        Side { topology: with_domains(vec![domain(Level::Package, "0-15")]), ..side(dataset(2, |_, _| 1.0)) };
     let (alignment, levels, _) = held(&a, &b);
     assert_eq!((alignment.pairing(), levels), (&Pairing::Levels(Likeness::Reported), Vec::new()));
 }
@@ -350,7 +352,7 @@ pub fn columns_of(sides: &[Side]) -> BTreeMap<String, Vec<(usize, f64)>> {
 }
 
 #[test]
-fn columns_of_a_table_hold_what_is_alike() {
+fn columns_of_a_table_have_one_meaning() {
     let sides = [
         file(12, 1, |cpu| cpu, threes),
         file(24, 2, |cpu| cpu, threads_in(12)),
@@ -389,10 +391,10 @@ fn machines_of_one_kind_share_columns_where_their_times_are_plausible() {
         file(24, 3, |cpu| cpu, clusters),
     ];
     let columns = columns_of(&sides);
-    let of = |name: &str| -> Vec<usize> { columns[name].iter().map(|(side, _)| *side).collect() };
+    let sides_in = |name: &str| -> Vec<usize> { columns[name].iter().map(|(side, _)| *side).collect() };
     for level in ["groups-of-2", "larger-groups-1", "across"] {
-        assert_eq!(of(&format!("{level}-kind-1")), [0, 1], "{columns:?}");
-        assert_eq!(of(&format!("{level}-kind-2")), [2], "{columns:?}");
+        assert_eq!(sides_in(&format!("{level}-kind-1")), [0, 1], "{columns:?}");
+        assert_eq!(sides_in(&format!("{level}-kind-2")), [2], "{columns:?}");
     }
     // With only one kind, no distinction is needed.
     let names: Vec<String> = columns_of(&sides[..2]).into_keys().collect();
@@ -406,15 +408,15 @@ fn relations_share_a_column_where_both_reports_mean_the_same() {
     let package = |list: &str| domain(Level::Package, list);
     let caches = vec![domain(Level::L3, "0-7"), domain(Level::L3, "8-15")];
     let packages = vec![package("0-7"), package("8-15")];
-    let of = |domains: Vec<Domain>| Side {
+    let with_domains = |domains: Vec<Domain>| Side {
         topology: Some(Topology::new(all.clone(), domains, BTreeMap::new())),
         ..side(dataset(1, |_, _| 1.0))
     };
-    // Pairs at machine level differ in their L3 on the first and last side; the other does not report L3.
-    let columns = columns_of(&[of(caches.clone()), of(packages), of(caches)]);
-    let of =
+    // The first and the last side report their L3, so their pairs at machine level differ from those of the other side.
+    let columns = columns_of(&[with_domains(caches.clone()), with_domains(packages), with_domains(caches)]);
+    let sides_in =
         |name: &str| columns.get(name).map(|rows| rows.iter().map(|(side, _)| *side).collect::<Vec<_>>());
-    assert_eq!(of("l3"), Some(vec![0, 2]), "{columns:?}");
-    assert_eq!(of("machine-kind-1"), Some(vec![0, 2]), "{columns:?}");
-    assert_eq!(of("machine-kind-2"), Some(vec![1]), "{columns:?}");
+    assert_eq!(sides_in("l3"), Some(vec![0, 2]), "{columns:?}");
+    assert_eq!(sides_in("machine-kind-1"), Some(vec![0, 2]), "{columns:?}");
+    assert_eq!(sides_in("machine-kind-2"), Some(vec![1]), "{columns:?}");
 }

@@ -65,13 +65,13 @@ fn is_disturbed(seed: u64, [a, b]: [CpuId; 2], share: f64) -> bool {
     Key::of(&[93, seed]).uniform(u64::from(a.0 * 32 + b.0)) < share
 }
 
-/// Maps of one unchanged machine of three levels. Each run draws an error per cell, per CPU (shared by its pairs) and
-/// for all pairs; the share `disturbed` of the cells has an additional error of 5 %.
+/// Maps of one unchanged machine of three levels. Each run draws an error per cell, an error per CPU (shared by its
+/// pairs) and an error for all pairs; the share `disturbed` of the cells has an additional error of 5 %.
 fn noisy(seed: u64, deviation: Option<f64>, disturbed: f64) -> Side {
     let l3 = |cpu: u32| cpu / 8;
     let mut readings = BTreeMap::new();
     let key = |what: u64| Key::of(&[92, seed, what]);
-    let all = 0.005 * key(0).normal(0);
+    let common = 0.005 * key(0).normal(0);
     for b in 0..32u32 {
         for a in 0..b {
             let level = match () {
@@ -81,8 +81,9 @@ fn noisy(seed: u64, deviation: Option<f64>, disturbed: f64) -> Side {
             };
             let (cell, pair) = (u64::from(a * 32 + b), [a, b].map(CpuId));
             let of_cpus: f64 = [a, b].iter().map(|&cpu| 0.002 * key(1).normal(u64::from(cpu))).sum();
-            let off = if is_disturbed(seed, pair, disturbed) { 0.05 * key(2).normal(cell) } else { 0.0 };
-            let noise = (all + of_cpus + 0.01 * key(3).normal(cell) + off).exp();
+            let disturbance =
+                if is_disturbed(seed, pair, disturbed) { 0.05 * key(2).normal(cell) } else { 0.0 };
+            let noise = (common + of_cpus + 0.01 * key(3).normal(cell) + disturbance).exp();
             let value = LogEstimate { point: level * noise, deviation };
             let reading = Reading { value, cycles: None, steady: true };
             readings.insert(ReadingKey::Pair(pair), reading);
@@ -101,7 +102,7 @@ fn noisy(seed: u64, deviation: Option<f64>, disturbed: f64) -> Side {
 }
 
 #[test]
-fn few_pairs_of_an_unchanged_machine_are_said_to_depart_from_their_level() {
+fn few_pairs_of_an_unchanged_machine_depart_from_their_level() {
     const COMPARISONS: u64 = 200;
     for (what, deviation, disturbed) in [
         ("with intervals", Some(0.01), 0.0),
@@ -116,16 +117,16 @@ fn few_pairs_of_an_unchanged_machine_are_said_to_depart_from_their_level() {
             let dataset = compare(&a, &b, &alignment, LeastEffect::DEFAULT).datasets.remove(0);
             assert!(dataset.levels.iter().all(|level| !level.difference.verdict.is_different()));
             cells += dataset.cells.len();
-            let mut of_this = 0;
+            let mut false_alarms = 0;
             for cell in &dataset.cells {
                 let ReadingKey::Pair(pair) = cell.key else { continue };
-                let is_off = seeds.iter().any(|&seed| is_disturbed(seed, pair, disturbed));
-                found[0] += usize::from(is_off && cell.departs);
-                found[1] += usize::from(is_off);
-                of_this += usize::from(cell.departs && !is_off);
+                let was_disturbed = seeds.iter().any(|&seed| is_disturbed(seed, pair, disturbed));
+                found[0] += usize::from(was_disturbed && cell.departs);
+                found[1] += usize::from(was_disturbed);
+                false_alarms += usize::from(cell.departs && !was_disturbed);
             }
-            alarms += of_this;
-            with_any += usize::from(of_this > 0);
+            alarms += false_alarms;
+            with_any += usize::from(false_alarms > 0);
         }
         println!(
             "{what}: {alarms} of {cells} pairs, in {with_any} of {COMPARISONS} comparisons; found {found:?}"
@@ -136,7 +137,7 @@ fn few_pairs_of_an_unchanged_machine_are_said_to_depart_from_their_level() {
 }
 
 #[test]
-fn a_slower_level_and_a_faster_cell_are_told_apart() {
+fn a_slower_level_and_a_faster_cell_are_distinguished() {
     let a = side(dataset(1, |_, _| 1.0));
     let b = side(dataset(2, |x, y| match (x, y) {
         (0, 15) => 0.8,
@@ -168,7 +169,7 @@ fn exchanging_the_sides_exchanges_the_verdicts() {
 }
 
 #[test]
-fn of_a_throughput_more_is_faster() {
+fn a_higher_throughput_is_faster() {
     let rate = |factor: f64| {
         let mut rates = dataset(3, |_, _| factor);
         rates.better = Better::Higher;
@@ -179,13 +180,13 @@ fn of_a_throughput_more_is_faster() {
 }
 
 #[test]
-fn what_all_pairs_share_is_one_verdict_and_no_evidence_of_a_pair() {
-    let shifted = |seed: u64, factor: f64, of_one: f64| {
-        let mut side = side(dataset(seed, |x, y| if (x, y) == (2, 9) { of_one } else { factor }));
+fn a_common_change_is_one_verdict_and_no_evidence_about_a_pair() {
+    let shifted = |seed: u64, factor: f64, of_outlier: f64| {
+        let mut side = side(dataset(seed, |x, y| if (x, y) == (2, 9) { of_outlier } else { factor }));
         side.datasets[0].readings.values_mut().for_each(|reading| reading.value.deviation = None);
         side
     };
-    // Files share an uncertainty of 1.5 %: a change of everything by 2.5 % is undecided, also per pair; 5 % is found.
+    // Files share an uncertainty of 1.5 %: a common change of 2.5 % is undecided, also per pair; 5 % is found.
     for (factor, expected) in [(1.025, Verdict::CannotTell), (1.05, Verdict::Slower), (0.95, Verdict::Faster)]
     {
         let (a, b) = (shifted(1, 1.0, 1.0), shifted(2, factor, 1.2));
@@ -193,23 +194,23 @@ fn what_all_pairs_share_is_one_verdict_and_no_evidence_of_a_pair() {
         let dataset = &comparison.datasets[0];
         assert_eq!(dataset.together.as_ref().map(|all| all.verdict), Some(expected), "{factor}");
         assert!(dataset.levels.iter().all(|level| level.difference.verdict == expected), "{factor}");
-        let of_their_own = dataset.cells.iter().filter(|cell| {
+        let deviating = dataset.cells.iter().filter(|cell| {
             let verdict = cell.difference.verdict;
             verdict.is_different() && verdict != expected && !cell.departs
         });
-        assert_eq!(of_their_own.count(), 0, "{factor}: {dataset:?}");
+        assert_eq!(deviating.count(), 0, "{factor}: {dataset:?}");
         let departing: Vec<&ReadingKey> =
             dataset.cells.iter().filter(|cell| cell.departs).map(|cell| &cell.key).collect();
         assert_eq!(departing, [&ReadingKey::Pair([CpuId(2), CpuId(9)])], "{factor}");
     }
-    // A change of one level is not a change of everything.
+    // A change of one level is not a common change.
     let far = side(dataset(2, |x, y| if (x < 8) == (y < 8) { 1.0 } else { 1.06 }));
     let comparison = compare(&shifted(1, 1.0, 1.0), &far, &alignment(), LeastEffect::DEFAULT);
     assert_eq!(comparison.datasets[0].together, None);
 }
 
 #[test]
-fn values_beyond_what_can_be_measured_have_no_ratio_and_are_named() {
+fn immeasurable_values_have_no_ratio_and_are_listed() {
     let (a, mut b) = (side(dataset(1, |_, _| 1.0)), side(dataset(2, |_, _| 1.0)));
     let key = |first: u32| ReadingKey::Pair([CpuId(first), CpuId(15)]);
     for (first, value) in [(0, 1e-320), (1, f64::INFINITY), (2, 0.0)] {
@@ -226,7 +227,7 @@ fn values_beyond_what_can_be_measured_have_no_ratio_and_are_named() {
 }
 
 #[test]
-fn what_is_identical_leaves_nothing_out() {
+fn identical_runs_leave_no_pair_out() {
     let mut moved = side(dataset(1, |_, _| 1.0));
     for reading in moved.datasets[0].readings.values_mut().take(30) {
         reading.steady = false;
@@ -259,7 +260,7 @@ fn each_series_is_judged_by_itself() {
 }
 
 #[test]
-fn what_the_clock_did_is_no_difference_where_both_know_their_cycles() {
+fn clock_changes_are_no_difference_in_cycles() {
     let clocked = |ghz: f64| {
         let mut map = dataset(4, |_, _| 4.0 / ghz);
         for reading in map.readings.values_mut() {
@@ -277,7 +278,7 @@ fn what_the_clock_did_is_no_difference_where_both_know_their_cycles() {
 }
 
 #[test]
-fn too_little_is_known_to_tell() {
+fn few_wide_or_bare_pairs_are_undecided() {
     // Two pairs with wide intervals.
     let few = |factor: f64| {
         let mut map = dataset(5, |_, _| factor);
@@ -303,7 +304,7 @@ fn too_little_is_known_to_tell() {
 }
 
 #[test]
-fn a_machine_that_moved_and_a_guest_that_may_have_are_not_judged() {
+fn machines_that_moved_and_guests_that_may_have_moved_are_not_judged() {
     let a = side(dataset(1, |_, _| 1.0));
     let mut moved = side(dataset(2, |_, _| 2.0));
     for reading in moved.datasets[0].readings.values_mut() {
@@ -316,7 +317,7 @@ fn a_machine_that_moved_and_a_guest_that_may_have_are_not_judged() {
 }
 
 #[test]
-fn conditions_that_make_another_experiment_refuse_and_others_warn() {
+fn different_conditions_refuse_the_comparison_or_warn() {
     let stated = |facts: &[(Fact, &str)], kernel: &str, unit: &str| {
         let mut map = dataset(1, |_, _| 1.0);
         map.traits = vec![("kernel", kernel.into())];
@@ -344,7 +345,7 @@ fn conditions_that_make_another_experiment_refuse_and_others_warn() {
 }
 
 #[test]
-fn a_file_equals_itself_and_is_not_known_beyond_its_numbers() {
+fn a_file_equals_itself_only_within_the_uncertainty_of_files() {
     let file = file(12, 1, |cpu| cpu, |a, b| 40.0 + f64::from(a * b % 7));
     let comparison = compare(&file, &file, &Alignment::by_number(Levels::one()), LeastEffect::DEFAULT);
     let [all] = comparison.datasets[0].levels.as_slice() else { panic!("{comparison:?}") };

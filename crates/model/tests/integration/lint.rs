@@ -1,9 +1,9 @@
-//! Artificial matrices with one defect each: every doubt is found with its cells, and clean matrices have none; and the
-//! doubts about published matrices, compared with their known defects if the data is present.
+//! Artificial matrices with one defect each, which must be found with its cells; clean matrices without findings; and,
+//! if the data is present, findings in published matrices compared with the known defects of these matrices.
 
 use super::{data, matrix_files};
 use coretalk_model::formats::{ImportedMatrix, Unit, read_matrices, write_c2c_csv, write_csv};
-use coretalk_model::infer::{Observation, Shape, SuspectReason as Doubtful, infer, infer_of_step};
+use coretalk_model::infer::{Observation, Shape, SuspectReason, infer, infer_of_step};
 use coretalk_model::lint::{Kind, LintFinding, lint, step_of};
 use coretalk_model::stats::Key;
 use coretalk_model::{CpuId, Matrix};
@@ -77,7 +77,7 @@ fn machines_of_many_kinds_are_clean() {
     }
 }
 
-/// Doubts other than `Unfit`: a pair with another defect may not fit its group either, and `topology` reports that.
+/// Findings other than `Unfit`: a pair with another defect may not fit its group either, and `topology` reports that.
 fn doubts_of(matrix: &ImportedMatrix) -> Vec<LintFinding> {
     lint(matrix).into_iter().filter(|doubt| !matches!(doubt, LintFinding::Unfit { .. })).collect()
 }
@@ -112,7 +112,7 @@ fn a_coarse_clock_leaves_a_comb() {
 }
 
 #[test]
-fn few_values_are_a_coarse_clock_and_one_disturbed_cell_is_none() {
+fn few_distinct_values_are_a_clock_comb_and_one_disturbed_cell_is_not() {
     let coarse = |a: u32, b: u32| {
         if a == b + 8 {
             10.4
@@ -132,7 +132,7 @@ fn few_values_are_a_coarse_clock_and_one_disturbed_cell_is_none() {
 }
 
 #[test]
-fn levels_at_equal_distances_and_a_slow_cpu_are_no_clock() {
+fn evenly_spaced_levels_and_a_slow_cpu_are_not_a_clock_comb() {
     for slow in [|ns: f64| ns + 20.0, |ns| ns + 70.0, |ns| 3.0 * ns, |_| 90.0] {
         for across in [30.0, 40.0, 60.0] {
             let clean = |a: u32, b: u32| if a / 4 == b / 4 { 20.0 } else { across };
@@ -144,7 +144,7 @@ fn levels_at_equal_distances_and_a_slow_cpu_are_no_clock() {
 }
 
 #[test]
-fn one_step_of_a_coarse_clock_is_no_level() {
+fn one_step_of_a_coarse_clock_is_not_a_level() {
     // Neighbours are 10 % nearer, which the clock shows as one step or none.
     let coarse = file(16, |a, b| {
         let level = if a / 2 == b / 2 { 15.6 } else { 20.8 };
@@ -154,7 +154,7 @@ fn one_step_of_a_coarse_clock_is_no_level() {
     assert_eq!(infer(&observed).unwrap().levels.len(), 1);
     let stepped = infer_of_step(&observed, 5.2).unwrap();
     assert_eq!(stepped.levels, [], "{:?}", stepped.shape);
-    // At half the step size, the difference is two steps and counts.
+    // At half the step size, the difference is two steps, so the level is kept.
     assert_eq!(infer_of_step(&observed, 2.6).unwrap().levels.len(), 1);
 }
 
@@ -167,9 +167,9 @@ fn copied_columns_and_blocks_are_named() {
         LintFinding::Copied { cells, of } => Some((cells.clone(), of.clone())),
         _ => None,
     });
-    let (cells, of) = found.unwrap_or_else(|| panic!("{doubts:?}"));
+    let (cells, originals) = found.unwrap_or_else(|| panic!("{doubts:?}"));
     assert!(cells.len() == 14 && cells.iter().all(|pair| pair.contains(&CpuId(5))), "{cells:?}");
-    assert!(of.iter().all(|pair| pair.contains(&CpuId(3))), "{of:?}");
+    assert!(originals.iter().all(|pair| pair.contains(&CpuId(3))), "{originals:?}");
     let block =
         file(
             16,
@@ -188,23 +188,24 @@ fn a_copy_in_one_direction_of_a_file_with_both_is_named() {
             Matrix::directed(cpus, |row, column| (row != column).then(|| ns(row as u32, column as u32)));
         read_matrices(write_csv::<&str, &str>(&matrix, Unit::Ns, &[]).as_bytes()).unwrap().remove(0)
     };
-    let once = |row: u32, column: u32| server(row.max(column), row.min(column)) * noise(15, row, column);
-    assert_eq!(kinds(&directed(&once)), []);
+    let measured = |row: u32, column: u32| server(row.max(column), row.min(column)) * noise(15, row, column);
+    assert_eq!(kinds(&directed(&measured)), []);
     // Row 5 copies row 3, but column 5 does not copy column 3.
-    let row =
-        directed(&|row, column| if row == 5 && column != 3 { once(3, column) } else { once(row, column) });
+    let row = directed(&|row, column| {
+        if row == 5 && column != 3 { measured(3, column) } else { measured(row, column) }
+    });
     let doubts = lint(&row);
     let found = doubts.iter().find_map(|doubt| match doubt {
         LintFinding::Copied { cells, of } => Some((cells, of)),
         _ => None,
     });
-    let (cells, of) = found.unwrap_or_else(|| panic!("{doubts:?}"));
+    let (cells, originals) = found.unwrap_or_else(|| panic!("{doubts:?}"));
     assert_eq!(cells.len(), 14);
-    let differ = cells.iter().zip(of).all(|(copy, of)| {
-        (copy.contains(&CpuId(5)) && of.contains(&CpuId(3)))
-            || (copy.contains(&CpuId(3)) && of.contains(&CpuId(5)))
+    let differ = cells.iter().zip(originals).all(|(copy, original)| {
+        (copy.contains(&CpuId(5)) && original.contains(&CpuId(3)))
+            || (copy.contains(&CpuId(3)) && original.contains(&CpuId(5)))
     });
-    assert!(differ, "{cells:?} {of:?}");
+    assert!(differ, "{cells:?} {originals:?}");
 }
 
 #[test]
@@ -232,7 +233,7 @@ fn fast_cells_of_a_published_machine_hide_no_level_and_are_listed() {
 }
 
 #[test]
-fn single_steps_of_the_clock_of_a_published_file_are_no_finding() {
+fn single_clock_steps_in_published_files_are_not_findings() {
     let Some(data) = data("the coarse files") else { return };
     for name in ["81.csv", "110.csv"] {
         let Ok(bytes) = fs::read(data.join("../faults/files").join(name)) else {
@@ -260,7 +261,7 @@ fn pairs_that_contradict_each_other_are_doubtful() {
 }
 
 #[test]
-fn a_line_at_home_in_one_socket_taints_the_other() {
+fn a_line_homed_in_one_socket_taints_the_other() {
     let tainted = |a: u32, b: u32| {
         let second = |cpu: u32| cpu % 16 >= 8;
         let same_core = a % 16 == b % 16;
@@ -278,18 +279,18 @@ fn a_line_at_home_in_one_socket_taints_the_other() {
 }
 
 #[test]
-fn two_directions_that_differ_are_seen_and_rounding_is_not() {
+fn different_directions_are_found_and_rounding_is_not() {
     let directed = |ns: &dyn Fn(usize, usize) -> f64| {
         let cpus = (0..8).map(CpuId).collect();
         let matrix = Matrix::directed(cpus, |row, column| (row != column).then(|| ns(row, column)));
         let text = write_csv::<&str, &str>(&matrix, Unit::Ns, &[]);
         read_matrices(text.as_bytes()).unwrap().remove(0)
     };
-    let once = directed(&|row, column| if (row, column) == (2, 6) { 90.0 } else { 40.0 });
+    let single = directed(&|row, column| if (row, column) == (2, 6) { 90.0 } else { 40.0 });
     assert!(
-        matches!(&doubts_of(&once)[..], [LintFinding::Asymmetry { cells, .. }] if cells[..] == [[CpuId(2), CpuId(6)]]),
+        matches!(&doubts_of(&single)[..], [LintFinding::Asymmetry { cells, .. }] if cells[..] == [[CpuId(2), CpuId(6)]]),
         "{:?}",
-        doubts_of(&once)
+        doubts_of(&single)
     );
     let halves = directed(&|row, column| if row < column { 120.0 } else { 40.0 });
     assert_eq!(kinds(&halves), [Kind::Asymmetry]);
@@ -298,8 +299,8 @@ fn two_directions_that_differ_are_seen_and_rounding_is_not() {
 }
 
 #[test]
-fn threads_that_wander_show_no_structure() {
-    // The position of each thread is drawn again for every pair.
+fn unpinned_threads_show_no_structure() {
+    // The core of each thread is drawn again for every pair.
     let wandering = |a: u32, b: u32| {
         let key = Key::of(&[6, u64::from(a)]);
         let [x, y] = [1, 2].map(|which| key.with(which).below(u64::from(b), 6));
@@ -313,7 +314,7 @@ fn threads_that_wander_show_no_structure() {
 }
 
 #[test]
-fn where_groups_show_threads_were_pinned() {
+fn threads_of_visible_groups_are_not_reported_as_unpinned() {
     // Siblings at 7 ns among cells that scatter so much that most fast ones fit no group.
     let siblings = file(16, |a, b| if a == b + 8 { 7.0 } else { 30.0 * noise(40, a, b).powi(25) });
     let structure = infer(&siblings.matrix.map(|cell| cell.map(Observation::bare))).unwrap();
@@ -322,12 +323,13 @@ fn where_groups_show_threads_were_pinned() {
 }
 
 #[test]
-fn pairs_that_are_called_alike_are_alike_but_for_few() {
+fn pairs_reported_as_uniform_have_few_outliers() {
     for share in [0.0, 0.03, 0.08, 0.15, 0.3] {
         let slow = |a: u32, b: u32| Key::of(&[41, u64::from(a)]).uniform(u64::from(b)) < share;
         let cells = file(40, |a, b| if slow(a, b) { 60.0 } else { 40.0 } * noise(42, a, b));
         let structure = infer(&cells.matrix.map(|cell| cell.map(Observation::bare))).unwrap();
-        let unlike = structure.suspects.iter().filter(|suspect| suspect.doubt == Doubtful::Outlier).count();
+        let unlike =
+            structure.suspects.iter().filter(|suspect| suspect.doubt == SuspectReason::Outlier).count();
         match structure.shape {
             Shape::Uniform { .. } => assert!(unlike * 10 <= 780, "{share}: {unlike} of 780"),
             _ => assert!(share > 0.05, "{share}: {:?}", structure.shape),
@@ -336,7 +338,7 @@ fn pairs_that_are_called_alike_are_alike_but_for_few() {
 }
 
 #[test]
-fn the_core_of_the_tool_itself_and_a_disturbed_cpu_are_named() {
+fn the_first_cpu_and_a_disturbed_cpu_are_found() {
     let first = file(32, |a, b| if (b, a) == (0, 16) { 20.0 } else { server(a, b) });
     let [LintFinding::FirstCpu { pair, .. }] = doubts_of(&first)[..] else {
         panic!("{:?}", doubts_of(&first))
@@ -349,7 +351,7 @@ fn the_core_of_the_tool_itself_and_a_disturbed_cpu_are_named() {
 }
 
 #[test]
-fn one_cell_makes_no_cpu_odd() {
+fn one_cell_does_not_make_a_cpu_odd() {
     // A cluster of two and one of six, with one cell missing or disturbed.
     let cell = |a: u32, b: u32| if (a < 2) == (b < 2) { 20.0 } else { 110.0 } * noise(9, a, b);
     for at in [(1, 0), (2, 0), (7, 2), (5, 4)] {
@@ -392,17 +394,17 @@ const KNOWN: &[(&str, &[Kind])] = &[
     ("nviennot-readme-10cpu", &[Kind::Unpinned]),
     ("intel-core-i5-1135g7", &[Kind::OddCpu]),
     ("intel-core-i7-12700k-8p", &[Kind::OddCpu]),
-    // By the numbers: 120 cells on seven values 6.67 ns apart.
+    // Evident from the numbers: 120 cells have seven values, 6.67 ns apart.
     ("nxp-lx2160a", &[Kind::ClockComb]),
-    // By the numbers: CPU 0 and its sibling 12.2 instead of 8.2 ns, and 13 instead of 7.4.
+    // Evident from the numbers: CPU 0 and its sibling have 12.2 instead of 8.2 ns, and 13 instead of 7.4.
     ("intel-xeon-e5-2630v4-dual", &[Kind::FirstCpu]),
     ("intel-xeon-gold-6242-dual", &[Kind::FirstCpu]),
 ];
 
 #[test]
-fn doubts_about_published_matrices_are_those_that_are_known() {
+fn findings_in_published_matrices_are_the_known_defects() {
     let Some(data) = data("the published matrices") else { return };
-    println!("\n{:36} {:5} {:34} missed / beyond", "file", "known", "found");
+    println!("\n{:36} {:5} {:34} missed / unexpected", "file", "known", "found");
     let (mut clean, mut wrong) = (0, Vec::new());
     for file in matrix_files(&data) {
         let name = file.parent().and_then(Path::file_name).unwrap().to_str().unwrap().to_owned();
@@ -412,18 +414,18 @@ fn doubts_about_published_matrices_are_those_that_are_known() {
         let known: BTreeSet<Kind> = known.iter().copied().collect();
         // With both directions, small differences are real even if the index does not mention them.
         let directed = !matrices[0].matrix.is_symmetric();
-        // Unfit pairs are covered by `what_is_doubted_is_what_is_inferred`.
-        let beyond: Vec<&Kind> = found
+        // Unfit pairs are covered by `unfit_pairs_are_those_of_the_inference`.
+        let unexpected: Vec<&Kind> = found
             .difference(&known)
             .filter(|kind| **kind != Kind::Unfit && !(directed && **kind == Kind::Asymmetry))
             .collect();
         let missed: Vec<&Kind> = known.difference(&found).collect();
         let words =
             |kinds: &BTreeSet<Kind>| kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ");
-        println!("{name:36} {:5} {:34} {missed:?} / {beyond:?}", known.len(), words(&found));
-        clean += usize::from(known.is_empty() && beyond.is_empty());
-        if !missed.is_empty() || !beyond.is_empty() {
-            wrong.push(format!("{name}: missed {missed:?}, beyond {beyond:?}"));
+        println!("{name:36} {:5} {:34} {missed:?} / {unexpected:?}", known.len(), words(&found));
+        clean += usize::from(known.is_empty() && unexpected.is_empty());
+        if !missed.is_empty() || !unexpected.is_empty() {
+            wrong.push(format!("{name}: missed {missed:?}, unexpected {unexpected:?}"));
         }
     }
     println!("{clean} clean files without any doubt");
@@ -431,7 +433,7 @@ fn doubts_about_published_matrices_are_those_that_are_known() {
 }
 
 #[test]
-fn what_is_doubted_is_what_is_inferred() {
+fn unfit_pairs_are_those_of_the_inference() {
     let Some(data) = data("the published matrices") else { return };
     for file in matrix_files(&data) {
         let name = file.display();

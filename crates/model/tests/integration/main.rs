@@ -1,5 +1,5 @@
 //! Integration tests on artificial machines with known structure and on published data.
-#![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+#![allow(clippy::unwrap_used, reason = "a failing helper fails its test")]
 
 mod advise;
 mod alignment;
@@ -8,6 +8,7 @@ mod lint;
 mod matrix_formats;
 mod place;
 mod published;
+mod versus;
 mod written_matrices;
 
 use std::path::{Path, PathBuf};

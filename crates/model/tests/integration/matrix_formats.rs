@@ -12,7 +12,7 @@ macro_rules! sample {
     };
 }
 
-/// Name, content, format, and the full square row by row.
+/// Name, content, format, and the expected CPUs and rows (those below the diagonal if symmetric).
 pub(super) type Sample = (&'static str, &'static [u8], FormatId, &'static str);
 
 /// The first matrix of each sample; `-` is unknown.
@@ -127,11 +127,11 @@ fn each_format_survives_other_encodings_and_line_ends() {
 }
 
 #[test]
-fn what_people_post_around_a_table_is_passed_over() {
+fn text_around_a_table_is_ignored() {
     let report = std::str::from_utf8(sample!("core-to-core-report-1.2.txt")).unwrap();
     let each_line = |to: &dyn Fn(&str) -> String| report.lines().map(to).collect::<Vec<_>>().join("\n");
     for posted in [
-        // Quoted in a mail, indented as code, and in the terminal colours that the tool writes even into files.
+        // Quoted in a mail, indented as code, and in the terminal colours that the tool writes even to files.
         each_line(&|line| format!("> {line}")),
         each_line(&|line| format!(">> {line}").trim_end().to_owned()),
         each_line(&|line| format!("    {line}")),
@@ -186,7 +186,7 @@ fn tables_that_people_write_by_hand_are_read() {
         // Columns with other names; the median, else the mean.
         ("LocalCore,RemoteCore,MinCycles,AverageCycles,MaxCycles\n0,1,40,52,900\n", "0 1 | 52"),
         ("source;target;p90_ns;median_ns\n0;1;9,5;7,5\n", "0 1 | 7.5"),
-        // Columns about the measurement have units, too.
+        // Columns about the measurement also have units.
         ("src,dst,timestamp_ns,latency_ns\n0,1,1700000000,50\n", "0 1 | 50"),
         ("src,dst,stderr_ns,latency_ns\n0,1,2,50\n", "0 1 | 50"),
         ("src,dst,total_cycles,latency_ns\n0,1,90000,50\n", "0 1 | 50"),
@@ -211,7 +211,7 @@ fn tables_that_people_write_by_hand_are_read() {
 }
 
 #[test]
-fn a_column_that_tells_lines_of_one_pair_apart_makes_matrices() {
+fn a_column_that_distinguishes_lines_of_one_pair_separates_matrices() {
     let long = "src,dst,lines,median_ns\n0,1,1,50\n0,1,64,40\n0,2,1,60\n0,2,64,45\n1,2,1,61\n1,2,64,46\n";
     let matrices = read_matrices(long.as_bytes()).unwrap();
     let titles: Vec<_> = matrices.iter().filter_map(|one| one.title.as_deref()).collect();
@@ -224,7 +224,7 @@ fn a_column_that_tells_lines_of_one_pair_apart_makes_matrices() {
 }
 
 #[test]
-fn what_is_no_latency_between_cpus_is_refused_by_name() {
+fn files_without_latencies_between_cpus_are_refused_by_name() {
     let mlc = "Intel(R) Memory Latency Checker - v3.11\nMeasuring idle latencies (in ns)...\n\t\tNuma node\nNuma node\t     0\t     1\n       0\t  80.3\t 140.2\n       1\t 140.4\t  80.1\n";
     let rates = "spsc, u64, capacity 1: million messages per second, the row produces\n\n| CPU | 0 | 1 |\n|---:|---:|---:|\n| 0 | 5 | 6 |\n| 1 | 7 | 8 |\n";
     let table = "Numa node\t0\t1\n0\t80.3\t140.2\n1\t140.4\t80.1\n";
@@ -246,7 +246,7 @@ fn what_is_no_latency_between_cpus_is_refused_by_name() {
 }
 
 #[test]
-fn a_simulated_machine_stays_one() {
+fn simulated_matrices_are_recognised() {
     for text in [
         "# SIMULATED laptop-smt: these numbers say nothing about this computer\n,\n5.5,\n",
         "SIMULATED laptop-smt · 1 core\n\n|ns|0|1|\n|-|-|-|\n|0||5|\n|1|5||\n",
@@ -282,7 +282,7 @@ fn several_matrices_in_one_file_stay_apart() {
         formats(&[pivot, aggregates, c2clat]),
         [FormatId::Pivot, FormatId::Aggregates, FormatId::C2clat]
     );
-    // Neither names its CPUs.
+    // Neither format names its CPUs.
     let (bare, coherency): (&[u8], &[u8]) =
         (b",,\n5.5,,\n6.5,7.5,\n", b"Cache line offset: 0\nx,5.5\n5.5,x\n");
     for parts in [[bare, bare], [bare, coherency], [coherency, bare], [coherency, coherency], [c2clat, bare]]
@@ -292,7 +292,7 @@ fn several_matrices_in_one_file_stay_apart() {
 }
 
 #[test]
-fn what_a_file_says_about_itself_is_kept() {
+fn metadata_of_a_file_are_kept() {
     let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
     let report = one(sample!("core-to-core-report.txt"));
     assert_eq!(report.metadata[..2], [pair("CPU", "Example CPU"), pair("Num cores", "3")]);
@@ -332,7 +332,7 @@ fn tables_of_values_are_read_in_all_their_forms() {
         ("cpu,4,8\n4,0,5\n8,5,0\n", "4 8 | 5"),
         (",0,1\n0,0,5\n1,5,0\n", "0 1 | 5"),
         (",4,6,8\n4,,5.5,6.5\n6,5.5,,7.5\n8,6.5,7.5,\n", "4 6 8 | 5.5 | 6.5 7.5"),
-        // Whole numbers that cannot be ids, or need not.
+        // Whole numbers that cannot be ids, or need not be ids.
         (",92,66\n92,,50\n66,50,\n", "0 1 2 | 92 | 66 50"),
         (",52\n52,\n", "0 1 | 52"),
         ("0,50,66\n50,0,92\n66,92,0\n", "0 1 2 | 50 | 66 92"),
@@ -487,13 +487,13 @@ fn a_matrix_without_values_is_named_and_the_others_are_read() {
 }
 
 #[test]
-fn a_square_of_ours_that_lost_its_ids_is_numbered_by_row() {
+fn a_coretalk_square_without_ids_is_numbered_by_row() {
     let read = one(b"# coretalk matrix: symmetric, ns\n# probe: cas\n,52.5\n52.5,\n");
     assert_eq!((read.labels, read.matrix.get(1, 0)), (Labels::RowNumbers, Some(&Some(52.5))));
 }
 
 #[test]
-fn what_coretalk_writes_without_a_map_is_refused_by_what_it_is() {
+fn coretalk_outputs_without_a_map_are_refused_by_kind() {
     for (text, sentence) in [
         (r#"{"schema":"coretalk.trial/1","from":0,"to":1}"#, "a line per trial"),
         ("{\"schema\":\"coretalk.pass/1\"}\n{\"schema\":\"coretalk.pass/1\"}\n", "a line per trial"),
@@ -505,7 +505,7 @@ fn what_coretalk_writes_without_a_map_is_refused_by_what_it_is() {
 }
 
 #[test]
-fn doubts_are_told() {
+fn doubts_become_warnings() {
     let doubts = |text: &str| one(text.as_bytes()).warnings;
     let unit = Warning::UnitAssumed { unit: Unit::Ns };
     let first = [CpuId(1), CpuId(0)];
@@ -554,7 +554,7 @@ fn a_small_file_cannot_ask_for_a_large_table() {
 }
 
 #[test]
-fn values_that_no_clock_shows_are_refused_with_their_place() {
+fn implausible_values_are_refused_with_their_position() {
     for value in ["1e-320", "0.0099", "1.01e11", "9e307"] {
         let error = read_matrices(format!(",5,5\n5,,5\n5,{value},\n").as_bytes()).unwrap_err().to_string();
         assert!(error.contains("line 3, column 2: no latency can be"), "{error}");

@@ -13,6 +13,7 @@ fn settings(placements: usize) -> PlaceSettings {
     PlaceSettings {
         works: vec![WorkSettings::of_command(Vec::new())],
         placements: (0..placements).map(|i| Placement::bound(format!("place-{i}"), vec![CpuId(0)])).collect(),
+        versus: None,
         threads: None,
         repeat: 10,
         min_effect: 0.01,
@@ -22,8 +23,8 @@ fn settings(placements: usize) -> PlaceSettings {
     }
 }
 
-/// Runs up to the stopping rule: each placement takes `times` as long as the first, with noise, a common drift, and a
-/// share of disturbed runs.
+/// Runs up to the stopping rule: placement `i` takes `times[i]`, with noise, a common drift, and a share of disturbed
+/// runs.
 fn runs(settings: &PlaceSettings, times: &[f64], noise: f64, disturbed: f64, sample: u64) -> SeriesRecord {
     let mut record = SeriesRecord::new();
     let mut repetition = 0;
@@ -86,13 +87,13 @@ fn an_effect_is_found_with_its_size_and_its_side() {
         };
         assert_eq!((*winner, *runner_up), (1, 2));
         assert!((share.point - 0.05).abs() < 0.02 && *p_value <= 0.01, "{share:?} {p_value}");
-        let own = wall.pairs.iter().filter(|pair| [pair.a, pair.b].contains(winner));
-        assert_eq!(own.filter_map(|pair| pair.p_value).reduce(f64::max), Some(*p_value));
+        let of_winner = wall.pairs.iter().filter(|pair| [pair.a, pair.b].contains(winner));
+        assert_eq!(of_winner.filter_map(|pair| pair.p_value).reduce(f64::max), Some(*p_value));
     }
 }
 
 #[test]
-fn what_is_equal_is_said_to_be_equal_where_runs_are_precise() {
+fn equal_placements_are_the_same_with_precise_runs() {
     let settings = settings(2);
     let same = (0..100u64)
         .filter(|&sample| {
@@ -118,10 +119,10 @@ fn a_placement_without_runs_decides_nothing() {
     assert!(result.comparisons.iter().all(|it| it.arms.iter().all(|arm| arm.median.is_none())));
 }
 
-fn seen(settings: &PlaceSettings, of: impl Fn(u32, u32) -> PassOutcome) -> SeriesRecord {
+fn record_of(settings: &PlaceSettings, outcome: impl Fn(u32, u32) -> PassOutcome) -> SeriesRecord {
     let mut record = SeriesRecord::new();
     for (pass, trial) in (0..settings.repeat).flat_map(|pass| [(pass, 0), (pass, 1)]) {
-        record.push(SeriesEntry { segment: 0, pass, trial, outcome: Ok(of(pass, trial)) });
+        record.push(SeriesEntry { segment: 0, pass, trial, outcome: Ok(outcome(pass, trial)) });
     }
     record
 }
@@ -139,10 +140,10 @@ fn ran(wall_s: f64, core_ghz: f64, steal_ms: f32) -> PassOutcome {
 }
 
 #[test]
-fn clocks_steal_and_states_are_flagged_where_they_are_and_only_there() {
+fn clocks_steal_and_states_flag_only_the_affected_placement() {
     let settings = settings(2);
-    let flags = |of: &dyn Fn(u32, u32) -> PassOutcome| {
-        let result = analyse_places(&settings, &seen(&settings, of));
+    let flags = |outcome: &dyn Fn(u32, u32) -> PassOutcome| {
+        let result = analyse_places(&settings, &record_of(&settings, outcome));
         [0, 1].map(|number| result.doubts[number].flags)
     };
     let none = [Flags::NONE; 2];
@@ -164,49 +165,49 @@ fn clocks_steal_and_states_are_flagged_where_they_are_and_only_there() {
 }
 
 #[test]
-fn what_others_take_beside_one_placement_is_its_doubt_and_its_alone() {
-    // Two placements of one CPU: seconds waited and used by others, for each second of the work.
+fn cpu_time_used_by_others_flags_only_the_affected_placement() {
+    // Two placements of one CPU: seconds waited and seconds used by others, for each second of the work.
     let settings = settings(2);
     let flagged = |waited: Option<f64>, others: Option<f64>, tasks: u64| {
-        let record = seen(&settings, |_, trial| {
+        let record = record_of(&settings, |_, trial| {
             let mut outcome = ran(if trial == 0 { 2.0 } else { 1.0 }, 3.0, 0.0);
             let observed = &mut outcome.observed;
             observed.value("user_s", 1.0);
             observed.value("system_s", 0.0);
             observed.count("tasks", tasks);
-            let of_this = |share: Option<f64>| share.map(|share| if trial == 0 { share } else { 0.0 });
-            if let Some(waited) = of_this(waited) {
+            let of_trial = |share: Option<f64>| share.map(|share| if trial == 0 { share } else { 0.0 });
+            if let Some(waited) = of_trial(waited) {
                 observed.value("waited_s", waited);
             }
-            if let Some(others) = of_this(others) {
+            if let Some(others) = of_trial(others) {
                 observed.value("others_s", others);
             }
             outcome
         });
         analyse_places(&settings, &record).doubts
     };
-    let both =
+    let preempted =
         |doubts: &[PlacementConditions]| [0, 1].map(|number| doubts[number].flags.contains(Flag::Preempted));
     // Another program on the same CPU: half of the time is waiting, half of the CPU is used by others.
     let doubts = flagged(Some(1.0), Some(1.0), 1);
-    assert_eq!(both(&doubts), [true, false]);
+    assert_eq!(preempted(&doubts), [true, false]);
     assert_eq!((doubts[0].waited, doubts[0].others), (Some(0.5), Some(0.5)));
     assert_eq!((doubts[1].waited, doubts[1].others), (Some(0.0), Some(0.0)));
     // Threads that wait for each other, and programs that use only idle time.
-    assert_eq!(both(&flagged(Some(1.0), Some(0.0), 2)), [false, false]);
-    assert_eq!(both(&flagged(Some(0.0), Some(1.0), 1)), [false, false]);
-    // Decides with incomplete data from the system.
-    assert_eq!(both(&flagged(Some(1.0), None, 1)), [true, false]);
-    assert_eq!(both(&flagged(Some(1.0), None, 2)), [false, false]);
-    assert_eq!(both(&flagged(None, Some(1.0), 1)), [false, false]);
+    assert_eq!(preempted(&flagged(Some(1.0), Some(0.0), 2)), [false, false]);
+    assert_eq!(preempted(&flagged(Some(0.0), Some(1.0), 1)), [false, false]);
+    // With incomplete data, only the waiting of a single task is flagged.
+    assert_eq!(preempted(&flagged(Some(1.0), None, 1)), [true, false]);
+    assert_eq!(preempted(&flagged(Some(1.0), None, 2)), [false, false]);
+    assert_eq!(preempted(&flagged(None, Some(1.0), 1)), [false, false]);
     assert_eq!(flagged(None, None, 1)[0].waited, None);
 }
 
-/// The comparison by headline if the second placement takes `ratio` of the time of the first, and each waits for this
-/// share of its time while others use its CPU.
-fn beside_others(ratio: f64, waited: [f64; 2], quota: bool) -> Comparison {
+/// The comparison by headline if the second placement takes `ratio` of the time of the first, and each waits for its
+/// share `waited` of the time while others use its CPU.
+fn disturbed_by_others(ratio: f64, waited: [f64; 2], quota: bool) -> Comparison {
     let settings = PlaceSettings { repeat: 14, ..settings(2) };
-    let record = seen(&settings, |pass, trial| {
+    let record = record_of(&settings, |pass, trial| {
         let wall_s = if trial == 1 { ratio } else { 1.0 } * jitter(pass, trial);
         let mut outcome = ran(wall_s, 3.0, 0.0);
         let taken = waited[trial as usize] * wall_s;
@@ -222,31 +223,31 @@ fn beside_others(ratio: f64, waited: [f64; 2], quota: bool) -> Comparison {
 }
 
 #[test]
-fn a_verdict_that_the_doubts_of_its_run_can_reverse_is_none() {
+fn a_verdict_that_disturbances_can_reverse_is_withheld() {
     let wins = |found: &Comparison| match found.outcome {
         Outcome::Winner { winner, .. } => Some(winner),
         _ => None,
     };
-    assert_eq!(wins(&beside_others(0.66, [0.0, 0.0], false)), Some(1));
+    assert_eq!(wins(&disturbed_by_others(0.66, [0.0, 0.0], false)), Some(1));
     // The slower one waited half of its time and may be faster without that.
-    let reversible = beside_others(0.66, [0.5, 0.5], false);
+    let reversible = disturbed_by_others(0.66, [0.5, 0.5], false);
     assert_eq!((reversible.outcome.clone(), reversible.open()), (Outcome::CannotTell, Some(Open::Disturbed)));
-    // A disturbance of only the winner cannot reverse the result, nor can 10 % reverse a difference of a third.
-    assert_eq!(wins(&beside_others(0.66, [0.0, 0.5], false)), Some(1));
-    assert_eq!(wins(&beside_others(0.66, [0.1, 0.1], false)), Some(1));
+    // A disturbance of only the winner cannot reverse the result, and 10 % cannot reverse a difference of a third.
+    assert_eq!(wins(&disturbed_by_others(0.66, [0.0, 0.5], false)), Some(1));
+    assert_eq!(wins(&disturbed_by_others(0.66, [0.1, 0.1], false)), Some(1));
     // The time lost to a quota is unknown.
-    assert_eq!(beside_others(0.66, [0.0, 0.0], true).open(), Some(Open::Disturbed));
+    assert_eq!(disturbed_by_others(0.66, [0.0, 0.0], true).open(), Some(Open::Disturbed));
     // Equality is withheld likewise.
-    assert!(matches!(beside_others(1.0, [0.0, 0.0], false).outcome, Outcome::Same { .. }));
-    assert_eq!(beside_others(1.0, [0.0, 0.5], false).open(), Some(Open::Disturbed));
+    assert!(matches!(disturbed_by_others(1.0, [0.0, 0.0], false).outcome, Outcome::Same { .. }));
+    assert_eq!(disturbed_by_others(1.0, [0.0, 0.5], false).open(), Some(Open::Disturbed));
 }
 
 #[test]
-fn values_that_are_equal_are_the_same_whatever_disturbed_the_runs() {
+fn equal_values_are_the_same_despite_disturbances() {
     let works = vec![WorkSettings::of_command(vec![Metric::own("x", Better::Lower)])];
     let settings = PlaceSettings { works, repeat: 14, ..settings(2) };
     let open = |differs: f64| {
-        let record = seen(&settings, |pass, trial| {
+        let record = record_of(&settings, |pass, trial| {
             let mut outcome = ran(jitter(pass, trial), 3.0, 0.0);
             let x = 7.0 + if trial == 1 && pass == 3 { differs } else { 0.0 };
             for (name, value) in
@@ -262,13 +263,13 @@ fn values_that_are_equal_are_the_same_whatever_disturbed_the_runs() {
         (matches!(of_x.outcome, Outcome::Same { .. }), of_x.open())
     };
     assert_eq!(open(0.0), (true, None));
-    assert_eq!(open(0.001), (false, Some(Open::Disturbed)), "what is not equal may be so by chance");
+    assert_eq!(open(0.001), (false, Some(Open::Disturbed)), "the difference may be due to the disturbance");
 }
 
 #[test]
 fn medians_that_contradict_the_winner_leave_it_open() {
     // In two of five runs the second placement is twice as fast, in the others a little slower.
-    let skewed = own(Better::Lower, 0.01, |pass, trial| match (trial, pass % 5) {
+    let skewed = own_metric(Better::Lower, 0.01, |pass, trial| match (trial, pass % 5) {
         (0, _) => 1.0 + 0.01 * f64::from(pass),
         (_, 0 | 1) => 0.5 + 0.01 * f64::from(pass),
         _ => 1.0 + 0.01 * f64::from(pass) + 0.001,
@@ -276,19 +277,20 @@ fn medians_that_contradict_the_winner_leave_it_open() {
     let pair = &skewed.pairs[0];
     assert!(skewed.of_medians(0, 1).unwrap() > -0.05 && pair.share.unwrap().point < -0.05, "{skewed:?}");
     assert!(!matches!(skewed.outcome, Outcome::Winner { .. }), "{skewed:?}");
-    let plain = own(Better::Lower, 0.01, |pass, trial| (1.0 + 0.2 * f64::from(trial)) * jitter(pass, trial));
+    let plain =
+        own_metric(Better::Lower, 0.01, |pass, trial| (1.0 + 0.2 * f64::from(trial)) * jitter(pass, trial));
     assert!(!plain.is_off_medians(&plain.pairs[0]) && (plain.of_medians(0, 1).unwrap() - 0.2).abs() < 0.01);
 }
 
-fn own(better: Better, min_effect: f64, of: impl Fn(u32, u32) -> f64) -> Comparison {
+fn own_metric(better: Better, min_effect: f64, value: impl Fn(u32, u32) -> f64) -> Comparison {
     let works = vec![WorkSettings::of_command(vec![Metric::own("x", better)])];
     let settings = PlaceSettings { works, min_effect, ..settings(2) };
     let outcome = |pass, trial| {
         let mut observed = Observed::default();
-        observed.value("x", of(pass, trial));
+        observed.value("x", value(pass, trial));
         PassOutcome { observed, ..PassOutcome::default() }
     };
-    analyse_places(&settings, &seen(&settings, outcome)).comparisons.remove(0)
+    analyse_places(&settings, &record_of(&settings, outcome)).comparisons.remove(0)
 }
 
 /// Relative noise, because real runs never repeat exactly.
@@ -301,8 +303,8 @@ fn the_smallest_effect_is_the_same_for_times_and_rates_and_from_both_sides() {
     for (ratio, wins) in [(1.52, true), (1.45, false)] {
         for slow in [0, 1] {
             let time = |pass, trial| if trial == slow { ratio } else { 1.0 } * jitter(pass, trial);
-            let times = own(Better::Lower, 0.5, time);
-            let rates = own(Better::Higher, 0.5, |pass, trial| 1.0 / time(pass, trial));
+            let times = own_metric(Better::Lower, 0.5, time);
+            let rates = own_metric(Better::Higher, 0.5, |pass, trial| 1.0 / time(pass, trial));
             for found in [times, rates] {
                 let won = match found.outcome {
                     Outcome::Winner { winner, share, .. } => {
@@ -316,8 +318,11 @@ fn the_smallest_effect_is_the_same_for_times_and_rates_and_from_both_sides() {
         }
     }
     // Significantly below the smallest effect: equal.
-    let near =
-        own(Better::Lower, 0.5, |pass, trial| if trial == 0 { 1.3 } else { 1.0 } * jitter(pass, trial));
+    let near = own_metric(
+        Better::Lower,
+        0.5,
+        |pass, trial| if trial == 0 { 1.3 } else { 1.0 } * jitter(pass, trial),
+    );
     assert_eq!(near.outcome, Outcome::Same { within: 0.5 });
 }
 
@@ -337,7 +342,7 @@ fn below_six_runs_there_is_no_interval() {
 }
 
 #[test]
-fn a_repetition_that_was_broken_off_counts_nowhere() {
+fn an_interrupted_repetition_is_ignored() {
     let settings = settings(2);
     let mut record = SeriesRecord::new();
     // The third repetition was interrupted at the end of a segment; the next segment began with the fourth.
@@ -360,34 +365,35 @@ fn a_repetition_that_was_broken_off_counts_nowhere() {
 }
 
 #[test]
-fn zeros_are_numbers_that_are_further_away_than_any_other() {
+fn zeros_are_farther_away_than_any_other_number() {
     // A run shorter than a tick of the system's clock does not change the result of the others.
-    let one = own(Better::Lower, 0.01, |pass, trial| {
+    let one = own_metric(Better::Lower, 0.01, |pass, trial| {
         if (pass, trial) == (3, 0) { 0.0 } else { (1.0 + 0.2 * f64::from(trial)) * jitter(pass, trial) }
     });
     let Outcome::Winner { winner: 0, share, .. } = one.outcome else { panic!("{:?}", one.outcome) };
     assert!((share.point - 0.2).abs() < 0.01, "{share:?}");
-    let never = own(Better::Lower, 0.01, |_, trial| 5.0 * f64::from(trial));
+    let never = own_metric(Better::Lower, 0.01, |_, trial| 5.0 * f64::from(trial));
     let Outcome::Winner { winner: 0, share, .. } = never.outcome else { panic!("{:?}", never.outcome) };
     assert_eq!(share.point, f64::INFINITY);
-    let rate = own(Better::Higher, 0.01, |_, trial| 5.0 * f64::from(trial));
+    let rate = own_metric(Better::Higher, 0.01, |_, trial| 5.0 * f64::from(trial));
     let Outcome::Winner { winner: 1, share, .. } = rate.outcome else { panic!("{:?}", rate.outcome) };
     assert_eq!(share.point, -1.0);
-    assert_eq!(own(Better::Lower, 0.01, |_, _| 0.0).outcome, Outcome::Same { within: 0.01 });
+    assert_eq!(own_metric(Better::Lower, 0.01, |_, _| 0.0).outcome, Outcome::Same { within: 0.01 });
 }
 
 #[test]
 fn numbers_below_zero_have_no_ratio_and_are_not_tested() {
-    let below = own(Better::Lower, 0.01, |_, trial| -1.0 - f64::from(trial));
+    let below = own_metric(Better::Lower, 0.01, |_, trial| -1.0 - f64::from(trial));
     assert_eq!((below.pairs[0].share, below.pairs[0].p_value), (None, None));
     assert_eq!(below.outcome, Outcome::CannotTell);
 }
 
 #[test]
 fn numbers_of_any_size_are_compared() {
-    let huge = own(Better::Lower, 0.01, |pass, trial| 1e300 * (1.0 + f64::from(trial)) * jitter(pass, trial));
+    let huge =
+        own_metric(Better::Lower, 0.01, |pass, trial| 1e300 * (1.0 + f64::from(trial)) * jitter(pass, trial));
     let Outcome::Winner { winner: 0, share, .. } = huge.outcome else { panic!("{:?}", huge.outcome) };
     assert!((share.point - 1.0).abs() < 0.01, "{share:?}");
-    let apart = own(Better::Higher, 0.01, |_, trial| if trial == 0 { 1e300 } else { 1e-300 });
+    let apart = own_metric(Better::Higher, 0.01, |_, trial| if trial == 0 { 1e300 } else { 1e-300 });
     assert!(matches!(apart.outcome, Outcome::Winner { winner: 0, .. }), "{:?}", apart.outcome);
 }

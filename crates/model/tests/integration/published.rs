@@ -13,7 +13,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// One latency per pair, as in the ground truth: the mean of both directions if there are two.
+/// One latency per pair, as in the ground truth: the mean if there are two directions.
 fn per_pair(imported: &ImportedMatrix) -> Vec<f64> {
     let matrix = &imported.matrix;
     let value = |row, column| matrix.get(row, column).copied().flatten();
@@ -60,8 +60,8 @@ fn every_published_matrix_is_read_as_the_ground_truth_says() {
         let full = expected["matrix"] == "full, asymmetric";
         assert_eq!(imported.matrix.is_symmetric(), !full, "{file}: {}", expected["matrix"]);
         let missing = expected["evidence"]["missing_pairs"].as_u64().unwrap_or(0);
-        let said = imported.warnings.iter().any(|warning| matches!(warning, Warning::Missing { .. }));
-        assert_eq!(said, missing > 0, "{file}: {missing} missing pairs, {:?}", imported.warnings);
+        let is_warned = imported.warnings.iter().any(|warning| matches!(warning, Warning::Missing { .. }));
+        assert_eq!(is_warned, missing > 0, "{file}: {missing} missing pairs, {:?}", imported.warnings);
         let asymmetric = |warning: &Warning| matches!(warning, Warning::Asymmetric { .. });
         assert!(!imported.warnings.iter().any(asymmetric), "{file}: {:?}", imported.warnings);
         let pairs = per_pair(imported);
@@ -83,7 +83,7 @@ enum Outcome {
 }
 
 #[test]
-fn every_hostile_matrix_gets_its_outcome() {
+fn every_hostile_matrix_has_the_expected_outcome() {
     use Outcome::{Accepted, Doubted, Refused};
     let Some(folder) = data("the hostile samples") else { return };
     let folder = folder.join("hostile");
@@ -130,7 +130,7 @@ fn every_hostile_matrix_gets_its_outcome() {
             Refused(Some(1), Some(4), |p| matches!(p, Problem::DuplicateCpu { .. })),
         ),
     ];
-    let usual = read_matrices(&fs::read(folder.join("ok-tab.tsv")).unwrap()).unwrap().remove(0);
+    let reference = read_matrices(&fs::read(folder.join("ok-tab.tsv")).unwrap()).unwrap().remove(0);
     for (file, expected) in table {
         match (expected, read_matrices(&fs::read(folder.join(file)).unwrap())) {
             (Accepted, Ok(matrices)) => {
@@ -139,9 +139,9 @@ fn every_hostile_matrix_gets_its_outcome() {
                 let assumed = (!states_unit).then_some(Warning::UnitAssumed { unit: Unit::Ns });
                 assert_eq!(one.warnings, Vec::from_iter(assumed), "{file}");
                 assert_eq!(one.printed, Printed::Decimals, "{file}");
-                assert_eq!(one.matrix.cpus(), usual.matrix.cpus(), "{file}");
+                assert_eq!(one.matrix.cpus(), reference.matrix.cpus(), "{file}");
                 assert!(one.matrix.is_symmetric(), "{file}");
-                for (found, expected) in per_pair(one).into_iter().zip(per_pair(&usual)) {
+                for (found, expected) in per_pair(one).into_iter().zip(per_pair(&reference)) {
                     assert!((found - expected).abs() < 0.001, "{file}: {found} instead of {expected}");
                 }
             }
@@ -180,7 +180,7 @@ fn published_histograms_are_refused_as_histograms() {
     }
 }
 
-/// The rows of a table: value as printed, level in percent, cumulative count.
+/// The rows of a percentile table: value as printed, cumulative count, and the whole line.
 fn rows(text: &str) -> Vec<(&str, u64, &str)> {
     text.lines()
         .filter(|line| !line.starts_with('#'))
@@ -202,12 +202,12 @@ fn published_tables_are_reproduced_byte_for_byte() {
         let text = fs::read_to_string(&path).unwrap();
         let rows = rows(&text);
         let mut counts: Vec<HgrmCount> = Vec::new();
-        let mut seen = 0;
+        let mut counted = 0;
         for &(value, cumulative, _) in &rows {
-            if cumulative > seen {
+            if cumulative > counted {
                 let highest: f64 = value.parse().unwrap();
-                counts.push(HgrmCount { highest, middle: highest, count: cumulative - seen });
-                seen = cumulative;
+                counts.push(HgrmCount { highest, middle: highest, count: cumulative - counted });
+                counted = cumulative;
             }
         }
         let style = HgrmStyle { digits: 2, ticks: 5, scale: 1.0, buckets: [35, 256] };
@@ -231,7 +231,7 @@ fn side(folder: &Path, path: &str) -> Side {
 }
 
 #[test]
-fn published_machines_are_held_against_their_like() {
+fn published_machines_get_the_expected_pairing() {
     let Some(folder) = data("the published matrices") else { return };
     for (a, b, expected) in [
         (
@@ -246,7 +246,7 @@ fn published_machines_are_held_against_their_like() {
             Pairing::Levels(Likeness::Renumbered),
         ),
         ("amd-ryzen7-5800u/gmelikov.csv", "amd-ryzen9-5900hx/r4nd0m1z3r.csv", Pairing::Pairs),
-        // Groups of four and of eight cores, numbered in turn: most pairs are near or far in both.
+        // Groups of four and of eight cores, numbered consecutively: most pairs are near in both, or far in both.
         (
             "amd-epyc-7702-dual/herver.csv",
             "amd-epyc-9754/entropy-enthalpy.csv",
@@ -279,15 +279,15 @@ fn published_machines_are_held_against_their_like() {
 }
 
 #[test]
-fn published_machines_of_like_groups_are_not_held_against_each_other_by_what_differs() {
+fn levels_that_differ_between_published_machines_are_not_compared() {
     let Some(folder) = data("the published matrices") else { return };
-    // Six cores with two threads and four with one, and eight with two.
+    // Six cores with two threads and four with one, against eight with two.
     let [hybrid, even] = ["intel-core-i5-12600k/tombyrer.csv", "intel-core-i9-9900k/nviennot.csv"]
         .map(|path| side(&folder, path));
     for (left, right) in [(&hybrid, &even), (&even, &hybrid)] {
         assert!(matches!(Alignment::between(left, right).pairing(), Pairing::Nothing(_)));
     }
-    // Two generations of one design that differ by half only between SMT siblings.
+    // Two generations of one design that differ by half, but only between SMT siblings.
     let [zen_3, zen_4] =
         ["amd-ryzen9-5950x/nephyrin.csv", "amd-ryzen9-7950x/zamadatix.csv"].map(|path| side(&folder, path));
     let (alignment, levels, _) = held(&zen_3, &zen_4);
@@ -306,7 +306,7 @@ fn planted(names: [&str; 2]) -> Option<[Side; 2]> {
 }
 
 #[test]
-fn all_pairs_of_a_published_machine_that_changed_alike_are_one_verdict() {
+fn a_uniform_change_of_a_published_machine_gets_one_verdict() {
     let Some([a, b]) = planted(["0-base.csv", "0-all+5.csv"]) else { return };
     let comparison = compare(&a, &b, &Alignment::between(&a, &b), LeastEffect::DEFAULT);
     let dataset = &comparison.datasets[0];
@@ -318,7 +318,7 @@ fn all_pairs_of_a_published_machine_that_changed_alike_are_one_verdict() {
 }
 
 #[test]
-fn a_published_machine_with_disturbed_cells_keeps_its_numbers() {
+fn disturbed_cells_do_not_prevent_pairing_by_cpu_number() {
     let Some([a, b]) = planted(["1950x-a.csv", "1950x-b.csv"]) else { return };
     for (a, b) in [(&a, &b), (&b, &a)] {
         let (alignment, levels, _) = held(a, b);
@@ -340,13 +340,13 @@ fn a_published_machine_with_disturbed_cells_keeps_its_numbers() {
 fn levels_of_published_machines_that_only_look_alike_are_not_compared() {
     let Some(folder) = data("the published matrices") else { return };
     for (a, b, level) in [
-        // SMT siblings, and cores of a cluster.
+        // SMT siblings against cores of a cluster.
         ("amd-ryzen7-5800u/gmelikov.csv", "nxp-lx2160a/kassane.csv", "across"),
         ("intel-core-i3-2120t/jcurl-cas.txt", "intel-core2quad-q9550/yowanvista.csv", "group-1"),
-        // Caches of a package, and packages.
+        // Caches of a package against packages.
         ("amd-ryzen9-5950x/nephyrin.csv", "intel-xeon-e5-2690-dual/nviennot.csv", "group-2"),
         ("amd-ryzen7-2700x/demindiro.csv", "intel-xeon-e5-2690-dual/nviennot.csv", "group-2"),
-        // Dies, and packages.
+        // Dies against packages.
         ("hisilicon-kunpeng-920-6426/concyclics.csv", "intel-xeon-8358-dual/leavelet.csv", "group-1"),
     ] {
         let (left, right) = (side(&folder, a), side(&folder, b));
@@ -376,18 +376,18 @@ fn no_column_of_published_matrices_mixes_meanings() {
         let medians = rows.iter().map(|(_, median)| *median);
         let (least, most) =
             medians.fold((f64::MAX, 0.0_f64), |(least, most), ns| (least.min(ns), most.max(ns)));
-        let who: Vec<&String> = rows.iter().map(|(side, _)| &names[*side]).collect();
-        assert!(most <= 4.0 / 3.0 * least, "{column}: {least} to {most}: {who:?}");
+        let machines: Vec<&String> = rows.iter().map(|(side, _)| &names[*side]).collect();
+        assert!(most <= 4.0 / 3.0 * least, "{column}: {least} to {most}: {machines:?}");
         shared += usize::from(rows.len() > 1);
     }
     assert!(shared > 3, "{shared} columns are shared");
     let position = |machine: &str| names.iter().position(|name| name.contains(machine)).unwrap();
     let together = |left: &str, right: &str| {
         let (left, right) = (position(left), position(right));
-        let holds = |rows: &[(usize, f64)], side: usize| rows.iter().any(|(known, _)| *known == side);
-        columns.values().any(|rows| holds(rows, left) && holds(rows, right))
+        let contains = |rows: &[(usize, f64)], side: usize| rows.iter().any(|(known, _)| *known == side);
+        columns.values().any(|rows| contains(rows, left) && contains(rows, right))
     };
     assert!(together("ryzen9-5950x", "ryzen9-5900x/"), "{columns:?}");
-    // SMT siblings, and clusters of two cores at 60 ns; dies, and packages.
+    // SMT siblings against clusters of two cores at 60 ns; dies against packages.
     assert!(!together("ryzen9-5950x", "nxp-lx2160a") && !together("i9-12900k", "core2quad"), "{columns:?}");
 }

@@ -36,7 +36,7 @@ fn text() -> impl Strategy<Value = String> {
 
 /// Cells of core-to-core-latency contain `±`, which is two bytes and one column.
 #[test]
-fn a_cell_that_is_missing_moves_none_of_the_others() {
+fn a_missing_cell_does_not_shift_the_others() {
     let rows = [
         "           0       1       2       3       4",
         "      0",
@@ -53,7 +53,7 @@ fn a_cell_that_is_missing_moves_none_of_the_others() {
 
 proptest! {
     #[test]
-    fn csv_comes_back_exactly(matrix in matrix(), metadata in proptest::collection::vec((text(), text()), 0..4)) {
+    fn csv_reads_back_exactly(matrix in matrix(), metadata in proptest::collection::vec((text(), text()), 0..4)) {
         let imported = one(write_csv(&matrix, Unit::Cycles, &metadata).as_bytes());
         prop_assert_eq!(imported.format, FormatId::CoretalkCsv);
         prop_assert_eq!(imported.matrix, matrix);
@@ -62,7 +62,7 @@ proptest! {
     }
 
     #[test]
-    fn c2c_csv_comes_back_exactly_but_for_the_ids(matrix in matrix()) {
+    fn c2c_csv_reads_back_exactly_except_for_the_ids(matrix in matrix()) {
         let imported = one(write_c2c_csv(&matrix).as_bytes());
         prop_assert_eq!(imported.format, FormatId::BareCsv);
         prop_assert_eq!(imported.matrix.len(), matrix.len());
@@ -77,7 +77,7 @@ proptest! {
         let filled = |upper: bool| zeros(upper) && !zeros(!upper) && half(!upper).any(|cell| cell.is_some());
         for row in 0..n {
             for column in 0..n {
-                // A directed matrix with equal halves, or only one known half, may be read as symmetric.
+                // A directed matrix with equal halves, or with only one known half, may be read as symmetric.
                 if matrix.get(row, column).copied().flatten().is_some() {
                     let source = if filled(row < column) { (column, row) } else { (row, column) };
                     prop_assert_eq!(imported.matrix.get(row, column), matrix.get(source.0, source.1));

@@ -32,28 +32,30 @@ pub(super) fn blocks(view: &ProofView, threads: usize) -> Vec<Block<'static>> {
 
 fn row((index, against): (usize, &Against)) -> [Cell; 4] {
     let path = format!("proof/against/{index}");
-    let measured = against.measured.map(|of| Bracket { point: of.point, low: of.low, high: of.high });
-    let measured = measured.map(|of| times([&format!("{path}/measured"), &format!("{path}/ci")], &of).into());
+    let measured =
+        against.measured.map(|ratio| Bracket { point: ratio.point, low: ratio.low, high: ratio.high });
+    let measured =
+        measured.map(|ratio| times([&format!("{path}/measured"), &format!("{path}/ci")], &ratio).into());
     let predicted =
         times([&format!("{path}/predicted"), &format!("{path}/predicted_bounds")], &against.arm.predicted);
     let verdict = verdict(against.verdict).into();
-    [named(against).into(), predicted.into(), measured.unwrap_or(Cell::Unknown), verdict]
+    [arm_names(against).into(), predicted.into(), measured.unwrap_or(Cell::Unknown), verdict]
 }
 
 /// A ratio with its bounds, `4.72 × (4.53–4.91)`; `point` and `ends` are their keys in the document.
-fn times([point, ends]: [&str; 2], of: &Bracket) -> Sentence {
+fn times([point, ends]: [&str; 2], bracket: &Bracket) -> Sentence {
     let value = |key: &str, ratio: f64| DisplayValue {
         number: Number::Point(ratio),
         unit: DisplayUnit::Decimals(if ratio >= 9.95 { 1 } else { 2 }),
         source: field(key),
     };
-    let [low, high] = bounds(ends, of, value);
-    let point = value(point, of.point);
+    let [low, high] = bounds(ends, bracket, value);
+    let point = value(point, bracket.point);
     Sentence::new("{point} × ({low}–{high})").with("point", point).with("low", low).with("high", high)
 }
 
-fn verdict(of: ProofVerdict) -> &'static str {
-    match of {
+fn verdict(verdict: ProofVerdict) -> &'static str {
+    match verdict {
         ProofVerdict::AsPredicted => "as predicted",
         ProofVerdict::Less => "less than predicted",
         ProofVerdict::More => "more than predicted",
@@ -65,20 +67,20 @@ fn verdict(of: ProofVerdict) -> &'static str {
 
 /// The conclusion; the worst verdict takes precedence.
 fn conclusion(proof: &Proof) -> Sentence {
-    let of = |wanted: ProofVerdict| {
-        let found = proof.held.iter().filter(|against| against.verdict == wanted).map(named);
+    let with_verdict = |wanted: ProofVerdict| {
+        let found = proof.held.iter().filter(|against| against.verdict == wanted).map(arm_names);
         Some(found.collect::<Vec<_>>()).filter(|found| !found.is_empty())
     };
-    let with = |template, names| Sentence::new(template).with("names", Sentence::joined(names, " and "));
-    if let Some(contradicted) = of(ProofVerdict::Contradicted) {
+    let sentence = |template, names| Sentence::new(template).with("names", Sentence::joined(names, " and "));
+    if let Some(contradicted) = with_verdict(ProofVerdict::Contradicted) {
         let template = "Prediction and measurement disagree: the work ran faster on {names} than on the advised CPUs. \
              Something other than latency limits this work here; trust the measurement.";
-        return with(template, contradicted);
+        return sentence(template, contradicted);
     }
-    if let Some(absent) = of(ProofVerdict::Absent) {
+    if let Some(absent) = with_verdict(ProofVerdict::Absent) {
         let template = "Prediction and measurement disagree: the gain over {names} did not appear. Something other than \
              latency limits this work here; trust the measurement.";
-        return with(template, absent);
+        return sentence(template, absent);
     }
     if proof.held.iter().all(|against| against.verdict == ProofVerdict::CannotTell) {
         return "Cannot tell: the runs are too noisy or too few.".into();
@@ -88,12 +90,13 @@ fn conclusion(proof: &Proof) -> Sentence {
         (ProofVerdict::More, "; over {names} it gains more than predicted"),
         (ProofVerdict::CannotTell, "; for {names} the runs are inconclusive"),
     ];
-    let limits = limits.into_iter().filter_map(|(verdict, template)| Some(with(template, of(verdict)?)));
+    let limits =
+        limits.into_iter().filter_map(|(verdict, template)| Some(sentence(template, with_verdict(verdict)?)));
     Sentence::new("The advice holds{limits}.").with("limits", Sentence::joined(limits, ""))
 }
 
 /// Short names of an arm, `by number, compact`, that fit a row of 80 columns.
-fn named(against: &Against) -> Sentence {
+fn arm_names(against: &Against) -> Sentence {
     let word = |name: &&'static str| if *name == "system-order" { "by number" } else { *name };
     Sentence::joined(against.arm.names.iter().map(word).map(Sentence::from), ", ")
 }

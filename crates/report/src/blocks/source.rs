@@ -9,8 +9,7 @@ macro_rules! pointer {
 }
 pub(crate) use pointer;
 
-/// Location of a value in the JSON document of a run, or of the values it is computed from. Tests recompute it from
-/// there.
+/// Location of a value in the JSON document of a run, or of its operands, from which tests recompute the value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Source {
     /// A value of a trial.
@@ -122,7 +121,7 @@ pub enum Source {
     Option(&'static str),
     /// A constant of the method.
     Method,
-    /// The length of a list: of the items that a sentence compares, or of those that it does not name.
+    /// The number of items that a sentence compares, or of those that it does not name.
     Listed,
     /// The number of items with the given values in a list of the document.
     Count {
@@ -292,7 +291,7 @@ impl Source {
         Source::OfTrial { trial, view: None, field: field.into() }
     }
 
-    /// How many of these things a sentence leaves out when it lists `listed` of them.
+    /// The number of items that a sentence omits when it lists `listed` of them.
     pub fn unlisted(self, listed: usize) -> Source {
         Operation::Less.of([self, Source::Constant(listed as f64)])
     }

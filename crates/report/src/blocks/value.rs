@@ -23,7 +23,7 @@ pub struct DisplayValue {
 /// A number, and which part of its interval is shown.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Number {
-    /// A whole number: of events, or of things that a sentence counts.
+    /// A whole number of events, or of things that a sentence counts.
     Count(u64),
     /// A number without an interval, or with its interval in another cell.
     Point(f64),
@@ -78,7 +78,7 @@ pub enum Number {
 pub enum DisplayUnit {
     /// The column header states the unit; the number is divided by this factor.
     OfColumn(f64),
-    /// The unit follows the number, scaled to read best.
+    /// The unit follows the number, which is scaled to read well.
     Own(Unit),
     /// Millions per second; the column header or the text above states the unit. Small numbers have three digits.
     Millions,
@@ -94,7 +94,7 @@ pub enum DisplayUnit {
     Duration(f64),
     /// A large count in thousands or millions: `26.4 M`.
     Letter,
-    /// The sentence states the unit after the number, which is scaled to read best: `15 M` messages/s, `8.2` times.
+    /// The sentence states the unit after the number, which is scaled to read well: `15 M` messages/s, `8.2` times.
     InSentence(Unit),
     /// The column header states the unit; the number has four digits and a unit letter, `433.8 M`.
     Figure,
@@ -170,8 +170,8 @@ impl Sentence {
     }
 
     /// Sentences joined by a separator.
-    pub fn joined(parts: impl IntoIterator<Item = Sentence>, between: &'static str) -> Sentence {
-        Sentence::new("{parts}").with("parts", Arg::Parts(parts.into_iter().collect(), between))
+    pub fn joined(parts: impl IntoIterator<Item = Sentence>, separator: &'static str) -> Sentence {
+        Sentence::new("{parts}").with("parts", Arg::Parts(parts.into_iter().collect(), separator))
     }
 
     /// A sentence that consists of one untrusted name.
@@ -199,8 +199,8 @@ impl Sentence {
 
     /// Adds an untrusted name for a placeholder.
     #[must_use]
-    pub fn with_name(self, hole: &'static str, name: &str) -> Sentence {
-        self.with(hole, PlainText::untrusted(name))
+    pub fn with_name(self, placeholder: &'static str, name: &str) -> Sentence {
+        self.with(placeholder, PlainText::untrusted(name))
     }
 
     /// The same sentence with a capital first letter.

@@ -5,10 +5,10 @@ use coretalk_model::compare::{
     CellDifference, Comparison, DatasetComparison, Letter, LevelMismatch, ReadingKey,
 };
 
-/// The path of a row. The rows of a dataset are its levels, the levels of one side, and its pairs, in this order.
+/// The path of a row. A dataset lists its levels, then the levels of one side only, then its pairs.
 pub(super) fn path(dataset: &DatasetComparison, comparison: &Comparison, row: usize) -> String {
     let before = comparison.datasets.iter().take_while(|other| !std::ptr::eq(*other, dataset));
-    let rows = |of: &DatasetComparison| of.levels.len() + of.alone.len() + of_pairs(of).count();
+    let rows = |other: &DatasetComparison| other.levels.len() + other.alone.len() + of_pairs(other).count();
     format!("/differences/{}", before.map(rows).sum::<usize>() + row)
 }
 
@@ -21,7 +21,7 @@ pub(super) fn shift_path(comparison: &Comparison, dataset: usize, level: Option<
     match level {
         Some(level) => path(&datasets[dataset], comparison, level) + "/shift_percent",
         None => {
-            let before = datasets[..dataset].iter().filter(|of| of.together.is_some());
+            let before = datasets[..dataset].iter().filter(|other| other.together.is_some());
             format!("/compared/together/{}/shift_percent", before.count())
         }
     }
@@ -30,10 +30,11 @@ pub(super) fn shift_path(comparison: &Comparison, dataset: usize, level: Option<
 /// Source of the median of a doubtful level on one side.
 pub fn median_source(comparison: &Comparison, doubt: &LevelMismatch, side: Letter) -> Source {
     let path_of = |dataset: &DatasetComparison| {
-        let both = dataset.levels.iter().position(|of| of.level == doubt.level);
+        let shared = dataset.levels.iter().position(|level| level.level == doubt.level);
         let mut alone = (dataset.levels.len()..).zip(&dataset.alone);
-        let alone = alone.find(|(_, of)| of.level == doubt.level && of.of == side).map(|(row, _)| row);
-        Some(path(dataset, comparison, both.or(alone)?))
+        let alone =
+            alone.find(|(_, level)| level.level == doubt.level && level.of == side).map(|(row, _)| row);
+        Some(path(dataset, comparison, shared.or(alone)?))
     };
     let dataset = comparison.datasets.iter().find(|dataset| dataset.name == doubt.dataset);
     let key = if side == Letter::A { "a" } else { "b" };
@@ -47,7 +48,7 @@ mod tests {
     use coretalk_model::quantity::Better;
 
     #[test]
-    fn a_median_is_that_of_the_dataset_of_the_doubt() {
+    fn median_sources_point_to_the_dataset_of_the_doubt() {
         let dataset = |name: &str| DatasetComparison {
             name: name.to_owned(),
             subject: String::new(),

@@ -10,7 +10,7 @@ use coretalk_model::quantity::Unit;
 const MAX_VALUES: usize = 6;
 const CLOCK_SHIFT: f64 = 0.01;
 
-/// The number of results without a comparable delay.
+/// States how many results have no comparable delay.
 pub fn saturated(view: &CompareView<'_>) -> Option<Sentence> {
     let ([a, b], [first, second]) = (view.comparison.saturated, view.called());
     let template = "Left out because the queue did not keep the send rate in every pass: {a} of {first}, {b} of {second}.";
@@ -30,9 +30,9 @@ pub fn remarks(dataset: &DatasetComparison, view: &CompareView<'_>) -> Vec<Sente
         (count > 0).then(|| Sentence::pluralized(template, DisplayValue::listed(count)))
     };
     let left_out = counted(left_out, "Left out because they changed state during a run: {number} pair{s}.");
-    let lonely = counted(dataset.lonely, "On one side only: {number} value{s}.");
+    let one_sided = counted(dataset.lonely, "On one side only: {number} value{s}.");
     let called = view.called();
-    let words = [left_out, lonely, without_ratio(dataset, &called), clocks(dataset, &called[1])];
+    let words = [left_out, one_sided, without_ratio(dataset, &called), clock_difference(dataset, &called[1])];
     words.into_iter().flatten().collect()
 }
 
@@ -55,7 +55,7 @@ fn without_ratio(dataset: &DatasetComparison, [a, b]: &[String; 2]) -> Option<Se
     })
 }
 
-fn clocks(dataset: &DatasetComparison, b: &str) -> Option<Sentence> {
+fn clock_difference(dataset: &DatasetComparison, b: &str) -> Option<Sentence> {
     let known = dataset.levels.iter().filter_map(|level| Some((level.clock()?, level.as_read?)));
     let (clock, as_read) = known.max_by(|x, y| x.0.ln_1p().abs().total_cmp(&y.0.ln_1p().abs()))?;
     let share = DisplayValue::bare(Number::Point(clock.abs()), Source::Unrecorded).in_unit(Unit::Share);
@@ -74,7 +74,7 @@ fn clocks(dataset: &DatasetComparison, b: &str) -> Option<Sentence> {
 /// Which side is faster, by how much and at which levels; or that both are alike, or that the result is unclear.
 pub fn answer(view: &CompareView<'_>) -> Sentence {
     let called = view.called();
-    let [a, b] = called.each_ref().map(|name| words(name));
+    let [a, b] = called.each_ref().map(|name| untrusted_name(name));
     let mut doubts = view.alignment.doubts().iter().filter(|_| !view.alignment.is_forced()).peekable();
     let mut sentences: Vec<Sentence> = match view.comparison.answer() {
         Answer::NothingCorresponds => {
@@ -124,7 +124,7 @@ pub fn answer(view: &CompareView<'_>) -> Sentence {
     Sentence::new("{all}").with("all", Arg::Parts(sentences, " "))
 }
 
-fn words(name: &str) -> PlainText {
+fn untrusted_name(name: &str) -> PlainText {
     PlainText::untrusted(name)
 }
 
@@ -157,7 +157,7 @@ fn shown_words(view: &CompareView<'_>, shown: &Shown, [a, b]: [&PlainText; 2]) -
         }
         None => Sentence::new("Cannot tell: {levels}."),
     };
-    // Names of levels may contain commas.
+    // Semicolons separate levels, because names of levels may contain commas.
     sentence.with("levels", Arg::Parts(levels, "; "))
 }
 

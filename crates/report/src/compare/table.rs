@@ -42,7 +42,7 @@ pub(super) fn dataset_words(dataset: &DatasetComparison) -> Sentence {
         .with_name("quantity", &dataset.quantity.replace('_', " "))
 }
 
-/// What the rows of a dataset are called.
+/// The labels of the rows of a dataset.
 pub(super) fn labels(dataset: &DatasetComparison) -> Labels {
     let alone = dataset.alone.iter().map(|level| level.level.as_str());
     Labels::of(dataset.levels.iter().map(|level| level.level.as_str()).chain(alone))
@@ -70,11 +70,12 @@ pub fn levels(dataset: &DatasetComparison, view: &CompareView<'_>) -> Table {
         .into_iter()
         .chain(of_numbers(dataset, &called));
     let labels = labels(dataset);
-    let at = |row| path(dataset, view.comparison, row);
+    let path_of = |row| path(dataset, view.comparison, row);
     let shared = in_order(dataset, &labels).into_iter();
-    let shared = shared.map(|(row, level)| level_row(level, dataset, view.topology(), &labels, &at(row)));
+    let shared =
+        shared.map(|(row, level)| level_row(level, dataset, view.topology(), &labels, &path_of(row)));
     let alone = (dataset.levels.len()..).zip(&dataset.alone);
-    let alone = alone.map(|(row, level)| alone_row(level, view, &called, &labels, &at(row)));
+    let alone = alone.map(|(row, level)| alone_row(level, view, &called, &labels, &path_of(row)));
     Table::new(columns.collect::<Vec<_>>()).with(shared.chain(alone))
 }
 
@@ -235,22 +236,23 @@ pub fn tally(dataset: &DatasetComparison) -> Option<Sentence> {
     if dataset.cells.is_empty() {
         return None;
     }
-    let of = |verdict: Verdict| {
+    let count_of = |verdict: Verdict| {
         let count = dataset.cells.iter().filter(|cell| cell.difference.verdict == verdict).count();
         differing(count, Some(dataset.name.clone()), "/verdict", verdict.name())
     };
     let [worse, better] = dataset.called();
-    let said = Sentence::new(
+    let sentence = Sentence::new(
         "cells: {slower} {worse}, {faster} {better}, {same} the same, {unclear} undecided (at most 5 % of the \
          differences found are false alarms)",
     );
     Some(
-        said.with("slower", of(Verdict::Slower))
+        sentence
+            .with("slower", count_of(Verdict::Slower))
             .with("worse", worse)
-            .with("faster", of(Verdict::Faster))
+            .with("faster", count_of(Verdict::Faster))
             .with("better", better)
-            .with("same", of(Verdict::Same))
-            .with("unclear", of(Verdict::CannotTell)),
+            .with("same", count_of(Verdict::Same))
+            .with("unclear", count_of(Verdict::CannotTell)),
     )
 }
 
@@ -275,8 +277,8 @@ pub(super) fn cells(dataset: &DatasetComparison, view: &CompareView<'_>) -> Vec<
     if shown.len() > MAX_CELLS {
         let source = departing(shown.len(), Some(dataset.name.clone())).source.unlisted(MAX_CELLS);
         let more = DisplayValue::bare(Number::Count((shown.len() - MAX_CELLS) as u64), source);
-        let said = Sentence::new("… and {more} more; --format json has them all").with("more", more);
-        blocks.push(Block::Prose(said));
+        let sentence = Sentence::new("… and {more} more; --format json has them all").with("more", more);
+        blocks.push(Block::Prose(sentence));
     }
     blocks
 }

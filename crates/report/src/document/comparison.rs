@@ -1,14 +1,14 @@
-//! Comparisons of placements.
+//! Comparisons of placements and of commands.
 
 use super::{Ci, known, rounded};
-use coretalk_model::place::{Binding, Comparison, Failed, Open, Outcome, Workload};
+use coretalk_model::place::{Binding, Comparison, Difference, Failed, Open, Outcome, PairVerdict, Workload};
 use coretalk_model::run::PlaceReport;
 use coretalk_model::stats::Estimate;
 use coretalk_model::{CommandEnd, CpuId, Flag};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// One metric of one workload on every placement.
+/// One metric of one workload on every placement, or of every arm.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ComparisonDoc {
     /// A workload such as `n-queens:14`, or `command`.
@@ -18,10 +18,11 @@ pub struct ComparisonDoc {
     unit: &'static str,
     /// Better direction: `higher` or `lower`.
     better: &'static str,
+    /// Placements, or arms of commands.
     placements: Vec<ArmDoc>,
     /// Name of the placement that is better than all others; null if there is none, or without a test.
     winner: Option<String>,
-    /// `winner`, `same`, `cannot-tell`, or `told` for metrics without a test.
+    /// `winner`, `same`, `cannot-tell`, `per-arm` for commands (see `pairs`), or `told` for metrics without a test.
     verdict: &'static str,
     /// Reason of `cannot-tell`; null otherwise.
     reason: Option<&'static str>,
@@ -85,8 +86,96 @@ pub struct PairDoc {
     delta_percent: Option<f64>,
     /// 95 % interval in percent; null below six repetitions.
     ci: Option<Ci>,
-    /// P-value, adjusted over all metrics and pairs of the workload; null without a test.
+    /// P-value, adjusted over all metrics and pairs of the workload, for commands also over the looks; null without a
+    /// test.
     p_value: Option<f64>,
+    /// How command `b` compares with `a`: `better`, `worse`, `same` or `cannot-tell`; absent for placements.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<&'static str>,
+    /// Reason of `cannot-tell`; absent otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
+}
+
+/// The arms and rounds of a comparison of commands.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct VersusDoc {
+    /// The arms; the first is the baseline.
+    arms: Vec<CommandDoc>,
+    /// Name of the arm that runs the baseline once more; null without one.
+    control: Option<String>,
+    rounds: RoundsDoc,
+}
+
+/// What an arm runs.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct CommandDoc {
+    name: String,
+    /// SHA-256 of the program, its arguments and its variables, each ended by a zero byte. The command itself may be
+    /// private: it is in the run file, and in `run.command` with `--with-identity`.
+    command_hash: String,
+    /// Names of its additional environment variables; the values may be private.
+    environment: Vec<String>,
+    /// The CPUs that it runs on.
+    cpus: Vec<u32>,
+}
+
+/// Rounds, each with one run of every arm.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct RoundsDoc {
+    /// Number of rounds that count.
+    kept: u32,
+    /// The other rounds.
+    dropped: Vec<DroppedDoc>,
+}
+
+/// A round that does not count.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DroppedDoc {
+    round: u32,
+    /// `quota`, `steal`, `preempted` (by other programs) or `unfinished`.
+    cause: &'static str,
+    /// The disturbed arms.
+    arms: Vec<String>,
+}
+
+impl VersusDoc {
+    /// The arms and rounds of a comparison; `None` for placements.
+    pub fn of(place: &PlaceReport) -> Option<VersusDoc> {
+        let versus = place.settings.versus.as_ref()?;
+        let placements = &place.settings.placements;
+        let name = |arm: usize| placements[arm].name.clone();
+        let arms = placements.iter().zip(&versus.arms).map(|(placement, command)| CommandDoc {
+            name: placement.name.clone(),
+            command_hash: command.hash.clone(),
+            environment: command.environment.clone(),
+            cpus: placement.cpus.iter().map(|cpu| cpu.0).collect(),
+        });
+        let dropped = place.result.rounds.dropped.iter().map(|dropped| DroppedDoc {
+            round: dropped.round,
+            cause: dropped.cause.name(),
+            arms: dropped.arms.iter().map(|arm| name(*arm)).collect(),
+        });
+        Some(VersusDoc {
+            arms: arms.collect(),
+            control: versus.control.map(name),
+            rounds: RoundsDoc { kept: place.result.rounds.kept, dropped: dropped.collect() },
+        })
+    }
+}
+
+const fn reason(open: Open) -> &'static str {
+    match open {
+        Open::NoValue => "no run has a value",
+        Open::BelowZero => "values below zero have no ratio",
+        Open::TooFewRuns => "too few runs for a test",
+        Open::Disturbed => "disturbances can reverse or hide the difference",
+        Open::Medians => "the medians contradict the paired runs",
+        Open::Neither => "the runs are too noisy to call a winner or a tie",
+        Open::Control => "the control differs from the baseline",
+        Open::Noisy => "more than a third of the rounds were disturbed",
+        Open::Uneven => "the disturbed rounds are not spread over the arms by chance",
+    }
 }
 
 impl ComparisonDoc {
@@ -103,6 +192,7 @@ impl ComparisonDoc {
             }
             Outcome::Same { within } => ("same", None, Some(*within), None, None),
             Outcome::CannotTell => ("cannot-tell", None, None, None, None),
+            Outcome::PerArm => ("per-arm", None, None, None, None),
             Outcome::NotTested => ("told", None, None, None, None),
         };
         let doubt = |arm: &str| {
@@ -132,12 +222,21 @@ impl ComparisonDoc {
             others_percent: percent(doubt(&arm.placement.name).and_then(|doubt| doubt.others)),
             failed: doubt(&arm.placement.name).and_then(|doubt| doubt.failed.as_ref()).map(FailedDoc::of),
         });
-        let pairs = comparison.pairs.iter().map(|pair| PairDoc {
+        let is_per_arm = comparison.outcome == Outcome::PerArm;
+        let verdict_of = |pair: &Difference| match pair.verdict {
+            PairVerdict::Better => "better",
+            PairVerdict::Worse => "worse",
+            PairVerdict::Same => "same",
+            PairVerdict::CannotTell | PairVerdict::Withheld(_) => "cannot-tell",
+        };
+        let pairs = comparison.pairs.iter().enumerate().map(|(number, pair)| PairDoc {
             a: name(pair.a),
             b: name(pair.b),
             delta_percent: pair.share.map(of_share).and_then(|share| known(share.point)),
             ci: pair.interval().and_then(|[low, high]| Some([known(100.0 * low)?, known(100.0 * high)?])),
             p_value: pair.p_value,
+            verdict: is_per_arm.then(|| verdict_of(pair)),
+            reason: comparison.open_pair(number).filter(|_| is_per_arm).map(reason),
         });
         ComparisonDoc {
             workload: comparison.work.clone(),
@@ -147,14 +246,7 @@ impl ComparisonDoc {
             placements: arms.collect(),
             winner,
             verdict,
-            reason: comparison.open().map(|open| match open {
-                Open::NoValue => "no run has a value",
-                Open::BelowZero => "values below zero have no ratio",
-                Open::TooFewRuns => "too few runs for a test",
-                Open::Disturbed => "disturbances can reverse or hide the difference",
-                Open::Medians => "the medians contradict the paired runs",
-                Open::Neither => "the runs are too noisy to call a winner or a tie",
-            }),
+            reason: comparison.open().map(reason),
             within_percent: percent(within),
             delta_percent: delta.and_then(|share| known(100.0 * share)),
             p_value,
@@ -174,7 +266,7 @@ impl FailedDoc {
     }
 }
 
-/// The value without rounding: rounding to 0.0001 would lose digits of runs of a millisecond.
+/// Keeps all digits: rounding to 0.0001 would lose those of runs of a millisecond.
 fn exact(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }

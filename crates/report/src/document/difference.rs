@@ -23,8 +23,8 @@ pub struct Compared {
     pub pairing: &'static str,
     /// Why pairs are not compared with themselves, as text; null if they are.
     pub pairing_reason: Option<String>,
-    /// The single verdict on all pairs, for each matrix whose levels all changed alike to within the minimum relevant
-    /// difference: they then share one error.
+    /// One verdict on all pairs, for each matrix whose levels changed by the same amount within the minimum relevant
+    /// difference; the levels then share one error.
     pub together: Vec<DifferenceDoc>,
     /// Conditions that differ.
     pub mismatches: Vec<MismatchDoc>,
@@ -77,7 +77,7 @@ pub struct DifferenceDoc {
     pairs: usize,
     /// Number of pairs of B where pairs are not compared individually; null otherwise.
     pairs_b: Option<usize>,
-    /// Value of A in `unit` as read, for a level the median; null if the entry is of B alone.
+    /// Value of A in `unit` as read, for a level the median; null if only B has this level.
     a: Option<f64>,
     /// Value of B, likewise.
     b: Option<f64>,
@@ -126,14 +126,14 @@ impl DifferenceDoc {
 
     /// The verdicts on all pairs of matrices whose levels changed alike.
     pub fn of_all_alike(comparison: &Comparison) -> Vec<DifferenceDoc> {
-        let of = |dataset: &DatasetComparison| {
+        let doc = |dataset: &DatasetComparison| {
             Some(DifferenceDoc {
                 level: Some("all".to_owned()),
                 pairs: dataset.levels.iter().map(|level| level.pairs[0]).sum(),
                 ..DifferenceDoc::of(dataset, dataset.together.as_ref()?)
             })
         };
-        comparison.datasets.iter().filter_map(of).collect()
+        comparison.datasets.iter().filter_map(doc).collect()
     }
 
     fn of_alone(dataset: &DatasetComparison, level: &LevelAlone) -> DifferenceDoc {
@@ -219,7 +219,7 @@ pub struct GroupDoc {
 impl OverviewDoc {
     /// All rows of a table. `side` describes the run or file at an index.
     pub fn of_all(table: &Overview, side: impl Fn(usize) -> ComparedSideDoc) -> Vec<OverviewDoc> {
-        let of = |row: &OverviewRow| OverviewDoc {
+        let doc = |row: &OverviewRow| OverviewDoc {
             side: row.side,
             of: side(row.side),
             matrix: row.dataset.clone(),
@@ -229,7 +229,7 @@ impl OverviewDoc {
                 .filter_map(|(name, group)| Some(GroupDoc::of(name.to_string(), group.as_ref()?)))
                 .collect(),
         };
-        table.rows.iter().map(of).collect()
+        table.rows.iter().map(doc).collect()
     }
 }
 

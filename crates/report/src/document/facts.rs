@@ -72,7 +72,7 @@ impl AsmDoc {
 }
 
 impl<'a> Document<'a> {
-    /// Creates the document of a machine, with the findings of `doctor` if it was asked.
+    /// Creates the document of a machine, with the findings of `doctor` if it ran.
     pub fn of_machine(
         topology: &Topology,
         environment: &Environment,

@@ -11,7 +11,7 @@ use coretalk_model::jitter::{Noise, Quietness, names as jitter};
 use coretalk_model::probes;
 use coretalk_model::queue::{BatchCurve, BatchGain, RateLimit, Sweep, names as queue};
 use coretalk_model::run::{RunReport, SeriesReport};
-use coretalk_model::series::{Ranking, TrialId, TrialResult, Value, Verdict};
+use coretalk_model::series::{ParameterValue, Ranking, TrialId, TrialResult, Verdict};
 use coretalk_model::sharing::{PaddedRelation, Padding, names as padding};
 use coretalk_model::stats::Estimate;
 use schemars::JsonSchema;
@@ -115,8 +115,10 @@ impl RunFindingDoc {
             }
             Finding::IdleGaps(gaps) => {
                 let placement = || gaps.placement.map(cpus);
-                let doc =
-                    |of| RunFindingDoc { placement: placement(), ..RunFindingDoc::of_gaps(gaps.probe, of) };
+                let doc = |receiver| RunFindingDoc {
+                    placement: placement(),
+                    ..RunFindingDoc::of_gaps(gaps.probe, receiver)
+                };
                 gaps.receivers.iter().map(doc).collect()
             }
             Finding::RateLimits(sweeps) => {
@@ -179,8 +181,8 @@ impl RunFindingDoc {
         let unranked = ranking.unranked.iter().map(|(name, reason)| named(name, Some(reason.name())));
         let condition = ranking.condition.parameters.iter();
         let condition = condition.map(|(name, value)| match value {
-            Value::Number(number) => ((*name).to_owned(), ValueDoc::Number(*number)),
-            Value::Text(text) => ((*name).to_owned(), ValueDoc::Text(text.clone().into())),
+            ParameterValue::Number(number) => ((*name).to_owned(), ValueDoc::Number(*number)),
+            ParameterValue::Text(text) => ((*name).to_owned(), ValueDoc::Text(text.clone().into())),
         });
         RunFindingDoc {
             condition: condition.collect(),
@@ -190,25 +192,25 @@ impl RunFindingDoc {
         }
     }
 
-    fn of_gaps(probe: &str, of: &ReceiverGaps<'_>) -> RunFindingDoc {
+    fn of_gaps(probe: &str, gaps: &ReceiverGaps<'_>) -> RunFindingDoc {
         let after = |gap_ns| SubjectDoc {
             parameters: number(idle_gaps::GAP_NS, Some(gap_ns)),
             ..SubjectDoc::default()
         };
-        let known = of.steps.iter().map(|step| after(step.gap_ns).with(&step.value));
-        let verdict = match (of.alike(), of.steps.len()) {
+        let known = gaps.steps.iter().map(|step| after(step.gap_ns).with(&step.value));
+        let verdict = match (gaps.alike(), gaps.steps.len()) {
             (Some(_), _) => "alike",
             (None, 2..) => "different",
             (None, _) => "unknown",
         };
-        let texts = [(idle_gaps::RECEIVER, Some(of.receiver)), (idle_gaps::IDLE_STATES, of.idle_states)];
+        let texts = [(idle_gaps::RECEIVER, Some(gaps.receiver)), (idle_gaps::IDLE_STATES, gaps.idle_states)];
         let texts = texts.into_iter().filter_map(|(name, text)| Some((name, text?)));
         RunFindingDoc {
             condition: texts
                 .map(|(name, text)| (name.to_owned(), ValueDoc::Text(text.to_owned().into())))
                 .collect(),
-            subjects: known.chain(of.unknown_ns.iter().map(|gap_ns| after(*gap_ns))).collect(),
-            ..RunFindingDoc::new("idle-gaps", probe, of.quantity.id, verdict)
+            subjects: known.chain(gaps.unknown_ns.iter().map(|gap_ns| after(*gap_ns))).collect(),
+            ..RunFindingDoc::new("idle-gaps", probe, gaps.quantity.id, verdict)
         }
     }
 
@@ -234,11 +236,12 @@ impl RunFindingDoc {
         };
         let known: BTreeMap<TrialId, &TrialResult> =
             trials.iter().map(|trial| (trial.spec.id(), trial)).collect();
-        let subjects = sorted.iter().filter_map(|of| {
-            let is_in = |cpus: &[Quietness]| cpus.iter().any(|cpu| cpu.cpu == of.cpu);
+        let subjects = sorted.iter().filter_map(|quietness| {
+            let is_in = |cpus: &[Quietness]| cpus.iter().any(|cpu| cpu.cpu == quietness.cpu);
             let standing = is_in(noisy).then_some("avoid").or(is_in(quiet).then_some("use"));
-            let doc = SubjectDoc { placement: Some(vec![of.cpu.0]), standing, ..SubjectDoc::default() };
-            Some(doc.with(known.get(&of.trial)?.values.get(jitter::LOST)?))
+            let doc =
+                SubjectDoc { placement: Some(vec![quietness.cpu.0]), standing, ..SubjectDoc::default() };
+            Some(doc.with(known.get(&quietness.trial)?.values.get(jitter::LOST)?))
         });
         let subjects = subjects.collect();
         RunFindingDoc { subjects, ..RunFindingDoc::new("noise", jitter::PROBE, jitter::LOST, verdict) }
@@ -254,18 +257,21 @@ impl SubjectDoc {
         SubjectDoc { value: significant(estimate.point), ci: ci(estimate), ..self }
     }
 
-    /// The smallest and the largest slowdown of a relation, or only its first pair without slowdowns.
-    fn of_relation(of: &PaddedRelation<'_>) -> Vec<SubjectDoc> {
-        let on = |placement: &[CpuId]| SubjectDoc {
-            name: Some(of.relation.name().to_owned()),
+    /// The smallest and the largest slowdown of a relation; if there are none, only its first pair.
+    fn of_relation(padded: &PaddedRelation<'_>) -> Vec<SubjectDoc> {
+        let subject = |placement: &[CpuId]| SubjectDoc {
+            name: Some(padded.relation.name().to_owned()),
             placement: Some(cpus(placement)),
             ..SubjectDoc::default()
         };
-        let Some(ends) = of.slowdowns else { return of.pairs.iter().take(1).map(|pair| on(pair)).collect() };
+        let Some(ends) = padded.slowdowns else {
+            return padded.pairs.iter().take(1).map(|pair| subject(pair)).collect();
+        };
         let ends = ends.iter().zip(["least", "largest"]).map(|(slowdown, standing)| {
             let spec = &slowdown.trial.spec;
             let parameters = number(padding::DISTANCE, spec.parameters.number(padding::DISTANCE));
-            SubjectDoc { parameters, standing: Some(standing), ..on(&spec.placement) }.with(&slowdown.value)
+            SubjectDoc { parameters, standing: Some(standing), ..subject(&spec.placement) }
+                .with(&slowdown.value)
         });
         ends.collect()
     }

@@ -17,11 +17,12 @@ pub struct LadderDoc {
     /// A protocol, or `as:` and the name of a tool.
     step: String,
     kernel: String,
-    /// Median over representative pairs of the quantity of its kernel, mostly half a round trip; null without a value.
+    /// Median over representative pairs of the quantity that the kernel measures, usually half a round trip; null if there
+    /// is no value.
     median: Option<f64>,
     /// 95 % interval of the median.
     ci: Option<Ci>,
-    /// Lowest and highest pair.
+    /// Values of the fastest and the slowest pair.
     range: Option<Ci>,
     unit: &'static str,
     /// Number of representative pairs.

@@ -125,8 +125,8 @@ struct DistributionLine {
 pub fn pass_line(entry: &SeriesEntry, trials: &[TrialSpec]) -> io::Result<String> {
     let nothing = PassOutcome::default();
     let (spec, outcome) = (trials.get(entry.trial as usize), entry.outcome.as_ref());
-    let said = outcome.unwrap_or(&nothing);
-    let (unknown, numbers) = (Parameters::default(), said.observed.flat());
+    let pass = outcome.unwrap_or(&nothing);
+    let (unknown, numbers) = (Parameters::default(), pass.observed.flat());
     line(&PassLine {
         schema: "coretalk.pass/1",
         segment: entry.segment,
@@ -137,9 +137,13 @@ pub fn pass_line(entry: &SeriesEntry, trials: &[TrialSpec]) -> io::Result<String
         placement: spec.map_or(Vec::new(), |spec| spec.placement.iter().map(|cpu| cpu.0).collect()),
         started_s: outcome.ok().map(|outcome| outcome.started.secs()),
         elapsed_s: outcome.ok().map(|outcome| outcome.elapsed.secs()),
-        company: said.concurrent,
-        cas_ns: said.sentinel_ns,
-        values: numbers.values.iter().map(|(name, &value)| (name.as_str(), known(value))).collect(),
+        company: pass.concurrent,
+        cas_ns: pass.sentinel_ns,
+        values: numbers
+            .values
+            .iter()
+            .map(|(name, &value)| (name.as_str(), Some(value).filter(|value| value.is_finite())))
+            .collect(),
         counts: numbers.counts.iter().map(|(name, &count)| (name.as_str(), count)).collect(),
         distributions: numbers
             .histograms
@@ -149,7 +153,7 @@ pub fn pass_line(entry: &SeriesEntry, trials: &[TrialSpec]) -> io::Result<String
                 (name.as_str(), DistributionLine { count: histogram.count(), percentiles })
             })
             .collect(),
-        flags: said.observed.flags.iter().map(Flag::name).collect(),
+        flags: pass.observed.flags.iter().map(Flag::name).collect(),
         reason: outcome.err().map(ToString::to_string),
     })
 }

@@ -10,7 +10,7 @@ use super::trials::QueueCellDoc;
 use super::{Ci, ci, known};
 use crate::reasons::Worded;
 use coretalk_model::latency::{
-    self, Cell, CellValue, GateOutcome, Imitated, ImitatedCell, LatencyMap, MissingReason, Regime,
+    self, CellValue, GateOutcome, Imitated, ImitatedCell, LatencyMap, MissingReason, PairOutcome, Regime,
 };
 use coretalk_model::queue::{QueueCell, QueueMatrix, names};
 use coretalk_model::series::Parameters;
@@ -66,7 +66,7 @@ struct GateDoc {
 #[derive(Debug)]
 pub enum CellList<'a> {
     /// Cells of a map.
-    Map(&'a Matrix<Cell>),
+    Map(&'a Matrix<PairOutcome>),
     /// Cells of an imitated tool.
     Imitated(&'a Matrix<Result<ImitatedCell, MissingReason>>),
     /// Values without details.
@@ -337,12 +337,12 @@ impl<'a> CellDoc<'a> {
         }
     }
 
-    fn of([from, to]: [u32; 2], cell: &'a Cell) -> CellDoc<'a> {
+    fn of([from, to]: [u32; 2], cell: &'a PairOutcome) -> CellDoc<'a> {
         match cell {
-            Cell::Missing { reason } => {
+            PairOutcome::Missing { reason } => {
                 CellDoc { from, to, reason: Some(reason.text().into()), ..CellDoc::default() }
             }
-            Cell::Measured(value) => CellDoc { from, to, ..CellDoc::measured(value) },
+            PairOutcome::Measured(value) => CellDoc { from, to, ..CellDoc::measured(value) },
         }
     }
 

@@ -15,7 +15,7 @@ pub struct RuntimeDoc {
     overall_ns: Option<f64>,
     /// Number of garbage collections over all passes; null if not reported.
     collections: Option<u64>,
-    /// Share of the CPU time used by other than the measured threads, 0 to 1; null if not reported.
+    /// Share of the CPU time used by threads other than the measured ones, 0 to 1; null if not reported.
     outside_share: Option<f64>,
 }
 

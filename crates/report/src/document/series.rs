@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use coretalk_model::histogram::tells;
 use coretalk_model::latency::summary::{counts_mean, counts_percentile, counts_total};
 use coretalk_model::latency::{self, TailSeries};
-use coretalk_model::series::{SeriesSettings, TrialResult, TrialState, Value, displayed_value};
+use coretalk_model::series::{ParameterValue, SeriesSettings, TrialResult, TrialState, displayed_value};
 use coretalk_model::stats::Estimate;
 use coretalk_model::wait::names;
 use coretalk_model::{Flag, Histogram};
@@ -17,11 +17,11 @@ use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// View of round trips that follow each other immediately, as recorded.
+/// View of the recorded round trips, which follow each other without a pause.
 const CLOSED_LOOP: &str = "closed-loop";
 
 /// One distribution of a trial, or a trial without distributions.
-// Names and counts are borrowed from the result, because a run of pairs has tens of thousands.
+// Names and counts are borrowed from the result, because a run over pairs has tens of thousands of them.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct SeriesDoc<'a> {
     pub(crate) probe: Cow<'a, str>,
@@ -110,11 +110,11 @@ pub struct TrialStateDoc {
 impl TrialStateDoc {
     fn of(state: &TrialState, view: Option<&String>) -> TrialStateDoc {
         let of_view = view.and_then(|view| state.medians_ns.get(view));
-        let told = if view.is_some() { of_view } else { Some(&state.value) };
+        let displayed = if view.is_some() { of_view } else { Some(&state.value) };
         TrialStateDoc {
             share: known(state.share),
-            median: told.and_then(|told| known(told.point)),
-            ci: told.and_then(ci),
+            median: displayed.and_then(|displayed| known(displayed.point)),
+            ci: displayed.and_then(ci),
             values: state
                 .values
                 .iter()
@@ -274,7 +274,7 @@ impl<'a> SeriesDoc<'a> {
         settings: &SeriesSettings,
         trial: &'a TrialResult,
         view: Option<&'a String>,
-        first: bool,
+        is_first: bool,
     ) -> SeriesDoc<'a> {
         let parameters = trial.spec.parameters.iter();
         let mut parameters: BTreeMap<Cow<'a, str>, ValueDoc<'a>> =
@@ -288,13 +288,13 @@ impl<'a> SeriesDoc<'a> {
         let none = Histogram::new();
         let histogram = view.and_then(|view| trial.histograms.get(view));
         let counts = histogram.unwrap_or(&none);
-        let values = trial.values.iter().filter(|_| first);
+        let values = trial.values.iter().filter(|_| is_first);
         // Sums that `compare` uses are also values.
         let is_compared = |name: &str| {
             settings.quantities.of(&trial.spec.probe, name).is_some_and(|quantity| quantity.compared)
         };
-        let compared = trial.counts.iter().filter(|(name, _)| first && is_compared(name));
-        let counted = trial.counts.iter().filter(|_| first);
+        let compared = trial.counts.iter().filter(|(name, _)| is_first && is_compared(name));
+        let counted = trial.counts.iter().filter(|_| is_first);
         let median =
             view.and_then(|view| trial.medians_ns.get(view)).map(|median| ("median_ns".into(), ci(median)));
         SeriesDoc {
@@ -313,7 +313,7 @@ impl<'a> SeriesDoc<'a> {
                 .map(|(name, value)| (name.into(), significant(value.point)))
                 .chain(compared.map(|(name, count)| (name.into(), known(*count as f64))))
                 .collect(),
-            of_roles: trial.of_roles.iter().filter(|_| first).map(OfRoleDoc::of).collect(),
+            of_roles: trial.of_roles.iter().filter(|_| is_first).map(OfRoleDoc::of).collect(),
             counts: counted.map(|(name, count)| (name.into(), *count)).collect(),
             passes: Some(trial.passes),
             states: trial.states.iter().map(|state| TrialStateDoc::of(state, view)).collect(),
@@ -327,19 +327,19 @@ impl<'a> SeriesDoc<'a> {
 }
 
 impl ValueDoc<'_> {
-    pub(crate) fn of(value: &Value) -> ValueDoc<'_> {
+    pub(crate) fn of(value: &ParameterValue) -> ValueDoc<'_> {
         match value {
-            Value::Number(number) => ValueDoc::Number(*number),
-            Value::Text(text) => ValueDoc::Text(text.into()),
+            ParameterValue::Number(number) => ValueDoc::Number(*number),
+            ParameterValue::Text(text) => ValueDoc::Text(text.into()),
         }
     }
 }
 
-impl From<&ValueDoc<'_>> for Value {
-    fn from(value: &ValueDoc<'_>) -> Value {
+impl From<&ValueDoc<'_>> for ParameterValue {
+    fn from(value: &ValueDoc<'_>) -> ParameterValue {
         match value {
-            ValueDoc::Number(number) => Value::Number(*number),
-            ValueDoc::Text(text) => Value::Text(text.as_ref().to_owned()),
+            ValueDoc::Number(number) => ParameterValue::Number(*number),
+            ValueDoc::Text(text) => ParameterValue::Text(text.as_ref().to_owned()),
         }
     }
 }

@@ -325,9 +325,11 @@ impl TopologyDoc {
             inferred: view.findings.and_then(|findings| InferredDoc::of(findings, view.unit)),
             reason: refusal.map(Worded::text).or_else(|| view.reason.map(str::to_owned)),
             agreement: match (view.findings, structure) {
-                (Some(findings), Some(structure)) => {
-                    findings.agreement.iter().map(|held| AgreementDoc::of(held, structure)).collect()
-                }
+                (Some(findings), Some(structure)) => findings
+                    .agreement
+                    .iter()
+                    .map(|agreement| AgreementDoc::of(agreement, structure))
+                    .collect(),
                 _ => Vec::new(),
             },
             execution: ExecutionDoc::of(view.execution),
@@ -385,7 +387,7 @@ impl ReportedDoc {
             cpus: of_class(class).collect::<CpuSet>().to_string(),
         });
         let names = |levels: Vec<Level>| levels.into_iter().map(Level::name).collect();
-        let beside = topology.beside();
+        let other_facts = topology.beside();
         ReportedDoc {
             levels: topology
                 .levels()
@@ -393,17 +395,18 @@ impl ReportedDoc {
                 .map(level)
                 .filter(|level| !level.groups.is_empty())
                 .collect(),
-            same: beside.map(|beside| {
+            same: other_facts.map(|other_facts| {
                 let doc =
                     |(level, same): (&Level, &Same)| SameDoc { level: level.name(), same_as: same.name() };
-                beside.same.iter().map(doc).collect()
+                other_facts.same.iter().map(doc).collect()
             }),
             not_reported: topology.unreported().map(names),
             crossing: topology.crossing().into_iter().map(CrossingDoc::of).collect(),
-            memory_nodes: beside.map(|beside| beside.memory_nodes.iter().map(MemoryNodeDoc::of).collect()),
-            caches: beside
-                .filter(|beside| !beside.caches.is_empty())
-                .map(|beside| beside.caches.iter().map(CacheDoc::of).collect()),
+            memory_nodes: other_facts
+                .map(|other_facts| other_facts.memory_nodes.iter().map(MemoryNodeDoc::of).collect()),
+            caches: other_facts
+                .filter(|other_facts| !other_facts.caches.is_empty())
+                .map(|other_facts| other_facts.caches.iter().map(CacheDoc::of).collect()),
             classes: classes.collect(),
             unclassified: topology.unclassified().to_string(),
         }
@@ -471,7 +474,7 @@ impl AllButOneDoc {
             across: lone.group.across.and_then(known),
             unit,
             reported: lone.reported.iter().map(|level| level.name()).collect(),
-            slow_beside: lone.group.slow_beside.as_ref().map(ToString::to_string),
+            slow_beside: lone.group.slower_group.as_ref().map(ToString::to_string),
         }
     }
 }
@@ -494,23 +497,23 @@ impl InferredLevelDoc {
 }
 
 impl AgreementDoc {
-    fn of(held: &Agreement, structure: &Structure) -> AgreementDoc {
-        let against = held.against.and_then(|index| structure.levels.get(index));
-        let evidence = held.evidence.iter().map(|cell| EvidenceDoc {
+    fn of(agreement: &Agreement, structure: &Structure) -> AgreementDoc {
+        let against = agreement.against.and_then(|index| structure.levels.get(index));
+        let evidence = agreement.evidence.iter().map(|cell| EvidenceDoc {
             from: cell.pair[0].0,
             to: cell.pair[1].0,
             value: super::rounded(cell.value),
             expected: super::rounded(cell.expected),
         });
         AgreementDoc {
-            level: held.level.name(),
-            verdict: held.standing.name(),
+            level: agreement.level.name(),
+            verdict: agreement.standing.name(),
             against: against.map(|level| level.name.clone()),
-            rand_index: held.rand_index.and_then(known),
-            shown: held.matched,
-            inside: held.inside.and_then(known),
-            across: held.across.and_then(known),
-            moved: held.moved.to_string(),
+            rand_index: agreement.rand_index.and_then(known),
+            shown: agreement.matched,
+            inside: agreement.inside.and_then(known),
+            across: agreement.across.and_then(known),
+            moved: agreement.moved.to_string(),
             evidence: evidence.collect(),
         }
     }

@@ -57,10 +57,11 @@ pub struct KneeDoc {
     placement: Vec<u32>,
     /// Number of measured rates.
     rates: u64,
-    /// Highest rate that most passes kept (at 95 %), below all rates at which at least as many fell behind; null if
-    /// none.
+    /// Highest rate that a majority of passes sustained (95 % confidence), below every rate at which half or more of the
+    /// passes fell behind; null if there is none.
     keeps_per_s: Option<f64>,
-    /// Lowest rate that most passes did not keep (at 95 %), above all rates that more kept than not; null if none.
+    /// Lowest rate that a majority of passes failed to sustain (95 % confidence), above every rate that a majority
+    /// sustained; null if there is none.
     fails_per_s: Option<f64>,
     /// Minimum p99 of corrected delays over rates at which no pass fell behind, in nanoseconds; null if unknown.
     p99_least_ns: Option<f64>,
@@ -109,12 +110,13 @@ pub struct GainDoc {
     batch: u64,
     /// Throughput ÷ that of the smallest size; null if machine states differ, or if both threads poll on one CPU.
     gain: Option<f64>,
-    /// Range of all quotients of values in both 95 % intervals, and thus wider than 95 %; null without these.
+    /// Range of the quotients of all values in the two 95 % intervals; its confidence exceeds 95 %; null if an interval is
+    /// missing.
     ci: Option<Ci>,
 }
 
 impl BatchesDoc {
-    /// Requires at least two batch sizes.
+    /// `None` with fewer than two batch sizes.
     pub(super) fn of(curve: &BatchCurve<'_>) -> Option<BatchesDoc> {
         let (first, others) = curve.steps.split_first().filter(|(_, others)| !others.is_empty())?;
         let gain = |step| {

@@ -17,7 +17,7 @@ pub(super) fn write(what: &Export<'_>, out: &mut dyn Write) -> Result<(), Export
     }
 }
 
-/// Every distribution of a run that is not empty: its file name and its text, in the order of the plan.
+/// The file name and the text of each non-empty distribution of a run, in the order of the plan.
 pub fn hgrm_files(report: &RunReport) -> Vec<(String, String)> {
     let tails = report.latency.iter().flat_map(|latency| &latency.result.tails).flat_map(|tails| {
         let spec = spec_of(tails);
@@ -26,8 +26,8 @@ pub fn hgrm_files(report: &RunReport) -> Vec<(String, String)> {
     });
     let trials = report.series.iter().flat_map(|series| &series.result.trials);
     let of_trials = trials.flat_map(|trial| {
-        let held = trial.histograms.iter().filter(|(_, histogram)| !histogram.is_empty());
-        held.map(|(view, histogram)| {
+        let nonempty = trial.histograms.iter().filter(|(_, histogram)| !histogram.is_empty());
+        nonempty.map(|(view, histogram)| {
             (hgrm_name(&trial.spec, view), table(report, &trial.spec, view, histogram))
         })
     });

@@ -24,7 +24,7 @@ struct Square {
 
 /// Writes a metadata block, a header row with CPU ids, and the full square.
 pub(super) fn write_csv(what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
-    let square = the_square(what, Format::Csv)?;
+    let square = only_square(what, Format::Csv)?;
     let mut metadata = vec![("probe", latency::PROBE.to_owned())];
     metadata.extend(square.about);
     metadata.extend(facts(what.report));
@@ -33,7 +33,7 @@ pub(super) fn write_csv(what: &Export<'_>, out: &mut dyn Write) -> Result<(), Ex
 
 /// Writes the bare matrix of core-to-core-latency.
 pub(super) fn write_c2c_csv(what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
-    let square = the_square(what, Format::C2cCsv)?;
+    let square = only_square(what, Format::C2cCsv)?;
     Ok(out.write_all(formats::write_c2c_csv(&square.values).as_bytes())?)
 }
 
@@ -60,7 +60,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// Writes the output of each imitated tool, in the order requested, with its CPUs in `order` if given. A comment marks
-/// the output of a simulated machine as no real result. Comments also list lost CPUs and missing values. `render` is
+/// the output of a simulated machine as not measured. Comments also list lost CPUs and missing values. `render` is
 /// passed in because the formats belong to the kernels of the tools.
 ///
 /// # Errors
@@ -115,12 +115,12 @@ pub fn imitation_gaps(report: &RunReport) -> Vec<String> {
         gaps.push(format!("the {what} ended before {which} measured like {tool}"));
     }
     for imitated in report.imitated() {
-        let is_told = |error: &&MissingReason| match error {
+        let is_lost_cpu = |error: &&MissingReason| match error {
             MissingReason::Failed(failure) => failure.missed_a_cpu() && !report.header.departed.is_empty(),
             _ => false,
         };
         let failed = requested.iter().filter_map(|pair| imitated.failed(*pair));
-        let failed: Vec<&MissingReason> = failed.filter(|error| !is_told(error)).collect();
+        let failed: Vec<&MissingReason> = failed.filter(|error| !is_lost_cpu(error)).collect();
         if let Some(first) = failed.first() {
             let (number, all, tool) = (failed.len(), requested.len(), imitated.tool);
             gaps.push(format!("{number} of {all} pairs have no value like {tool}: {}", first.text()));
@@ -138,12 +138,12 @@ fn values(imitated: &Imitated) -> Matrix<Option<f64>> {
     imitated.cells.map(|cell| cell.as_ref().ok().map(|figure| figure.value_ns))
 }
 
-fn the_square(what: &Export<'_>, format: Format) -> Result<Square, ExportError> {
+fn only_square(what: &Export<'_>, format: Format) -> Result<Square, ExportError> {
     let mut squares = squares(what);
-    let all = Export { protocol: None, ..*what };
-    let names = |of: &[Square]| match of {
+    let any_protocol = Export { protocol: None, ..*what };
+    let names = |found: &[Square]| match found {
         [] => "none".to_owned(),
-        of => of.iter().map(|square| square.name).collect::<Vec<_>>().join(", "),
+        found => found.iter().map(|square| square.name).collect::<Vec<_>>().join(", "),
     };
     match (squares.pop(), what.protocol) {
         (Some(only), _) if squares.is_empty() => Ok(only),
@@ -157,7 +157,7 @@ fn the_square(what: &Export<'_>, format: Format) -> Result<Square, ExportError> 
         }
         (None, wanted) => {
             let wanted = wanted.map_or(latency::PROBE, Protocol::name).to_owned();
-            Err(ExportError::NoMap { format, wanted, kernels: names(&self::squares(&all)) })
+            Err(ExportError::NoMap { format, wanted, kernels: names(&self::squares(&any_protocol)) })
         }
     }
 }

@@ -7,7 +7,7 @@ use coretalk_model::queue::{QueueCell, QueueMatrix, matrices};
 use coretalk_model::{CpuId, Matrix};
 use std::io::Write;
 
-/// Whether a run holds only square tables. Runs of several probes, at a rate or with several producers become rows.
+/// Whether all trials belong to square tables; those of other probes, at a rate or with several producers do not.
 pub(super) fn holds_squares(what: &Export<'_>) -> bool {
     let Some(series) = &what.report.series else { return false };
     let trials = &series.result.trials;

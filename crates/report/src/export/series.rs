@@ -1,6 +1,6 @@
 //! Series as tables for other programs: one row for each distribution of each trial.
 
-use super::{Export, ExportError};
+use super::{Export, ExportError, quoted};
 use crate::reasons::Worded;
 use crate::render::markdown;
 use coretalk_model::Histogram;
@@ -44,8 +44,8 @@ pub(super) fn write_markdown(what: &Export<'_>, out: &mut dyn Write) -> Result<(
 }
 
 fn rows(what: &Export<'_>) -> Vec<Vec<String>> {
-    let is_meant = |trial: &&TrialResult| what.probe.is_none_or(|probe| trial.spec.probe == probe);
-    let trials = || what.report.series.iter().flat_map(|series| &series.result.trials).filter(is_meant);
+    let is_requested = |trial: &&TrialResult| what.probe.is_none_or(|probe| trial.spec.probe == probe);
+    let trials = || what.report.series.iter().flat_map(|series| &series.result.trials).filter(is_requested);
     let parameters: BTreeSet<&str> =
         trials().flat_map(|trial| trial.spec.parameters.iter().map(|(name, _)| name)).collect();
     let values: BTreeSet<&str> = trials().flat_map(|trial| trial.values.keys().map(String::as_str)).collect();
@@ -128,20 +128,12 @@ fn row(
     row
 }
 
-fn quoted(field: &str) -> String {
-    if field.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", field.replace('"', "\"\""))
-    } else {
-        field.to_owned()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn columns_have_names_of_their_own_in_the_order_of_rows() {
+    fn column_names_are_unique_and_in_row_order() {
         let names = |names: &[&'static str]| names.iter().copied().collect::<BTreeSet<&str>>();
         let heading = heading([
             &names(&["batch", "view"]),

@@ -9,24 +9,24 @@ use crate::trial_words::placement_sentence;
 use coretalk_model::queue::{BatchCurve, batch_curves, names};
 use coretalk_model::run::RunReport;
 
-const MOST: usize = 8;
+const MAX_CHARTS: usize = 8;
 
 /// The charts of a run; if there are many, the first ones.
 pub fn charts(report: &RunReport, size: [f64; 2]) -> Vec<Picture> {
     let curves = report.series.iter().flat_map(|series| batch_curves(&series.result));
     let curves: Vec<BatchCurve<'_>> =
         curves.filter(|curve| curve.rate_per_s.is_none() && curve.steps.len() > 1).collect();
-    let alike = |a: &&BatchCurve<'_>, b: &&BatchCurve<'_>| {
+    let share_a_chart = |a: &&BatchCurve<'_>, b: &&BatchCurve<'_>| {
         (a.payload, a.capacity, a.placement) == (b.payload, b.capacity, b.placement)
     };
     let mut groups: Vec<Vec<&BatchCurve<'_>>> = Vec::new();
     for curve in &curves {
-        match groups.iter_mut().find(|group| alike(&group[0], &curve)) {
+        match groups.iter_mut().find(|group| share_a_chart(&group[0], &curve)) {
             Some(group) => group.push(curve),
             None => groups.push(vec![curve]),
         }
     }
-    groups.iter().take(MOST).filter_map(|group| chart(report, group, size)).collect()
+    groups.iter().take(MAX_CHARTS).filter_map(|group| chart(report, group, size)).collect()
 }
 
 fn chart(report: &RunReport, group: &[&BatchCurve<'_>], [width, height]: [f64; 2]) -> Option<Picture> {

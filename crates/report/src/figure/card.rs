@@ -20,13 +20,13 @@ const WIDTH: f64 = 600.0;
 const HEIGHT: f64 = 315.0;
 const MARGIN: f64 = 20.0;
 /// Top of the footer, which states method and origin.
-const METHOD: f64 = HEIGHT - MARGIN - 32.0;
+const FOOTER_TOP: f64 = HEIGHT - MARGIN - 32.0;
 const GAP: f64 = 20.0;
 const ROW: f64 = 38.0;
 
 const TITLE: Type = Type::of(22.0).strong();
 const SMALL_TITLE: Type = Type::of(17.0).strong();
-const SAID: Type = Type::of(13.0);
+const SENTENCE: Type = Type::of(13.0);
 const FAINT: Type = Type::of(11.0).in_ink(Ink::Faint);
 const FOOT: Type = Type::of(10.0).in_ink(Ink::Faint);
 
@@ -52,16 +52,19 @@ pub(super) fn card(input: &ReportInput<'_>, drawing: Drawing) -> Option<Picture>
 
 fn of_map(input: &ReportInput<'_>, map: &Map, drawing: Drawing) -> Picture {
     let answer = answer_of(input, map);
-    let said = answer.as_ref().map_or_else(|| map.question.clone(), |answer| fmt::sentence(&answer.sentence));
-    let mut picture = Picture::new(format!("{}: {said}", titled(input)), WIDTH, HEIGHT);
-    let SmallMap { picture: drawn, colors, words } = small_map(input, map, drawing, METHOD - 16.0 - MARGIN);
+    let sentence =
+        answer.as_ref().map_or_else(|| map.question.clone(), |answer| fmt::sentence(&answer.sentence));
+    let mut picture = Picture::new(format!("{}: {sentence}", titled(input)), WIDTH, HEIGHT);
+    let SmallMap { picture: drawn, colors, words } =
+        small_map(input, map, drawing, FOOTER_TOP - 16.0 - MARGIN);
     let left = MARGIN + drawn.width + GAP;
     let width = WIDTH - MARGIN - left;
     picture.insert_within(drawn, [MARGIN, MARGIN, WIDTH, HEIGHT]);
     let mut baseline = head(&mut picture, input, [left, MARGIN - 6.0], width, 4);
     let numbers = key_numbers(input, map, answer.as_ref());
     if numbers.is_empty() {
-        baseline = paragraph(&mut picture, [left, baseline + 4.0], SAID, &wrapped(&said, width, SAID));
+        baseline =
+            paragraph(&mut picture, [left, baseline + 4.0], SENTENCE, &wrapped(&sentence, width, SENTENCE));
     }
     let doubt = answer.and_then(|answer| answer.doubt).map(|doubt| format!("! {doubt}"));
     let spread = spread(map).map(|words| (words, doubtful(map) > 0));
@@ -69,8 +72,8 @@ fn of_map(input: &ReportInput<'_>, map: &Map, drawing: Drawing) -> Picture {
         let style = if is_doubt { FAINT.in_ink(MARK) } else { FAINT };
         baseline = paragraph(&mut picture, [left, baseline + 2.0], style, &wrapped(&words, width, style));
     }
-    let top = METHOD - 16.0 - ROW * numbers.len() as f64;
-    large(&mut picture, &numbers, map, colors, [left, top.max(baseline + 6.0)], width);
+    let top = FOOTER_TOP - 16.0 - ROW * numbers.len() as f64;
+    draw_numbers(&mut picture, &numbers, map, colors, [left, top.max(baseline + 6.0)], width);
     let maps = input.maps.iter().filter(|map| map.columns.measured() > 0).count();
     let others = (maps > 1).then(|| format!("one of {maps} maps of this run"));
     let notes: Vec<String> = words.into_iter().chain(others).collect();
@@ -86,11 +89,17 @@ fn of_chart(
     let mut picture = Picture::new(titled(input), WIDTH, HEIGHT);
     let width = WIDTH - 2.0 * MARGIN;
     let mut baseline = head(&mut picture, input, [MARGIN, MARGIN - 12.0], width, 2);
-    if let Some(said) = input.run().and_then(said_of) {
-        baseline = paragraph(&mut picture, [MARGIN, baseline + 4.0], SAID, &lines(&said, width, SAID, 2));
+    if let Some(sentence) = input.run().and_then(said_of) {
+        baseline = paragraph(
+            &mut picture,
+            [MARGIN, baseline + 4.0],
+            SENTENCE,
+            &lines(&sentence, width, SENTENCE, 2),
+        );
     }
     let method = method_of(input);
-    let (top, bottom) = (baseline + 8.0, if method.is_empty() { METHOD + 26.0 } else { METHOD - 2.0 });
+    let (top, bottom) =
+        (baseline + 8.0, if method.is_empty() { FOOTER_TOP + 26.0 } else { FOOTER_TOP - 2.0 });
     let height = bottom - top;
     let room = Room {
         width,
@@ -123,28 +132,33 @@ fn chart(input: &ReportInput<'_>, room: Room) -> Option<(Picture, String)> {
     };
     let curves = || fullest(input, curves::curves(&input.outline.series, room).headline);
     let compared = || {
-        // Several comparisons have a picture of their own.
+        // Draws only the first comparison; the picture file of a run stacks all of them.
         placements::all(input.run()?.place.as_ref()?, width).next()
     };
-    let beside = || {
+    let queues = || {
         let maps = input.maps.len();
         let note = format!("drawn from {maps} maps");
         Some((queue::beside_each_other(input, room.chart)?, if maps > 1 { note } else { String::new() }))
     };
-    let one = |picture| (picture, String::new());
-    watch().or_else(steps).map(one).or_else(curves).or_else(|| compared().map(one)).or_else(beside)
+    let without_note = |picture| (picture, String::new());
+    watch()
+        .or_else(steps)
+        .map(without_note)
+        .or_else(curves)
+        .or_else(|| compared().map(without_note))
+        .or_else(queues)
 }
 
-/// Of the charts that show most of the chosen series, the first one with most curves; and a note if there are others.
+/// The chart with most curves among those that show most of the chosen series, and a note if there are others.
 pub(super) fn fullest(input: &ReportInput<'_>, mut charts: Vec<Picture>) -> Option<(Picture, String)> {
     let note = match charts.len() {
         0 | 1 => String::new(),
-        more => format!("one of {more} charts of this run"),
+        all => format!("one of {all} charts of this run"),
     };
     charts.reverse();
-    let chosen =
+    let shown_chosen =
         |chart: &Picture| chart.shows.iter().map(|name| input.chosen_by(name)).collect::<BTreeSet<_>>().len();
-    Some((charts.into_iter().max_by_key(|chart| (chosen(chart), drawn_in(chart)))?, note))
+    Some((charts.into_iter().max_by_key(|chart| (shown_chosen(chart), drawn_in(chart)))?, note))
 }
 
 /// The question that the only map answers, or the first probe.
@@ -165,7 +179,7 @@ fn drawn_in(chart: &Picture) -> usize {
     chart.shapes.iter().filter(is_drawn).count()
 }
 
-fn large(
+fn draw_numbers(
     picture: &mut Picture,
     numbers: &[KeyNumber],
     map: &Map,
@@ -174,25 +188,26 @@ fn large(
     width: f64,
 ) {
     let digits = Type::of(26.0).strong();
-    let wide = |number: &KeyNumber| text_width(&with_letter(number.ns), digits.size, digits.weight);
+    let width_of = |number: &KeyNumber| text_width(&with_letter(number.ns), digits.size, digits.weight);
     let begin = left + 12.0;
-    let unit_at = begin + numbers.iter().map(wide).fold(0.0, f64::max) + 4.0;
-    let words_at = unit_at + text_width(&map.unit, SAID.size, SAID.weight) + 10.0;
+    let unit_at = begin + numbers.iter().map(width_of).fold(0.0, f64::max) + 4.0;
+    let words_at = unit_at + text_width(&map.unit, SENTENCE.size, SENTENCE.weight) + 10.0;
     for (row, number) in (0..).zip(numbers) {
         let middle = top + ROW * (f64::from(row) + 0.5);
         picture.rect([left, middle - 14.0, 5.0, 28.0], Ink::Rgb(colors.rgb(number.ns)));
         picture.text([begin, middle + 9.0], Anchor::Start, digits, with_letter(number.ns));
-        picture.text([unit_at, middle + 9.0], Anchor::Start, SAID.in_ink(Ink::Faint), &map.unit);
+        picture.text([unit_at, middle + 9.0], Anchor::Start, SENTENCE.in_ink(Ink::Faint), &map.unit);
         let room = left + width - words_at;
-        let mut lines = wrapped(&number.words, room, SAID);
+        let mut lines = wrapped(&number.words, room, SENTENCE);
         lines.truncate(2);
-        let first =
-            middle + 4.0 - if lines.len() > 1 { SAID.size * 1.35 / 2.0 } else { 0.0 } - SAID.size * 1.35;
-        paragraph(picture, [words_at, first + if lines.len() > 1 { 0.0 } else { 5.0 }], SAID, &lines);
+        let first = middle + 4.0
+            - if lines.len() > 1 { SENTENCE.size * 1.35 / 2.0 } else { 0.0 }
+            - SENTENCE.size * 1.35;
+        paragraph(picture, [words_at, first + if lines.len() > 1 { 0.0 } else { 5.0 }], SENTENCE, &lines);
     }
 }
 
-/// Draws marks, the machine, and size, system and time in at most `most` lines; returns the baseline of the last one.
+/// Draws the machine, then marks, and size, system and time in at most `most` lines; returns the last baseline.
 fn head(
     picture: &mut Picture,
     input: &ReportInput<'_>,
@@ -205,24 +220,24 @@ fn head(
     let style = if fits { TITLE } else { SMALL_TITLE };
     baseline = paragraph(picture, [left, baseline], style, &lines(&machine, width, style, 2));
     let (marks, about) = (input.marks().join(" · "), input.about());
-    let red = FAINT.strong().in_ink(MARK);
-    let beside = match marks.as_str() {
+    let mark_style = FAINT.strong().in_ink(MARK);
+    let marks_width = match marks.as_str() {
         "" => 0.0,
-        marks => text_width(marks, red.size, red.weight) + 8.0,
+        marks => text_width(marks, mark_style.size, mark_style.weight) + 8.0,
     };
-    let first = baseline + 2.0 + red.size * 1.35;
-    picture.text([left, first], Anchor::Start, red, marks);
-    if beside + text_width(&about, FAINT.size, FAINT.weight) <= width {
-        picture.text([left + beside, first], Anchor::Start, FAINT, about);
+    let first = baseline + 2.0 + mark_style.size * 1.35;
+    picture.text([left, first], Anchor::Start, mark_style, marks);
+    if marks_width + text_width(&about, FAINT.size, FAINT.weight) <= width {
+        picture.text([left + marks_width, first], Anchor::Start, FAINT, about);
         return first;
     }
-    let above = if beside > 0.0 { first } else { baseline + 2.0 };
+    let above = if marks_width > 0.0 { first } else { baseline + 2.0 };
     paragraph(picture, [left, above], FAINT, &lines(&about, width, FAINT, most))
 }
 
 /// Breaks text into at most `most` lines; the last one ends with `…` if the text was longer.
 fn lines(text: &str, width: f64, style: Type, most: usize) -> Vec<String> {
-    // Bold letters are wider than the regular ones that the cut measures.
+    // The cut measures regular letters; bold letters are wider.
     let width = if style.weight == Weight::Medium { 0.96 * width } else { width };
     let mut lines = wrapped(text, width, style);
     if lines.len() > most {
@@ -242,8 +257,8 @@ fn foot(picture: &mut Picture, input: &ReportInput<'_>, method: &str, notes: &st
         let room = width - text_width(&origin, FOOT.size, FOOT.weight) - 16.0;
         below.extend(lines(&rest.join(" "), room, FOOT, 1));
     }
-    paragraph(picture, [MARGIN, METHOD], FOOT, &below);
-    picture.text([WIDTH - MARGIN, METHOD + 3.0 * 1.35 * FOOT.size], Anchor::End, FOOT, origin);
+    paragraph(picture, [MARGIN, FOOTER_TOP], FOOT, &below);
+    picture.text([WIDTH - MARGIN, FOOTER_TOP + 3.0 * 1.35 * FOOT.size], Anchor::End, FOOT, origin);
 }
 
 fn titled(input: &ReportInput<'_>) -> String {

@@ -4,20 +4,20 @@ use super::{BODY, SMALL};
 use crate::fmt::digits::{axis, nines};
 use crate::picture::{Anchor, Ink, Picture, SeriesName, Weight, text_width};
 
-/// Allowance for browser fonts wider than the outlines that widths are measured with (DejaVu Sans: by a seventh).
+/// Allowance for browser fonts, which may be wider than the measured outlines (DejaVu Sans: by a seventh).
 pub(super) const OTHER_FONT: f64 = 1.15;
 pub(super) const OTHER_BOLD: f64 = 1.35;
 
 /// Height below which the names of curves go to the side.
-const LOW: f64 = 250.0;
+const MIN_HEIGHT_FOR_LEGEND: f64 = 250.0;
 /// Width below which there is no room for names at the ends of curves.
-const WIDE: f64 = 480.0;
+const MIN_WIDTH_FOR_NAMES: f64 = 480.0;
 /// Largest share of the width that names at the ends of curves may take; longer names go above.
-const MAX_BESIDE: f64 = 0.34;
-const FLAT: f64 = 0.35;
+const MAX_NAME_SHARE: f64 = 0.34;
+const MAX_DEVIATION: f64 = 0.35;
 /// Height of a name at the end of a curve, and the largest distance between the name and that end.
-const NAME: f64 = 14.0;
-const FARTHEST: f64 = 34.0;
+const NAME_HEIGHT: f64 = 14.0;
+const MAX_NAME_DISTANCE: f64 = 34.0;
 
 /// The scale of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl Axis {
             return None;
         }
         let ends = match kind {
-            // A margin that is never zero: values that hardly differ are in the middle.
+            // The margin is never zero, so that nearly equal values are in the middle.
             Kind::Log => {
                 let room = (1.6 * low / high).sqrt().max(1.12);
                 [low / room, high * room]
@@ -156,15 +156,15 @@ pub struct Chart {
 impl Chart {
     /// Draws the chart in this size.
     pub fn draw(&self, width: f64, height: f64) -> Picture {
-        let told = self
+        let description = self
             .finding
             .as_ref()
             .map_or_else(|| self.title.clone(), |found| format!("{}. {found}", self.title));
-        let mut picture = Picture::new(told, width, height);
+        let mut picture = Picture::new(description, width, height);
         picture.shows = self.curves.iter().flat_map(|curve| curve.shows.iter().cloned()).collect();
         let ticks = self.y.ticks();
-        let wide = |text: &String| text_width(text, SMALL.size, Weight::Regular);
-        let left = ticks.iter().map(|(_, text)| wide(text)).fold(24.0, f64::max) + 14.0;
+        let width_of = |text: &String| text_width(text, SMALL.size, Weight::Regular);
+        let left = ticks.iter().map(|(_, text)| width_of(text)).fold(24.0, f64::max) + 14.0;
         let heading =
             super::wrapped(self.finding.as_ref().unwrap_or(&self.title), width / OTHER_BOLD, BODY.strong());
         let mut top = super::paragraph(&mut picture, [0.0, 1.8], BODY.strong(), &heading);
@@ -178,11 +178,12 @@ impl Chart {
             );
         }
         let bottom = height - 42.0;
-        let names = OTHER_FONT * self.curves.iter().map(|curve| wide(&curve.name)).fold(0.0, f64::max);
+        let names = OTHER_FONT * self.curves.iter().map(|curve| width_of(&curve.name)).fold(0.0, f64::max);
         // A low chart has no room for names above it.
-        let is_low = height < LOW && self.curves.len() > 1;
-        let at_ends =
-            self.at_ends([top + 30.0, bottom]).filter(|_| width >= WIDE && names <= MAX_BESIDE * width);
+        let is_low = height < MIN_HEIGHT_FOR_LEGEND && self.curves.len() > 1;
+        let at_ends = self
+            .at_ends([top + 30.0, bottom])
+            .filter(|_| width >= MIN_WIDTH_FOR_NAMES && names <= MAX_NAME_SHARE * width);
         let names = names.min(0.36 * width);
         let right = width - if is_low || at_ends.is_some() { names + 40.0 } else { 18.0 };
         if !is_low && at_ends.is_none() && self.curves.len() > 1 {
@@ -216,20 +217,20 @@ impl Chart {
             for [at, low, high] in &curve.intervals {
                 picture.line(vec![[x(*at), y(*low)], [x(*at), y(*high)]], Ink::Series(index), 1.0);
             }
-            let beside = match &at_ends {
+            let name_baseline = match &at_ends {
                 Some(baselines) => Some(baselines[index]),
                 None if is_low => Some(top + 8.0 + 16.0 * index as f64),
                 None => None,
             };
-            if let Some(baseline) = beside {
+            if let Some(baseline) = name_baseline {
                 let middle = baseline - 4.0;
                 let end = points.last().filter(|_| at_ends.is_some());
                 let begin = end.copied().unwrap_or([right + 10.0, middle]);
-                let thin = if end.is_some() { 1.0 } else { 3.0 };
+                let line_width = if end.is_some() { 1.0 } else { 3.0 };
                 picture.line(
                     vec![begin, [right + 10.0, middle], [right + 24.0, middle]],
                     Ink::Series(index),
-                    thin,
+                    line_width,
                 );
                 let name = super::cut(&curve.name, names, SMALL.size);
                 picture.text([right + 29.0, baseline], Anchor::Start, SMALL, name);
@@ -256,15 +257,16 @@ impl Chart {
         let mut free = f64::NEG_INFINITY;
         for &index in &order {
             baselines[index] = baselines[index].max(free);
-            free = baselines[index] + NAME;
+            free = baselines[index] + NAME_HEIGHT;
         }
         // Names pushed below the axis move up again.
-        let mut most = bottom + 4.0;
+        let mut lowest = bottom + 4.0;
         for &index in order.iter().rev() {
-            baselines[index] = baselines[index].min(most);
-            most = baselines[index] - NAME;
+            baselines[index] = baselines[index].min(lowest);
+            lowest = baselines[index] - NAME_HEIGHT;
         }
-        let is_near = baselines.iter().zip(&ends).all(|(baseline, end)| (baseline - end).abs() <= FARTHEST);
+        let is_near =
+            baselines.iter().zip(&ends).all(|(baseline, end)| (baseline - end).abs() <= MAX_NAME_DISTANCE);
         (ends.len() > 1 && is_near).then_some(baselines)
     }
 
@@ -294,9 +296,9 @@ fn simplified(points: &[[f64; 2]]) -> Vec<[f64; 2]> {
     kept[last] = true;
     let mut parts = vec![(0, last)];
     while let Some((from, to)) = parts.pop() {
-        let off = |at: usize| (at, distance(points[at], points[from], points[to]));
-        let farthest = (from + 1..to).map(off).max_by(|a, b| a.1.total_cmp(&b.1));
-        if let Some((at, _)) = farthest.filter(|(_, distance)| *distance > FLAT) {
+        let with_distance = |at: usize| (at, distance(points[at], points[from], points[to]));
+        let farthest = (from + 1..to).map(with_distance).max_by(|a, b| a.1.total_cmp(&b.1));
+        if let Some((at, _)) = farthest.filter(|(_, distance)| *distance > MAX_DEVIATION) {
             kept[at] = true;
             parts.extend([(from, at), (at, to)]);
         }
@@ -316,7 +318,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_keeps_its_corners_and_its_ends() {
+    fn simplified_lines_keep_corners_and_ends() {
         let steps = (0..1000).map(|step| [f64::from(step) * 0.1, f64::from(step) * 0.05]);
         let corner: Vec<[f64; 2]> = steps.chain([[100.0, 80.0], [100.0, 81.0]]).collect();
         assert_eq!(simplified(&corner), [[0.0, 0.0], corner[999], [100.0, 81.0]]);
@@ -325,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn names_stand_at_the_ends_of_curves_unless_those_lie_together() {
+    fn names_are_at_curve_ends_unless_many_ends_coincide() {
         let axis = |label: &str| Axis { label: label.into(), ends: [0.0, 10.0], kind: Kind::Linear };
         let curve = |name: &str, end: f64| Curve {
             name: name.into(),
@@ -342,13 +344,16 @@ mod tests {
             curves: ends.iter().map(|end| curve(&format!("to {end}"), *end)).collect(),
         };
         let apart = chart(&[8.0, 2.0, 8.1]).at_ends([0.0, 300.0]).unwrap();
-        assert!(apart[2] < apart[0] && apart[0] < apart[1] && apart[0] - apart[2] >= NAME, "{apart:?}");
+        assert!(
+            apart[2] < apart[0] && apart[0] < apart[1] && apart[0] - apart[2] >= NAME_HEIGHT,
+            "{apart:?}"
+        );
         assert_eq!(chart(&[10.0; 7]).at_ends([0.0, 300.0]), None);
         assert_eq!(chart(&[10.0]).at_ends([0.0, 300.0]), None, "a lone curve needs no name");
     }
 
     #[test]
-    fn nines_lie_equally_far_apart() {
+    fn nines_are_equally_spaced() {
         let axis = Axis { label: String::new(), ends: [0.0, 0.999], kind: Kind::Nines };
         let at = [0.9, 0.99, 0.999].map(|share| axis.position(share));
         assert!(

@@ -1,5 +1,6 @@
-//! Drawings of the series of a run: headline values over the number that varies most, or as rows; then distributions,
-//! on a nines axis and as cumulative shares. Charts never mix units, or single events and means of batches.
+//! Drawings of the series of a run: headline values over the numeric parameter that varies most, or as rows; then
+//! distributions, on a nines axis and as cumulative shares. A chart never mixes units, nor single events with means of
+//! batches.
 
 mod over;
 
@@ -32,7 +33,7 @@ impl<'a> Distribution<'a> {
         Some(Distribution { series, histogram: series.histogram.as_deref()? })
     }
 
-    /// Share and value at every step of the histogram, up to the last share that rests on several events.
+    /// Share and value at every step of the histogram; the last share is half an event below 1.
     fn points(&self) -> Vec<[f64; 2]> {
         let unit_ns = self.series.histogram_unit_ps as f64 / 1e3;
         let total = self.histogram.count();
@@ -100,7 +101,7 @@ pub fn curves<'a>(series: impl IntoIterator<Item = &'a SeriesDoc<'a>>, room: Roo
     curves
 }
 
-/// The same in several rooms that differ in size alone: what is drawn is chosen once for all of them.
+/// Like [`curves`], for several rooms that differ only in size: the drawn series are selected once for all.
 pub fn in_rooms<'a, const N: usize>(
     series: impl IntoIterator<Item = &'a SeriesDoc<'a>>,
     rooms: [Room; N],
@@ -137,21 +138,21 @@ pub(super) fn is_in_first_chart(one: &SeriesDoc) -> bool {
 
 fn distributions(series: &[&SeriesDoc], drawings: &mut [(Room, Curves)]) {
     let Some(&(room, _)) = drawings.first() else { return };
-    let mut together: Vec<(ChartKey<'_>, Vec<Distribution<'_>>)> = Vec::new();
+    let mut by_chart: Vec<(ChartKey<'_>, Vec<Distribution<'_>>)> = Vec::new();
     let is_first = |one: &SeriesDoc| one.histogram.is_some() && is_in_first_chart(one);
-    // A chosen name means the headline unless only other distributions were chosen.
+    // A series chosen by name is drawn as its headline unless only other distributions were chosen.
     let only_first = room.is_chosen && series.iter().any(|one| is_first(one));
     let enough =
         |one: &Distribution<'_>| one.histogram.count() >= MIN_EVENTS && (!only_first || is_first(one.series));
     for one in chosen_of(series, room).into_iter().filter_map(Distribution::of).filter(enough) {
         let key = chart_of(one.series);
-        match together.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, alike)) => alike.push(one),
-            None => together.push((key, vec![one])),
+        match by_chart.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, distributions)) => distributions.push(one),
+            None => by_chart.push((key, vec![one])),
         }
     }
-    together.sort_by_key(|((beside, ..), _)| *beside);
-    for ((beside, kind, _), distributions) in together {
+    by_chart.sort_by_key(|((is_other, ..), _)| *is_other);
+    for ((is_other, kind, _), distributions) in by_chart {
         let series: Vec<&SeriesDoc> = distributions.iter().map(|one| one.series).collect();
         let mut common = Common::of(&series, &[]);
         let view = series[0].view();
@@ -165,22 +166,22 @@ fn distributions(series: &[&SeriesDoc], drawings: &mut [(Room, Curves)]) {
         let steps =
             Steps { curves: distributions.iter().map(named).collect(), what, unit: "ns", values: Kind::Log };
         let probe = plain(&series[0].probe);
-        let of = if view.is_empty() || !is_one_view {
+        let subject = if view.is_empty() || !is_one_view {
             probe
         } else {
             format!("{probe}, {}", fmt::sentence(&title_sentence(&series[0].probe, view)))
         };
-        let percentiles = common.title(&format!("{of}: percentiles of {what}"));
-        let shares = common.title(&format!("{of}: cumulative share of {what}"));
+        let percentiles = common.title(&format!("{subject}: percentiles of {what}"));
+        let shares = common.title(&format!("{subject}: cumulative share of {what}"));
         for (Room { chart, .. }, curves) in &mut *drawings {
-            curves.add(!beside, steps.percentiles(&percentiles, *chart));
+            curves.add(!is_other, steps.percentiles(&percentiles, *chart));
             curves.cdfs[0].extend(steps.shares(&shares, *chart));
             curves.cdfs[1].extend(steps.linear_shares(&shares, *chart));
         }
     }
 }
 
-/// What series have in common: the title of their chart states it once, and the names of curves state the rest.
+/// Common properties of series: the title of their chart states them once, and names of curves state the rest.
 struct Common<'a> {
     left_out: Vec<&'a str>,
     parameters: Vec<&'a str>,
@@ -207,30 +208,30 @@ impl<'a> Common<'a> {
     fn name(&self, one: &SeriesDoc) -> String {
         let cpus = if self.cpus { String::new() } else { cpus_of(one) };
         let name = joined([cpus, self.words(one)], " · ");
-        // In a chart with clocks of runtimes, the clock of this program has no other name than its shared parameters.
+        // In a chart with runtime clocks, the clock of coretalk has only shared parameters; they become its name.
         match name.is_empty() && self.is_of_several {
-            true => told(one, |name| self.parameters.contains(&name)),
+            true => listed(one, |name| self.parameters.contains(&name)),
             false => name,
         }
     }
 
     /// The parameters that distinguish a series: text alone, numbers with their names.
     fn words(&self, one: &SeriesDoc) -> String {
-        told(one, |name| !self.left_out.contains(&name) && !self.parameters.contains(&name))
+        listed(one, |name| !self.left_out.contains(&name) && !self.parameters.contains(&name))
     }
 
     fn title(&self, what: &str) -> String {
-        let told: Vec<&str> = self.parameters.clone();
-        let others = self.first.parameters.keys().map(AsRef::as_ref).filter(|name| !told.contains(name));
+        let shared: Vec<&str> = self.parameters.clone();
+        let others = self.first.parameters.keys().map(AsRef::as_ref).filter(|name| !shared.contains(name));
         let words = words_of(self.first, &others.collect::<Vec<_>>());
         let cpus = if self.cpus { cpus_of(self.first) } else { String::new() };
         joined([what.to_owned(), joined([words, cpus], ", ")], "; ")
     }
 }
 
-fn told(one: &SeriesDoc, is_told: impl Fn(&str) -> bool) -> String {
-    let told = one.parameters.iter().filter(|(name, _)| is_told(name));
-    told.map(|(name, value)| telling(name, &value.into())).collect::<Vec<_>>().join(", ")
+fn listed(one: &SeriesDoc, is_listed: impl Fn(&str) -> bool) -> String {
+    let listed = one.parameters.iter().filter(|(name, _)| is_listed(name));
+    listed.map(|(name, value)| telling(name, &value.into())).collect::<Vec<_>>().join(", ")
 }
 
 fn cpus_of(one: &SeriesDoc) -> String {
@@ -250,26 +251,26 @@ fn joined<const N: usize>(parts: [String; N], by: &str) -> String {
 }
 
 fn are_of_one_trial(one: &SeriesDoc, other: &SeriesDoc) -> bool {
-    let has_those_of = |one: &SeriesDoc, other: &SeriesDoc| {
+    let has_parameters_of = |one: &SeriesDoc, other: &SeriesDoc| {
         let mut named = other.parameters.iter().filter(|(name, _)| !VIEWS.contains(&name.as_ref()));
         named.all(|(name, value)| one.parameters.get(name.as_ref()) == Some(value))
     };
-    one.placement == other.placement && has_those_of(one, other) && has_those_of(other, one)
+    one.placement == other.placement && has_parameters_of(one, other) && has_parameters_of(other, one)
 }
 
-/// The series whose curves are drawn. Of series that differ only in their CPUs: the fastest, the middle and the slowest
-/// at p99, or only the middle one if there are many other curves. Of series that differ in numbers, such as a gap: the
-/// first.
+/// The series whose curves are drawn. Among series that differ only in their CPUs: the fastest, the median and the
+/// slowest at p99, or only the median if there are many other curves. Among series that differ in a number, such as a
+/// gap: the first.
 pub fn chosen<'a>(series: &'a [SeriesDoc<'a>]) -> Vec<&'a SeriesDoc<'a>> {
     let mut probes: Vec<&str> = series.iter().map(|one| one.probe.as_ref()).collect();
     probes.sort_unstable();
     probes.dedup();
-    let of = |probe: &str| series.iter().filter(|one| one.probe == probe).collect::<Vec<_>>();
-    probes.into_iter().flat_map(|probe| chosen_of(&of(probe), Room::PAGE)).collect()
+    let of_probe = |probe: &str| series.iter().filter(|one| one.probe == probe).collect::<Vec<_>>();
+    probes.into_iter().flat_map(|probe| chosen_of(&of_probe(probe), Room::PAGE)).collect()
 }
 
 /// Of the placements on which every kind of series was measured, the one with the median p99 of the first kind, so that
-/// curves in one chart are of the same CPUs.
+/// all curves of a chart are for the same CPUs.
 fn placed_everywhere<'a>(kinds: &[Vec<&'a SeriesDoc<'a>>]) -> Option<&'a [u32]> {
     let (first, rest) = kinds.split_first()?;
     let placements =
@@ -288,44 +289,46 @@ fn p99(one: &SeriesDoc) -> f64 {
 
 fn chosen_of<'a>(series: &[&'a SeriesDoc<'a>], room: Room) -> Vec<&'a SeriesDoc<'a>> {
     let drawable = || series.iter().copied().filter(|one| one.histogram.is_some());
-    let beside = |one: &SeriesDoc| drawable().filter(|other| chart_of(other) == chart_of(one)).count();
-    if room.is_chosen && drawable().all(|one| beside(one) <= MAX_CURVES) {
+    let curves_in_chart =
+        |one: &SeriesDoc| drawable().filter(|other| chart_of(other) == chart_of(one)).count();
+    if room.is_chosen && drawable().all(|one| curves_in_chart(one) <= MAX_CURVES) {
         return drawable().collect();
     }
-    let mut alike: BTreeMap<_, Vec<&SeriesDoc>> = BTreeMap::new();
+    let mut by_kind: BTreeMap<_, Vec<&SeriesDoc>> = BTreeMap::new();
     let (followers, leaders): (Vec<&SeriesDoc>, Vec<&SeriesDoc>) =
         drawable().partition(|one| !one.is_headline() && is_in_first_chart(one));
     for one in leaders {
         let texts: Vec<_> = one.texts().collect();
-        alike.entry((&one.probe, one.kind, texts)).or_default().push(one);
+        by_kind.entry((&one.probe, one.kind, texts)).or_default().push(one);
     }
-    let curves = alike.values().map(|of| of.len().min(3)).sum::<usize>() + followers.len().min(3);
-    let much = alike.len() > MAX_CURVES || (room.is_one_chart && curves > MAX_CURVES);
-    let kinds: Vec<Vec<&SeriesDoc>> = alike.into_values().collect();
-    let bound: Vec<Vec<&SeriesDoc>> = kinds.iter().filter(|of| mask_of(of[0]).is_none()).cloned().collect();
-    let everywhere = if much { placed_everywhere(&bound) } else { None };
+    let curves = by_kind.values().map(|kind| kind.len().min(3)).sum::<usize>() + followers.len().min(3);
+    let is_crowded = by_kind.len() > MAX_CURVES || (room.is_one_chart && curves > MAX_CURVES);
+    let kinds: Vec<Vec<&SeriesDoc>> = by_kind.into_values().collect();
+    let bound: Vec<Vec<&SeriesDoc>> =
+        kinds.iter().filter(|kind| mask_of(kind[0]).is_none()).cloned().collect();
+    let everywhere = if is_crowded { placed_everywhere(&bound) } else { None };
     let mut chosen: Vec<&SeriesDoc> = kinds
         .into_iter()
-        .flat_map(|mut of| {
-            let first = of[0].numbers().map(|(_, value)| value).collect::<Vec<_>>();
-            of.retain(|one| one.numbers().map(|(_, value)| value).eq(first.iter().copied()));
-            of.sort_by(|a, b| p99(a).total_cmp(&p99(b)));
-            let at_once =
-                everywhere.and_then(|placement| of.iter().copied().find(|one| one.placement == placement));
-            match of.len() {
-                many if much => vec![at_once.unwrap_or(of[many / 2])],
-                0..=3 => of,
-                many => vec![of[0], of[many / 2], of[many - 1]],
+        .flat_map(|mut kind| {
+            let first = kind[0].numbers().map(|(_, value)| value).collect::<Vec<_>>();
+            kind.retain(|one| one.numbers().map(|(_, value)| value).eq(first.iter().copied()));
+            kind.sort_by(|a, b| p99(a).total_cmp(&p99(b)));
+            let on_shared_cpus =
+                everywhere.and_then(|placement| kind.iter().copied().find(|one| one.placement == placement));
+            match kind.len() {
+                many if is_crowded => vec![on_shared_cpus.unwrap_or(kind[many / 2])],
+                0..=3 => kind,
+                many => vec![kind[0], kind[many / 2], kind[many - 1]],
             }
         })
         .collect();
-    let is_led =
+    let follows_chosen =
         |one: &&SeriesDoc| chosen.iter().any(|other| other.is_headline() && are_of_one_trial(other, one));
-    let followers: Vec<&SeriesDoc> = followers.into_iter().filter(is_led).collect();
+    let followers: Vec<&SeriesDoc> = followers.into_iter().filter(follows_chosen).collect();
     chosen.extend(followers);
-    // Threads that may run anywhere are another place of the same kind: without room for all, the bound ones are drawn.
-    let is_crowded = chosen.iter().filter(|one| is_in_first_chart(one)).count() > MAX_CURVES;
-    if room.is_one_chart && is_crowded && chosen.iter().any(|one| mask_of(one).is_none()) {
+    // Unbound threads count as another placement of the same kind; if not all curves fit, only bound ones are drawn.
+    let exceeds_chart = chosen.iter().filter(|one| is_in_first_chart(one)).count() > MAX_CURVES;
+    if room.is_one_chart && exceeds_chart && chosen.iter().any(|one| mask_of(one).is_none()) {
         chosen.retain(|one| mask_of(one).is_none());
     }
     chosen.sort_by_key(|one| series.iter().position(|known| std::ptr::eq(*known, *one)));
@@ -382,18 +385,18 @@ mod tests {
     #[test]
     fn events_and_means_of_batches_never_share_a_chart() {
         let some: Vec<u64> = (100..100 + MIN_EVENTS).collect();
-        let both = [series(&some, "event"), series(&some, "batch-mean"), series(&some[1..], "event")];
-        let drawn = curves(&both[..2], Room::PAGE);
-        assert_eq!(curves(&both[2..], Room::PAGE), Curves::default(), "too few for a curve");
+        let samples = [series(&some, "event"), series(&some, "batch-mean"), series(&some[1..], "event")];
+        let drawn = curves(&samples[..2], Room::PAGE);
+        assert_eq!(curves(&samples[2..], Room::PAGE), Curves::default(), "too few for a curve");
         let titles = titles(&drawn.others);
         assert_eq!((titles.len(), drawn.cdfs.each_ref().map(Vec::len)), (2, [2, 2]));
         assert!(titles[0].contains("single events") && titles[1].contains("means of batches"), "{titles:?}");
     }
 
     #[test]
-    fn of_many_kinds_one_placement_is_drawn() {
+    fn many_kinds_are_drawn_for_one_placement() {
         let some: Vec<u64> = (100..100 + MIN_EVENTS).collect();
-        let of = |kind: u32, cpu: u32| SeriesDoc {
+        let series_of = |kind: u32, cpu: u32| SeriesDoc {
             parameters: [("primitive".into(), ValueDoc::Text(format!("p{kind}").into()))].into(),
             placement: vec![0, cpu],
             // The middle pair differs from kind to kind.
@@ -402,7 +405,7 @@ mod tests {
         };
         let all: Vec<SeriesDoc> = (0..=MAX_CURVES as u32)
             .flat_map(|kind| (1..4).map(move |cpu| (kind, cpu)))
-            .map(|(k, c)| of(k, c))
+            .map(|(k, c)| series_of(k, c))
             .collect();
         let placements: Vec<&Vec<u32>> = chosen(&all).into_iter().map(|one| &one.placement).collect();
         assert_eq!(placements.len(), MAX_CURVES + 1);
@@ -410,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_pairs_the_ends_and_the_middle_are_drawn() {
+    fn many_pairs_are_drawn_as_fastest_median_and_slowest() {
         let many: Vec<SeriesDoc> = (1u32..=9)
             .map(|index| SeriesDoc {
                 percentiles: at_p99(f64::from((index * 4) % 9)),
@@ -423,9 +426,9 @@ mod tests {
     }
 
     #[test]
-    fn what_tables_put_first_is_drawn_first_and_what_all_share_is_said_once() {
+    fn headlines_are_drawn_first_and_shared_parameters_are_stated_once() {
         let some: Vec<u64> = (100..100 + MIN_EVENTS).collect();
-        let of = |view: &str, primitive: &str| SeriesDoc {
+        let series_of = |view: &str, primitive: &str| SeriesDoc {
             probe: "wake".into(),
             headline: Some("slept".into()),
             parameters: [
@@ -437,7 +440,9 @@ mod tests {
             .into(),
             ..series(&some, "event")
         };
-        let views = ["first", "slept", "waker"].iter().flat_map(|view| [of(view, "pipe"), of(view, "park")]);
+        let views = ["first", "slept", "waker"]
+            .iter()
+            .flat_map(|view| [series_of(view, "pipe"), series_of(view, "park")]);
         let drawn = curves(&views.collect::<Vec<_>>(), Room::PAGE);
         let shared = "gap 20 µs, CPUs 0 → 1";
         assert_eq!(titles(&drawn.headline), [format!("wake, slept: percentiles of single events; {shared}")]);

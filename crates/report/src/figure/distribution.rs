@@ -31,24 +31,24 @@ pub(super) const APART: f64 = 1.1;
 
 /// The lowest and the highest curve at p99, or at the median if a curve has too few events; `None` for a single curve.
 fn finding(curves: &[Curve], unit: &str) -> Option<String> {
-    let at = |curve: &Curve, least: f64| {
-        curve.points.iter().find(|[share, _]| *share >= least).map(|[_, value]| *value)
+    let value_at = |curve: &Curve, min_share: f64| {
+        curve.points.iter().find(|[share, _]| *share >= min_share).map(|[_, value]| *value)
     };
     // The last point encodes the number of events.
     let events = |curve: &Curve| curve.points.last().map_or(0.0, |[share, _]| 0.5 / (1.0 - share));
-    let tells = |curve: &Curve| tells(events(curve).round() as u64, 0.99);
-    let (words, least) = match curves.iter().all(tells) {
+    let is_known_at_p99 = |curve: &Curve| tells(events(curve).round() as u64, 0.99);
+    let (words, min_share) = match curves.iter().all(is_known_at_p99) {
         true => ("99 %", 0.99),
         false => ("Half", 0.5),
     };
     let mut known: Vec<(f64, &str)> =
-        curves.iter().filter_map(|curve| Some((at(curve, least)?, curve.name.as_str()))).collect();
+        curves.iter().filter_map(|curve| Some((value_at(curve, min_share)?, curve.name.as_str()))).collect();
     known.sort_by(|a, b| a.0.total_cmp(&b.0));
     let [(low, first), .., (high, last)] = known[..] else { return None };
-    let said = |value: f64| format!("{} {unit}", axis(value.round()));
+    let in_unit = |value: f64| format!("{} {unit}", axis(value.round()));
     Some(match high > APART * low {
-        true => format!("{words} take at most {} with {first}, {} with {last}", said(low), said(high)),
-        false => format!("{words} take at most {} with each of them", said(high)),
+        true => format!("{words} take at most {} with {first}, {} with {last}", in_unit(low), in_unit(high)),
+        false => format!("{words} take at most {} with each of them", in_unit(high)),
     })
 }
 
@@ -56,7 +56,7 @@ pub(super) fn curve(name: String, points: Vec<[f64; 2]>) -> Curve {
     Curve { name, points, marks: Marks::Joined, intervals: Vec::new(), shows: Vec::new() }
 }
 
-const USUAL: f64 = 0.99;
+const MAX_LINEAR_SHARE: f64 = 0.99;
 
 pub(super) const CHART: [f64; 2] = [900.0, 360.0];
 
@@ -88,19 +88,20 @@ impl Steps<'_> {
 
     /// Shares over values; empty if nothing can be drawn.
     pub fn shares(&self, title: &str, size: [f64; 2]) -> Vec<Picture> {
-        self.values().map_or(Vec::new(), |x| self.over(x, title, size))
+        self.values().map_or(Vec::new(), |x| self.shares_over(x, title, size))
     }
 
     /// Shares over values on a linear axis, up to the 99th percentile, so that rare slow events do not compress the
     /// rest.
     pub fn linear_shares(&self, title: &str, size: [f64; 2]) -> Vec<Picture> {
-        let of = |some: &[Curve]| Steps { curves: some.to_vec(), ..*self }.linear(title, size);
-        evenly(&self.curves).flat_map(of).collect()
+        let drawn = |some: &[Curve]| Steps { curves: some.to_vec(), ..*self }.linear(title, size);
+        evenly(&self.curves).flat_map(drawn).collect()
     }
 
     fn linear(&self, title: &str, size: [f64; 2]) -> Vec<Picture> {
         let usual = |curve: &Curve| {
-            let at = curve.points.iter().find(|[share, _]| *share >= USUAL).or(curve.points.last());
+            let at =
+                curve.points.iter().find(|[share, _]| *share >= MAX_LINEAR_SHARE).or(curve.points.last());
             at.map_or(0.0, |[_, value]| *value)
         };
         let end = self.curves.iter().map(usual).fold(0.0, f64::max);
@@ -113,20 +114,20 @@ impl Steps<'_> {
         });
         let kept = Steps { curves: curves.collect(), ..*self };
         let x = Axis::over(&format!("{}, {label}", self.unit), Kind::Linear, [end].into_iter());
-        x.map_or(Vec::new(), |x| kept.over(x, title, size))
+        x.map_or(Vec::new(), |x| kept.shares_over(x, title, size))
     }
 
-    fn over(&self, x: Axis, title: &str, [width, height]: [f64; 2]) -> Vec<Picture> {
+    fn shares_over(&self, x: Axis, title: &str, [width, height]: [f64; 2]) -> Vec<Picture> {
         if self.curves.is_empty() {
             return Vec::new();
         }
         let y = Axis { label: "share".into(), ends: [0.0, 1.0], kind: Kind::Linear };
-        let turned = |curve: &Curve| Curve {
+        let transposed = |curve: &Curve| Curve {
             points: curve.points.iter().map(|[share, value]| [*value, *share]).collect(),
             ..curve.clone()
         };
         let draw = |some: &[Curve]| {
-            let curves = some.iter().map(turned).collect();
+            let curves = some.iter().map(transposed).collect();
             Chart { title: title.to_owned(), finding: None, x: x.clone(), y: y.clone(), curves }
                 .draw(width, height)
         };
@@ -152,19 +153,20 @@ mod tests {
     use crate::picture::{Ink, Shape};
 
     #[test]
-    fn a_hundredth_of_fifty_events_is_none() {
-        let of = |name: &str, slow: f64, total: u64| {
+    fn findings_use_p99_only_with_enough_events() {
+        let curve_of = |name: &str, slow: f64, total: u64| {
             let steps = [(100.0, 0.6), (slow, 1.0)].into_iter();
             curve(name.into(), points(steps, total))
         };
-        let said = |total: u64| finding(&[of("a", 300.0, total), of("b", 900.0, total)], "ns").unwrap();
-        assert_eq!(said(50), "Half take at most 100 ns with each of them");
-        assert_eq!(said(99), said(50));
-        assert_eq!(said(100), "99 % take at most 300 ns with a, 900 ns with b");
+        let text =
+            |total: u64| finding(&[curve_of("a", 300.0, total), curve_of("b", 900.0, total)], "ns").unwrap();
+        assert_eq!(text(50), "Half take at most 100 ns with each of them");
+        assert_eq!(text(99), text(50));
+        assert_eq!(text(100), "99 % take at most 300 ns with a, 900 ns with b");
     }
 
     #[test]
-    fn a_linear_axis_ends_where_a_hundredth_lies_beyond() {
+    fn a_linear_axis_ends_at_p99() {
         let values = (1..=999).map(|step| (100.0 + f64::from(step) / 10.0, f64::from(step) / 1000.0));
         let steps = points(values.chain([(1e6, 1.0)]), 1000);
         let steps =

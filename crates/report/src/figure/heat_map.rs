@@ -21,7 +21,7 @@ const MAX_SQUARES: usize = 64;
 /// Maximum number of rows of a small picture; more are combined into groups.
 const MAX_ROWS: usize = 100;
 const MAX_GROUPS: usize = 64;
-const MIN_APART: f64 = 18.0;
+const MIN_SEPARATED_GROUP: f64 = 18.0;
 /// Smallest cell with a number; a map of few rows has numbers in smaller cells.
 const MIN_FOR_NUMBERS: f64 = 21.0;
 const MIN_FOR_SMALL_NUMBERS: f64 = 12.0;
@@ -91,8 +91,8 @@ pub fn small_map(input: &ReportInput<'_>, map: &Map, drawing: Drawing, height: f
     }
 }
 
-/// Combines rows into groups if there are more than `most`, and says how: by a reported level if that leaves few
-/// enough, else by equal numbers of neighbours.
+/// Combines rows into groups if there are more than `most`, and describes the grouping: by a reported level if that
+/// leaves few enough, else by equal numbers of neighbours.
 fn grouped(rows: Vec<Vec<CpuId>>, input: &ReportInput<'_>, most: usize) -> (Vec<Vec<CpuId>>, Option<String>) {
     if rows.len() <= most {
         return (rows, None);
@@ -107,9 +107,9 @@ fn grouped(rows: Vec<Vec<CpuId>>, input: &ReportInput<'_>, most: usize) -> (Vec<
         Some((parts, _)) if input.file().is_some() => (parts, "groups".to_owned()),
         Some((parts, level)) => (parts, level_words(level, 2).to_owned()),
         None => {
-            let each = all.div_ceil(MAX_GROUPS);
-            let parts = rows::Axis::new(&rows, topology, [all, each], None).parts;
-            (parts, format!("groups of up to {each} neighbours"))
+            let group_size = all.div_ceil(MAX_GROUPS);
+            let parts = rows::Axis::new(&rows, topology, [all, group_size], None).parts;
+            (parts, format!("groups of up to {group_size} neighbours"))
         }
     };
     let words = format!(
@@ -144,7 +144,7 @@ pub fn difference_map(
     side: f64,
 ) -> Picture {
     let rows = difference.of.rows(&difference.of.readings(), a.arranged(), drawing);
-    let of = |value: &dyn Fn(usize) -> Option<f64>| {
+    let table_of = |value: &dyn Fn(usize) -> Option<f64>| {
         table(&readings_of(&difference.columns, |cell| value(cell).map(|ns| (ns, false))), &rows, &rows)
     };
     let value = |cell: usize| difference.columns.median[cell];
@@ -152,7 +152,7 @@ pub fn difference_map(
     let painted = |cell: usize| {
         value(cell).map(|shift| if difference.shown[cell] { shift } else { PALE * shift.clamp(low, high) })
     };
-    let (cells, paint) = (of(&value), of(&painted));
+    let (cells, paint) = (table_of(&value), table_of(&painted));
     let (colors, range) = match drawing.scale {
         ScaleChoice::Fixed => (Colors::DIFFERENCE, "same colour scale on every machine"),
         ScaleChoice::Fit => (
@@ -219,11 +219,12 @@ fn squares(picture: &mut Picture, content: &Content<'_>, [left, top]: [f64; 2], 
     let squares = (0..n * n).map(|index| {
         let (row, column) = (index / n, index % n);
         // Cells with nothing to measure are not missing, so the hatch must not show through.
-        let of = content.cells.get(row, column);
+        let shown = content.cells.get(row, column);
         let is_marked = content.is_marked(row, column);
-        let whole = content.painted().get(row, column).median_ns.filter(|_| of.own.is_none() && !is_marked);
+        let whole =
+            content.painted().get(row, column).median_ns.filter(|_| shown.own.is_none() && !is_marked);
         let color = whole.map(|value| content.colors.rgb(value));
-        color.or((of.pairs == 0 || is_marked).then_some([255, 255, 255]))
+        color.or((shown.pairs == 0 || is_marked).then_some([255, 255, 255]))
     });
     picture.shapes.push(Shape::Raster { area, columns: n, squares: squares.collect() });
     for row in halved {
@@ -241,7 +242,7 @@ fn hatched(picture: &mut Picture, cells: &Table, n: usize, [left, top]: [f64; 2]
             offset += step;
         }
     };
-    let is_missing = |of: TableCell| of.median_ns.is_none() && of.pairs > 0;
+    let is_missing = |value: TableCell| value.median_ns.is_none() && value.pairs > 0;
     if n > MAX_SQUARES {
         if cells.iter().any(|cell| is_missing(*cell)) {
             hatch(left, top, cell * n as f64, 6.0);
@@ -259,16 +260,16 @@ fn hatched(picture: &mut Picture, cells: &Table, n: usize, [left, top]: [f64; 2]
 
 fn axes(picture: &mut Picture, labels: &Labels, [left, top]: [f64; 2], cell: f64, size: f64) {
     let style = Type::of(size).in_ink(Ink::Faint);
-    let beside = left - labels.groups.len() as f64 * (BAR + GAP) - 5.0;
+    let names_end = left - labels.groups.len() as f64 * (BAR + GAP) - 5.0;
     let above = top - labels.groups.len() as f64 * (BAR + GAP) - 5.0;
     let mut free = f64::NEG_INFINITY;
     for (row, name) in &labels.names {
         let begin = *row as f64 * cell;
-        let lonely = labels.names.get(1).is_none_or(|(second, _)| *second > 1);
-        let middle = if lonely { begin + (size / 2.0).max(cell / 2.0) } else { begin + cell / 2.0 };
-        picture.text([beside, top + middle + size * 0.36], Anchor::End, style, name);
+        let is_alone = labels.names.get(1).is_none_or(|(second, _)| *second > 1);
+        let middle = if is_alone { begin + (size / 2.0).max(cell / 2.0) } else { begin + cell / 2.0 };
+        picture.text([names_end, top + middle + size * 0.36], Anchor::End, style, name);
         let wide = text_width(name, size, Weight::Regular);
-        let (x, anchor) = if lonely && wide > cell {
+        let (x, anchor) = if is_alone && wide > cell {
             (left + begin, Anchor::Start)
         } else {
             (left + begin + cell / 2.0, Anchor::Middle)
@@ -294,7 +295,7 @@ fn separators(picture: &mut Picture, labels: &Labels, [left, top]: [f64; 2], cel
     for (level, groups) in labels.groups.iter().enumerate() {
         // The finest level of a large map would be a grid that hides it.
         let width = if level == 0 { 2.0 } else { 1.0 };
-        if cell * groups.first().map_or(0.0, |group| group.len() as f64) < MIN_APART {
+        if cell * groups.first().map_or(0.0, |group| group.len() as f64) < MIN_SEPARATED_GROUP {
             continue;
         }
         for group in groups.iter().skip(1) {

@@ -32,15 +32,16 @@ pub fn intervals(title: &str, label: &str, kind: Kind, rows: &[IntervalRow], wid
         row.point.into_iter().chain(ends)
     });
     let axis = Axis::over(label, kind, values)?;
-    let wide = |text: &str| OTHER_FONT * text_width(text, BODY.size, Weight::Regular);
-    let widest =
-        |of: fn(&IntervalRow) -> &str| rows.iter().map(|row| wide(of(row))).fold(40.0, f64::max).min(width);
+    let width_of = |text: &str| OTHER_FONT * text_width(text, BODY.size, Weight::Regular);
+    let widest = |text: fn(&IntervalRow) -> &str| {
+        rows.iter().map(|row| width_of(text(row))).fold(40.0, f64::max).min(width)
+    };
     let (full_names, words) = (widest(|row| &row.name), widest(|row| &row.words));
     let is_narrow = width < NARROW;
     let names = full_names.min(width * 0.34);
-    // A quarter of the width is left to the points.
+    // A quarter of the width is reserved for the points.
     let words = if is_narrow { words } else { words.min(width * 0.75 - names) };
-    // Without room between name and value, both go above the line; without room for both there, on a line each.
+    // A name and a value that do not fit next to the points go above them, each on its own line if necessary.
     let is_stacked = is_narrow && full_names + words + 12.0 > width;
     let (left, right) = if is_narrow { (8.0, width - 8.0) } else { (names + 16.0, width - words - 16.0) };
     let (names, below) = match (is_narrow, is_stacked) {
@@ -104,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_without_any_value_are_no_figure() {
+    fn rows_without_values_give_no_figure() {
         let row = IntervalRow {
             name: "compact".into(),
             point: None,

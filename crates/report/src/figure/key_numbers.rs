@@ -1,4 +1,4 @@
-//! The summary of a run: its answer in a sentence and three numbers, used by the picture to share and by the page.
+//! The summary of a run, for the shared picture and the page: its answer in a sentence, and three numbers.
 
 use crate::answer::{Answer, KeyNumber, answer};
 use crate::blocks::Block;
@@ -18,10 +18,10 @@ pub(crate) fn main_map<'a>(input: &'a ReportInput<'_>) -> Option<&'a Map> {
 
 /// At most three numbers of a map; empty if its answer has no numbers.
 pub(crate) fn key_numbers(input: &ReportInput<'_>, map: &Map, answer: Option<&Answer>) -> Vec<KeyNumber> {
-    three(answer.map_or_else(|| numbers_of(input, map), |answer| answer.numbers.clone()), map)
+    three_numbers(answer.map_or_else(|| numbers_of(input, map), |answer| answer.numbers.clone()), map)
 }
 
-/// What the first screen states about one pair or about placements.
+/// The statement of the first screen about one pair or about placements.
 pub(crate) fn said_of(report: &RunReport) -> Option<String> {
     if let Some(map) = report.maps().first()
         && let Some((pair, value)) = screen::the_only_pair(map)
@@ -29,9 +29,10 @@ pub(crate) fn said_of(report: &RunReport) -> Option<String> {
         return Some(fmt::sentence(&states::headline(report, &map.kernel, pair, value)));
     }
     place::overview(report, report.place.as_ref()?).into_iter().find_map(|block| match block {
-        Block::Answer(said) | Block::Headline(said) | Block::Prose(said) | Block::Conclusion(said) => {
-            Some(fmt::sentence(&said))
-        }
+        Block::Answer(sentence)
+        | Block::Headline(sentence)
+        | Block::Prose(sentence)
+        | Block::Conclusion(sentence) => Some(fmt::sentence(&sentence)),
         _ => None,
     })
 }
@@ -58,17 +59,17 @@ fn numbers_of(input: &ReportInput<'_>, map: &Map) -> Vec<KeyNumber> {
     rows.iter().map(|row| KeyNumber { ns: row.median_ns, words: words(row.relation) }).collect()
 }
 
-/// Reduces many numbers to the minimum, the middle and the maximum; extends fewer by the extremes of all pairs.
-fn three(mut numbers: Vec<KeyNumber>, map: &Map) -> Vec<KeyNumber> {
+/// Reduces more than three numbers to minimum, middle and maximum; completes fewer with the extremes of all pairs.
+fn three_numbers(mut numbers: Vec<KeyNumber>, map: &Map) -> Vec<KeyNumber> {
     let values = map.columns.median.iter().copied().flatten();
     let [low, high] =
         values.fold([f64::INFINITY, 0.0], |[low, high]: [f64; 2], value| [low.min(value), high.max(value)]);
-    let end = |ns: f64, of: &str| KeyNumber { ns, words: format!("{of} of all pairs") };
+    let extreme = |ns: f64, which: &str| KeyNumber { ns, words: format!("{which} of all pairs") };
     match numbers.len() {
         0 | NUMBERS => {}
         1 if low == high => {}
-        1 => numbers = vec![end(low, "min"), numbers.remove(0), end(high, "max")],
-        2 => numbers.push(end(high, "max")),
+        1 => numbers = vec![extreme(low, "min"), numbers.remove(0), extreme(high, "max")],
+        2 => numbers.push(extreme(high, "max")),
         many => {
             numbers.sort_by(|a, b| a.ns.total_cmp(&b.ns));
             numbers = [0, many / 2, many - 1].map(|at| numbers[at].clone()).to_vec();

@@ -1,4 +1,4 @@
-//! Names and bars along a heat map: which rows are named, and where reported groups end.
+//! Names and bars along a heat map: the named rows, and the ends of reported groups.
 
 use crate::heat_map::{Axis, bar_levels};
 use crate::picture::{Weight, text_width};
@@ -24,15 +24,15 @@ impl Labels {
             .take(MAX_LEVELS)
             .map(|level| Axis::of_rows(rows, topology, Some(level)).runs())
             .collect();
-        let apart = (size * 1.15 / cell).ceil().max(1.0) as usize;
+        let rows_per_name = (size * 1.15 / cell).ceil().max(1.0) as usize;
         let mut names = Vec::new();
-        let mut free = 0;
+        let mut first_free = 0;
         let starts = |row: usize| groups.iter().flatten().any(|group| group.start == row);
-        let regular = groups.is_empty() || apart == 1;
+        let names_any_row = groups.is_empty() || rows_per_name == 1;
         for (row, cpus) in rows.iter().enumerate() {
-            if row >= free && (regular || starts(row)) {
+            if row >= first_free && (names_any_row || starts(row)) {
                 names.push((row, name(cpus)));
-                free = row + apart;
+                first_free = row + rows_per_name;
             }
         }
         Labels { names, groups }

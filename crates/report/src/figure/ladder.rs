@@ -80,7 +80,7 @@ fn heading(rung: &LadderRow, topology: &Topology) -> String {
     }
 }
 
-/// The name of a row: `mailbox (msg+pause)`, `~c2clat`: `~` marks other tools, whose numbers are reproduced.
+/// The name of a row: `mailbox (msg+pause)`, `~c2clat`: `~` marks the reproduced loop of another tool.
 fn name(rung: &LadderRow) -> String {
     let what = match rung.kernel.step() {
         LadderStep::Imitated(tool) => return format!("~{tool}"),

@@ -14,10 +14,10 @@ pub fn load(curve: &LoadCurve, [width, height]: [f64; 2]) -> Option<Picture> {
         let count = known(step).count();
         (count > 0).then(|| known(step).sum::<f64>() / count as f64)
     };
-    let line = |name: String, of: &dyn Fn(usize) -> Option<f64>| Curve {
+    let line = |name: String, share_at: &dyn Fn(usize) -> Option<f64>| Curve {
         name,
         points: (0..steps)
-            .filter_map(|step| Some([(step as f64 + 0.5) * curve.step.secs(), 100.0 * of(step)?]))
+            .filter_map(|step| Some([(step as f64 + 0.5) * curve.step.secs(), 100.0 * share_at(step)?]))
             .collect(),
         marks: Marks::Joined,
         intervals: Vec::new(),
@@ -30,10 +30,10 @@ pub fn load(curve: &LoadCurve, [width, height]: [f64; 2]) -> Option<Picture> {
             line("least busy CPU".into(), &|step| known(step).reduce(f64::min)),
         ],
         _ => {
-            let of = |(cpu, shares): &(_, Vec<Option<f64>>)| {
+            let cpu_line = |(cpu, shares): &(_, Vec<Option<f64>>)| {
                 line(format!("CPU {cpu}"), &|step| shares.get(step).copied().flatten())
             };
-            curve.cpus.iter().map(of).collect()
+            curve.cpus.iter().map(cpu_line).collect()
         }
     };
     let points = || curves.iter().flat_map(|curve| &curve.points);

@@ -32,8 +32,8 @@ fn shared_scale(maps: &[&Map], map: &Map) -> Option<Scale> {
 /// A figure for each queue and payload that was measured at several capacities between most of its pairs.
 pub fn by_capacity(input: &ReportInput<'_>, width: f64) -> Vec<Picture> {
     let mut queues: Vec<([String; 2], Vec<&Map>)> = Vec::new();
-    let is_rate = |map: &&Map| map.probe == names::PROBE && map.index.is_some();
-    for map in input.maps.iter().filter(is_rate).filter(|map| is_full(map)) {
+    let is_queue_matrix = |map: &&Map| map.probe == names::PROBE && map.index.is_some();
+    for map in input.maps.iter().filter(is_queue_matrix).filter(|map| is_full(map)) {
         let key = ["queue", "payload"].map(|name| parameter(map, name));
         match queues.iter_mut().find(|(known, _)| *known == key) {
             Some((_, maps)) => maps.push(map),
@@ -42,7 +42,9 @@ pub fn by_capacity(input: &ReportInput<'_>, width: f64) -> Vec<Picture> {
     }
     let several = queues.into_iter().filter(|(_, maps)| maps.len() > 1);
     several
-        .map(|([queue, payload], maps)| figure(input, &format!("{queue}, {payload}"), &maps, width))
+        .map(|([queue, payload], maps)| {
+            figure_of_capacities(input, &format!("{queue}, {payload}"), &maps, width)
+        })
         .collect()
 }
 
@@ -50,24 +52,24 @@ pub fn by_capacity(input: &ReportInput<'_>, width: f64) -> Vec<Picture> {
 pub fn by_kind(input: &ReportInput<'_>, width: f64) -> Vec<Picture> {
     let mut probes: Vec<Vec<&Map>> = Vec::new();
     // A map with values for only a few of its pairs is not worth showing.
-    let is_full = |map: &&Map| 4 * map.columns.measured() > map.columns.cpus.len().pow(2);
-    let of_pairs = |map: &&Map| map.index.is_none() && map.columns.cpus.len() > 2;
-    for map in input.maps.iter().filter(of_pairs).filter(is_full) {
+    let is_filled = |map: &&Map| 4 * map.columns.measured() > map.columns.cpus.len().pow(2);
+    let is_pair_map = |map: &&Map| map.index.is_none() && map.columns.cpus.len() > 2;
+    for map in input.maps.iter().filter(is_pair_map).filter(is_filled) {
         match probes.iter_mut().find(|maps| maps[0].probe == map.probe) {
             Some(maps) => maps.push(map),
             None => probes.push(vec![map]),
         }
     }
     let several = probes.iter().filter(|maps| maps.len() > 1);
-    several.map(|maps| of_kinds(input, maps, width)).collect()
+    several.map(|maps| figure_of_kinds(input, maps, width)).collect()
 }
 
-fn of_kinds(input: &ReportInput<'_>, maps: &[&Map], width: f64) -> Picture {
-    let told =
+fn figure_of_kinds(input: &ReportInput<'_>, maps: &[&Map], width: f64) -> Picture {
+    let differs =
         |name: &str| maps.iter().any(|map| map.parameters.0.get(name) != maps[0].parameters.0.get(name));
     let drawn = |map: &Map| heat_map_of_several(input, map, DRAWING, SIDE, shared_scale(maps, map));
     let tiles = maps.iter().map(|map| {
-        let differing = map.parameters.iter().filter(|(name, _)| told(name));
+        let differing = map.parameters.iter().filter(|(name, _)| differs(name));
         let words =
             differing.map(|(name, value)| fmt::sentence(&parameter_words(name, value))).collect::<Vec<_>>();
         let words = plain(&words.join(", "));
@@ -88,7 +90,7 @@ fn parameter(map: &Map, name: &str) -> String {
     map.parameters.0.get(name).map_or_else(String::new, |value| plain(&value.to_string()))
 }
 
-fn figure(input: &ReportInput<'_>, what: &str, maps: &[&Map], width: f64) -> Picture {
+fn figure_of_capacities(input: &ReportInput<'_>, what: &str, maps: &[&Map], width: f64) -> Picture {
     let tiles = maps.iter().map(|map| {
         let capacity = map.parameters.0.get("capacity");
         let capacity = plain(

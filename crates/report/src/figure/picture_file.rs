@@ -25,18 +25,20 @@ const SUBTITLE: Type = Type::of(13.0);
 pub fn picture_file(input: &ReportInput<'_>, drawing: Drawing) -> Option<Picture> {
     match input.run().and_then(|report| report.place.as_ref()) {
         // The rows of all tables do not fit into a card.
-        Some(place) if place.result.comparisons.len() > 1 => Some(framed(whole(input, drawing, SIDE)?)),
+        Some(place) if place.result.comparisons.len() > 1 => {
+            Some(framed(with_head_and_foot(input, drawing, SIDE)?))
+        }
         _ => card::card(input, drawing),
     }
 }
 
-fn whole(input: &ReportInput<'_>, drawing: Drawing, side: f64) -> Option<Picture> {
+fn with_head_and_foot(input: &ReportInput<'_>, drawing: Drawing, side: f64) -> Option<Picture> {
     let main = main_figure(input, drawing, side)?;
     let width = main.width.max(side);
     Some(Picture::stacked(title_of(input), vec![head(input, width), main, foot(input)], 12.0))
 }
 
-/// The series and maps of a run that the picture shows; `runs` is the number of runs in it.
+/// The series and maps of a run that the picture shows; `runs` is the number of runs in the picture.
 pub(super) fn shows(input: &ReportInput<'_>, drawing: Drawing, runs: usize) -> Vec<SeriesName> {
     let drawn = match runs {
         1 => picture_file(input, drawing),
@@ -48,7 +50,8 @@ pub(super) fn shows(input: &ReportInput<'_>, drawing: Drawing, runs: usize) -> V
 /// Several runs: one map each, in the given order; for two runs also their difference.
 pub fn picture_file_of_several(inputs: &[ReportInput<'_>], drawing: Drawing) -> Option<Picture> {
     let side = if inputs.len() == 2 { SIDE * 0.75 } else { SMALL_SIDE };
-    let mut parts: Vec<Picture> = inputs.iter().filter_map(|input| whole(input, drawing, side)).collect();
+    let mut parts: Vec<Picture> =
+        inputs.iter().filter_map(|input| with_head_and_foot(input, drawing, side)).collect();
     let title = parts.iter().map(|part| part.title.clone()).collect::<Vec<_>>().join(" beside ");
     if parts.len() == 2 {
         parts.extend(difference(inputs, drawing, side));
@@ -56,7 +59,7 @@ pub fn picture_file_of_several(inputs: &[ReportInput<'_>], drawing: Drawing) -> 
     (!parts.is_empty()).then(|| framed(Picture::tiled(title, parts, COLUMNS, 32.0)))
 }
 
-/// The difference between two runs in words, and as a map of their first maps if these have the same pairs.
+/// The difference between two runs in words, and that of their first maps as a map if these have the same pairs.
 fn difference(inputs: &[ReportInput<'_>], drawing: Drawing, side: f64) -> Option<Picture> {
     let differing = Differing::of(inputs)?;
     let maps = differing.maps();
@@ -70,10 +73,10 @@ fn difference(inputs: &[ReportInput<'_>], drawing: Drawing, side: f64) -> Option
     let title = format!("Difference: {second} (second) compared with {first} (first)");
     let mut baseline = paragraph(&mut head, [0.0, 0.0], TITLE, &wrapped(&title, width, TITLE));
     let question = map.map(|map| map.question.clone());
-    let said = question.clone().or_else(|| {
-        pairing_words(words.alignment, words.comparison, &called).map(|said| fmt::sentence(&said))
+    let explanation = question.clone().or_else(|| {
+        pairing_words(words.alignment, words.comparison, &called).map(|sentence| fmt::sentence(&sentence))
     });
-    for words in said.into_iter().chain([fmt::sentence(&answer(&words))]) {
+    for words in explanation.into_iter().chain([fmt::sentence(&answer(&words))]) {
         baseline = paragraph(&mut head, [0.0, baseline + 4.0], SUBTITLE, &wrapped(&words, width, SUBTITLE));
     }
     head.height = baseline + 4.0;
@@ -87,7 +90,7 @@ pub(super) fn title_of(input: &ReportInput<'_>) -> String {
     format!("{marks}{}{question}", input.machine())
 }
 
-/// The main figure of a run: the first that exists of map, one pair over time, ladder, curves, comparisons.
+/// The main figure of a run: map, one pair over time, ladder, curves or comparisons, whichever exists first.
 fn main_figure(input: &ReportInput<'_>, drawing: Drawing, side: f64) -> Option<Picture> {
     let room = Room { is_chosen: !input.chosen.is_empty(), ..Room::PAGE };
     if let Some(axis) = drawing.cdf {

@@ -12,12 +12,12 @@ use coretalk_model::run::PlaceReport;
 
 /// The figures of all comparisons of a run.
 pub fn all(place: &PlaceReport, width: f64) -> impl Iterator<Item = Picture> {
-    Numbered::all(&place.result.comparisons).filter_map(move |of| placements(place, of, width))
+    Numbered::all(&place.result.comparisons).filter_map(move |numbered| placements(place, numbered, width))
 }
 
 /// One row for each placement, with its difference from the winner and its disturbance; `None` without the metric.
-pub fn placements(place: &PlaceReport, of: Numbered<'_>, width: f64) -> Option<Picture> {
-    let comparison = of.comparison;
+pub fn placements(place: &PlaceReport, numbered: Numbered<'_>, width: f64) -> Option<Picture> {
+    let comparison = numbered.comparison;
     let metric = &comparison.metric;
     let is_disturbed = |arm: &Arm| {
         let doubts = place.result.doubts.iter().filter(|doubt| doubt.work == comparison.work);
@@ -39,7 +39,7 @@ pub fn placements(place: &PlaceReport, of: Numbered<'_>, width: f64) -> Option<P
                     (None, _) => "not measured".into(),
                 };
                 let disturbed = is_disturbed(arm).then(|| "disturbed".to_owned());
-                [difference_words(of, index), disturbed, Some(value)]
+                [difference_words(numbered, index), disturbed, Some(value)]
                     .into_iter()
                     .flatten()
                     .collect::<Vec<_>>()

@@ -42,11 +42,11 @@ fn over_capacity(
     shape: &ShapeRates<'_>,
     [width, height]: [f64; 2],
 ) -> Option<Picture> {
-    let known = shape.curves();
-    if known.iter().all(|(_, points)| points.len() < 2) {
+    let rate_curves = shape.curves();
+    if rate_curves.iter().all(|(_, points)| points.len() < 2) {
         return None;
     }
-    let curves: Vec<Curve> = known
+    let curves: Vec<Curve> = rate_curves
         .into_iter()
         .map(|(relation, points)| {
             let ends =
@@ -60,15 +60,15 @@ fn over_capacity(
             }
         })
         .collect();
-    let every = || curves.iter().flat_map(|curve| &curve.points);
+    let all_points = || curves.iter().flat_map(|curve| &curve.points);
     let left_out = not_drawn(shape, input.topology());
     let left_out = left_out.map_or_else(String::new, |words| format!("; {}", fmt::sentence(&words)));
     let only = if let [curve] = &curves[..] { format!(", {}", curve.name) } else { String::new() };
     let chart = Chart {
         title: format!("{}, {} at each capacity{only}{left_out}", plain(shape.queue), plain(shape.payload)),
         finding: None,
-        x: Axis::over("capacity in messages", Kind::Log, every().map(|[x, _]| *x))?,
-        y: Axis::over("million messages per second", Kind::Log, every().map(|[_, y]| *y))?,
+        x: Axis::over("capacity in messages", Kind::Log, all_points().map(|[x, _]| *x))?,
+        y: Axis::over("million messages per second", Kind::Log, all_points().map(|[_, y]| *y))?,
         curves: curves.clone(),
     };
     let is_of_shape =
@@ -89,8 +89,8 @@ pub fn beside_each_other(input: &ReportInput<'_>, [width, height]: [f64; 2]) -> 
     rankings.retain(|ranking| !ranking.subjects.is_empty());
     let first = rankings.first()?;
     let condition = |ranking: &Ranking<'_>| {
-        let own = ranking.trial.spec.parameters.iter().filter(|(name, _)| *name != "queue");
-        own.map(|(name, value)| plain(&telling(name, value))).collect::<Vec<_>>().join(", ")
+        let others = ranking.trial.spec.parameters.iter().filter(|(name, _)| *name != "queue");
+        others.map(|(name, value)| plain(&telling(name, value))).collect::<Vec<_>>().join(", ")
     };
     let shared = condition(first);
     let (mut rows, mut shows): (Vec<IntervalRow>, Vec<SeriesName>) = Default::default();
@@ -105,13 +105,14 @@ pub fn beside_each_other(input: &ReportInput<'_>, [width, height]: [f64; 2]) -> 
             shows.extend(map_of(input, &subject.trial.spec.parameters).map(Map::name));
             let (rate, name) = (&subject.value, plain(&subject.name));
             let mark = if subject.may_be_wrong { " !" } else { "" };
-            let known = rows.iter().find(|row| row.name == name).map(|row| row.series);
+            let known_series = rows.iter().find(|row| row.name == name).map(|row| row.series);
             rows.push(IntervalRow {
                 point: Some(rate.point / 1e6),
                 interval: Some([rate.low / 1e6, rate.high / 1e6]),
                 range: None,
                 words: format!("{} ±{}{mark}", million(rate.point), half_width(rate)),
-                series: known.unwrap_or_else(|| rows.iter().map(|row| row.series + 1).max().unwrap_or(0)),
+                series: known_series
+                    .unwrap_or_else(|| rows.iter().map(|row| row.series + 1).max().unwrap_or(0)),
                 heading: heading.take(),
                 name,
             });
@@ -125,8 +126,8 @@ pub fn beside_each_other(input: &ReportInput<'_>, [width, height]: [f64; 2]) -> 
 }
 
 fn map_of<'a>(input: &'a ReportInput<'_>, parameters: &Parameters) -> Option<&'a Map> {
-    let of = |parameters: &Parameters| {
+    let key = |parameters: &Parameters| {
         ["queue", "payload", "capacity"].map(|name| parameters.0.get(name).cloned())
     };
-    input.maps.iter().find(|map| map.probe == names::PROBE && of(&map.parameters) == of(parameters))
+    input.maps.iter().find(|map| map.probe == names::PROBE && key(&map.parameters) == key(parameters))
 }

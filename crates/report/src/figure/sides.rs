@@ -21,24 +21,27 @@ pub fn maps(report: &RunReport, width: f64) -> Vec<Picture> {
 
 fn map(grid: &SideGrid<'_>, width: f64) -> Picture {
     let [producers, consumers] = &grid.sides;
-    let wide = FIELD[0].min((width - LEFT) / consumers.len().max(1) as f64);
+    let field_width = FIELD[0].min((width - LEFT) / consumers.len().max(1) as f64);
     let height = TOP + FIELD[1] * producers.len() as f64 + 4.0;
     let what = format!("{}: million messages per second", fmt::sentence(&title(grid)));
-    let mut picture =
-        Picture::new(what.clone(), (LEFT + wide * consumers.len() as f64).max(width.min(420.0)), height);
+    let mut picture = Picture::new(
+        what.clone(),
+        (LEFT + field_width * consumers.len() as f64).max(width.min(420.0)),
+        height,
+    );
     picture.text([0.0, BODY.size], Anchor::Start, BODY.strong(), what);
     let faint = SMALL.in_ink(Ink::Faint);
     for (column, count) in consumers.iter().enumerate() {
-        let at = [LEFT + wide * (column as f64 + 0.5), TOP - 8.0];
-        picture.text(at, Anchor::Middle, faint, words(*count, "consumer", wide));
+        let at = [LEFT + field_width * (column as f64 + 0.5), TOP - 8.0];
+        picture.text(at, Anchor::Middle, faint, words(*count, "consumer", field_width));
     }
     for (row, count) in producers.iter().enumerate() {
         let top = TOP + FIELD[1] * row as f64;
         let at = [LEFT - 8.0, top + FIELD[1] / 2.0 + 4.0];
         picture.text(at, Anchor::End, faint, words(*count, "producer", LEFT));
         for (column, other) in consumers.iter().enumerate() {
-            let left = LEFT + wide * column as f64;
-            let area = [left + 1.0, top + 1.0, wide - 2.0, FIELD[1] - 2.0];
+            let left = LEFT + field_width * column as f64;
+            let area = [left + 1.0, top + 1.0, field_width - 2.0, FIELD[1] - 2.0];
             let trial = grid.at([*count, *other]);
             let rate = trial.and_then(|trial| Some((trial, trial.values.get(names::RATE)?.point)));
             let (Some((trial, rate)), Some(scale)) = (rate, scale(grid)) else {
@@ -48,7 +51,7 @@ fn map(grid: &SideGrid<'_>, width: f64) -> Picture {
             let colors = Colors::Level(scale);
             picture.rect(area, Ink::Rgb(colors.rgb(1e9 / rate)));
             let ink = Ink::Rgb(if colors.wants_dark_text(1e9 / rate) { [0, 0, 0] } else { [255, 255, 255] });
-            let middle = left + wide / 2.0;
+            let middle = left + field_width / 2.0;
             let text = million(rate) + &mark(trial).map(String::from).unwrap_or_default();
             picture.text([middle, top + 20.0], Anchor::Middle, BODY.in_ink(ink), &text);
             let fair: Vec<f64> =

@@ -7,12 +7,12 @@ use crate::queue::sweep::{SHARES, limit_sentence, title};
 use coretalk_model::queue::{Sweep, sweeps};
 use coretalk_model::run::RunReport;
 
-const MOST: usize = 8;
+const MAX_CHARTS: usize = 8;
 
 /// A chart for each sweep of a run; if there are many, for the first ones.
 pub fn charts(report: &RunReport, size: [f64; 2]) -> Vec<Picture> {
     let found = report.series.iter().flat_map(|series| sweeps(&series.result));
-    found.take(MOST).filter_map(|sweep| chart(report, &sweep, size)).collect()
+    found.take(MAX_CHARTS).filter_map(|sweep| chart(report, &sweep, size)).collect()
 }
 
 fn chart(report: &RunReport, sweep: &Sweep<'_>, [width, height]: [f64; 2]) -> Option<Picture> {

@@ -13,13 +13,13 @@ pub fn timeline(watch: &StateWatch, width: f64, height: f64) -> Option<Picture> 
     let states = watch.states.len().max(1);
     let curve = |state: usize| Curve {
         name: match watch.states.get(state) {
-            Some(of) => format!("state {} · {} of the passes", letter(state), percent(of.share)),
+            Some(watched) => format!("state {} · {} of the passes", letter(state), percent(watched.share)),
             None => "passes".to_owned(),
         },
         points: watch
             .line
             .iter()
-            .filter(|(_, _, of)| usize::from(*of) == state || states == 1)
+            .filter(|(_, _, pass_state)| usize::from(*pass_state) == state || states == 1)
             .map(|(at, value, _)| [at.secs() - begin, *value])
             .collect(),
         marks: Marks::Dots,

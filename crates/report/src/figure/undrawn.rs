@@ -1,4 +1,4 @@
-//! The series that a picture does not show: those chosen by name, with reasons, or those left out of all.
+//! Series missing from a picture: those chosen by name, with reasons; otherwise all that are left out.
 
 use super::curves::{MIN_EVENTS, VIEWS, is_in_first_chart};
 use super::picture_file;
@@ -56,16 +56,16 @@ pub fn undrawn(inputs: &[ReportInput<'_>], drawing: Drawing) -> Vec<Undrawn> {
             input.maps.iter().map(|map| input.chosen_by(&map.name())).collect();
         let mut alike: BTreeMap<Vec<&String>, Vec<&SeriesDoc>> =
             of_maps.iter().map(|name| (name.clone(), Vec::new())).collect();
-        for one in &input.outline.series {
-            alike.entry(input.chosen_by(&name_of_series(one))).or_default().push(one);
+        for series in &input.outline.series {
+            alike.entry(input.chosen_by(&name_of_series(series))).or_default().push(series);
         }
         for (name, alike) in alike {
             matched.extend(&name);
             let reason = if of_maps.contains(&name) { Reason::NoRoom } else { reason(&alike, drawing) };
             let words = name.iter().map(|word| word.as_str()).collect::<Vec<_>>().join(", ");
-            let one = Undrawn { name: words, reason };
-            if !shown.contains(&name) && !all.contains(&one) {
-                all.push(one);
+            let missing = Undrawn { name: words, reason };
+            if !shown.contains(&name) && !all.contains(&missing) {
+                all.push(missing);
             }
         }
     }
@@ -89,7 +89,7 @@ fn reason(alike: &[&SeriesDoc], drawing: Drawing) -> Reason {
     }
 }
 
-/// Names of series that have a distribution but no curve in the picture, as `--series` takes them.
+/// Names of series that have a distribution but no curve in the picture, as `--series` accepts them.
 pub fn left_out(inputs: &[ReportInput<'_>], drawing: Drawing) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for input in inputs {

@@ -31,10 +31,10 @@ pub fn rows(
 /// Groups the CPUs by core; each core has the position of its first CPU.
 fn cores(order: &[CpuId], topology: &Topology) -> Vec<Vec<CpuId>> {
     let mut cores: Vec<Vec<CpuId>> = Vec::new();
-    let mut seat = std::collections::BTreeMap::new();
+    let mut index_of_core = std::collections::BTreeMap::new();
     for &cpu in order {
         let core = topology.siblings(cpu).first().unwrap_or(cpu);
-        let index = *seat.entry(core).or_insert_with(|| {
+        let index = *index_of_core.entry(core).or_insert_with(|| {
             cores.push(Vec::new());
             cores.len() - 1
         });
@@ -43,7 +43,7 @@ fn cores(order: &[CpuId], topology: &Topology) -> Vec<Vec<CpuId>> {
     cores
 }
 
-/// The parts of a map along one side: each is a row, or the rows that share a pixel.
+/// The parts of one side of a map: each is a row, or the rows that share a pixel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
     /// The CPUs of each part.
@@ -64,22 +64,24 @@ impl Axis {
         level: Option<Level>,
     ) -> Axis {
         let levels = aligned_levels(rows, topology);
-        let kept = levels.iter().position(|&level| largest(rows, topology, level) >= keep);
-        let kept = kept.unwrap_or(levels.len());
-        let unit = kept.checked_sub(1).map(|finer| levels[finer]);
+        let kept_index = levels.iter().position(|&level| largest(rows, topology, level) >= keep);
+        let kept_index = kept_index.unwrap_or(levels.len());
+        let finer_level = kept_index.checked_sub(1).map(|finer| levels[finer]);
         let (mut parts, mut widest) = (Vec::new(), 0);
-        for run in rows.chunk_by(|a, b| same_group(topology, levels.get(kept).copied(), a, b)) {
+        for run in rows.chunk_by(|a, b| same_group(topology, levels.get(kept_index).copied(), a, b)) {
             // Parts have about equal size: 9 rows in parts of at most 4 are 3, 3, 3 and not 4, 4, 1.
             let limit = run.len().div_ceil(run.len().div_ceil(most.max(1)));
             let mut from = 0;
             let mut to = 0;
-            for whole in run.chunk_by(|a, b| unit.is_some() && same_group(topology, unit, a, b)) {
-                if to > from && to + whole.len() - from > limit {
+            for unsplit in
+                run.chunk_by(|a, b| finer_level.is_some() && same_group(topology, finer_level, a, b))
+            {
+                if to > from && to + unsplit.len() - from > limit {
                     parts.push(run[from..to].concat());
                     widest = widest.max(to - from);
                     from = to;
                 }
-                to += whole.len();
+                to += unsplit.len();
             }
             parts.push(run[from..].concat());
             widest = widest.max(to - from);
@@ -166,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn no_part_holds_a_part_of_a_group_and_a_part_of_another() {
+    fn no_part_mixes_fragments_of_two_groups() {
         let rows: Vec<Vec<CpuId>> = (0..64).map(|cpu| vec![CpuId(cpu)]).collect();
         let groups_of =
             |part: &Vec<CpuId>, size: u32| -> BTreeSet<u32> { part.iter().map(|cpu| cpu.0 / size).collect() };

@@ -22,23 +22,24 @@ pub(super) fn draw(map: &HeatMap<'_>, style: &Style) -> Option<Drawing> {
     let labels = labels(&map.rows, by_core);
     let gutter =
         labels.iter().map(|(row, _)| columns(row)).max().unwrap_or(0).max(if by_core { 9 } else { 4 }) + 1;
-    let all = (0..map.rows.len()).flat_map(|row| (0..map.rows.len()).map(move |column| [row, column]));
-    let values = all.map(|at| columns(&text(map, &cells, at))).max().unwrap_or(1);
-    let heads = labels.iter().map(|(_, head)| columns(head)).max().unwrap_or(1);
-    // Room for a mark separates the cells; if there is room, a further blank is added for readability.
-    let narrow = values.max(heads + 1);
+    let positions = (0..map.rows.len()).flat_map(|row| (0..map.rows.len()).map(move |column| [row, column]));
+    let value_width = positions.map(|at| columns(&text(map, &cells, at))).max().unwrap_or(1);
+    let head_width = labels.iter().map(|(_, head)| columns(head)).max().unwrap_or(1);
+    // A column for the mark separates the cells; if the width permits, a blank is added for readability.
+    let min_cell_width = value_width.max(head_width + 1);
     let (axis, cell_width) = bar_levels(&map.rows, map.map.topology).into_iter().find_map(|level| {
         let axis = Axis::of_rows(&map.rows, map.map.topology, level);
         let needed = |cell_width: usize| {
-            let own = if cells.has_own() { own_width(map, cell_width) } else { 0 };
-            gutter + axis.parts.len() * cell_width + 2 * axis.bar_count() + own
+            let own_columns = if cells.has_own() { own_width(map, cell_width) } else { 0 };
+            gutter + axis.parts.len() * cell_width + 2 * axis.bar_count() + own_columns
         };
-        let cell_width = [narrow + 1, narrow].into_iter().find(|&wide| needed(wide) <= style.width)?;
+        let cell_width =
+            [min_cell_width + 1, min_cell_width].into_iter().find(|&wide| needed(wide) <= style.width)?;
         Some((axis, cell_width))
     })?;
     let lines = lines(map, style, &cells, &axis, &labels, gutter, cell_width);
-    let every = (0..map.rows.len()).flat_map(|row| (0..map.rows.len()).map(move |column| [row, column]));
-    let numbers = every.flat_map(|at| map.shown(&cells, at)).flatten().collect();
+    let positions = (0..map.rows.len()).flat_map(|row| (0..map.rows.len()).map(move |column| [row, column]));
+    let numbers = positions.flat_map(|at| map.shown(&cells, at)).flatten().collect();
     Some(Drawing { lines, numbers, ..Drawing::default() })
 }
 
@@ -90,9 +91,9 @@ fn lines(
         lines.push(line.trim_end().to_owned());
     }
     if cells.has_own() {
-        let said = Sentence::new("Right of ┃: {own}; diagonal: {pair}.");
-        let said = said.with_name("own", &own_name).with_name("pair", &pair_name);
-        lines.extend(terminal::lines(&[Block::Prose(said)], style));
+        let sentence = Sentence::new("Right of ┃: {own}; diagonal: {pair}.");
+        let sentence = sentence.with_name("own", &own_name).with_name("pair", &pair_name);
+        lines.extend(terminal::lines(&[Block::Prose(sentence)], style));
     }
     lines
 }
@@ -124,8 +125,8 @@ fn with_mark(shown: &DrawnNumber) -> String {
     fmt::value(&shown.value) + if shown.doubtful { "!" } else { " " }
 }
 
-/// The name of each row, at its left and above its column. A core has the name of its lowest CPU, because a running
-/// number would be mistaken for that of a CPU.
+/// The name of each row, at its left and above its column. A core has the id of its lowest CPU, because a running
+/// number would be mistaken for a CPU.
 fn labels(rows: &[Vec<CpuId>], by_core: bool) -> Vec<(String, String)> {
     if !by_core {
         return rows.iter().map(|row| row[0].to_string()).map(|id| (format!("{id:>4}"), id)).collect();

@@ -15,11 +15,11 @@ const MAX_BARS: usize = 8;
 /// The lines, and how many rows and columns share a pixel.
 pub(super) fn draw(map: &HeatMap<'_>, style: &Style) -> (Vec<String>, MapFormat) {
     let gutter = map.rows.iter().flatten().map(|cpu| cpu.to_string().len()).max().unwrap_or(1).max(3) + 2;
-    let (axis, each, level) = fitting(map, style.width.saturating_sub(gutter).max(4));
+    let (axis, rows_per_pixel, level) = fitting(map, style.width.saturating_sub(gutter).max(4));
     match style.depth {
         ColorDepth::None => {
             // One glyph is as high as two pixels, so that the picture stays about square.
-            let rows = Axis::new(&map.rows, map.map.topology, [each, 2 * each], level);
+            let rows = Axis::new(&map.rows, map.map.topology, [rows_per_pixel, 2 * rows_per_pixel], level);
             let format = MapFormat::Parts { what: "character", rows: rows.most, columns: axis.most };
             (shaded(map, style, &rows, &axis, gutter), format)
         }
@@ -33,15 +33,15 @@ pub(super) fn draw(map: &HeatMap<'_>, style: &Style) -> (Vec<String>, MapFormat)
 /// The finest axis that fits, with bars of the finest level that leaves room; also the rows per pixel and that level.
 fn fitting(map: &HeatMap<'_>, width: usize) -> (Axis, usize, Option<Level>) {
     let levels = bar_levels(&map.rows, map.map.topology);
-    for each in 1..map.rows.len() {
+    for rows_per_pixel in 1..map.rows.len() {
         // Several smaller groups would share a pixel.
         let is_hidden = |level: &Option<Level>| {
-            level.is_some_and(|level| largest(&map.rows, map.map.topology, level) < each)
+            level.is_some_and(|level| largest(&map.rows, map.map.topology, level) < rows_per_pixel)
         };
         for &level in levels.iter().skip_while(|level| is_hidden(level)) {
-            let axis = Axis::new(&map.rows, map.map.topology, [each, each], level);
+            let axis = Axis::new(&map.rows, map.map.topology, [rows_per_pixel, rows_per_pixel], level);
             if axis.parts.len() + axis.bar_count() <= width && axis.bar_count() <= MAX_BARS {
-                return (axis, each, level);
+                return (axis, rows_per_pixel, level);
             }
         }
     }

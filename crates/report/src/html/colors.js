@@ -56,7 +56,7 @@ function wantsDark([red, green, blue]) {
 }
 const css = ([red, green, blue]) => `rgb(${red} ${green} ${blue})`;
 
-// A colour of the style sheet, in the look that is shown or printed.
+// A colour of the style sheet in the active theme, on screen or paper.
 function ink(name) {
   return getComputedStyle(document.body).getPropertyValue(`--${name}`).trim();
 }

@@ -1,27 +1,27 @@
 'use strict';
-// Data blocks of the page: the view made for drawing, and the document of each run.
+// Data blocks of the page: the view for drawing, and the document of each run.
 
 const view = JSON.parse(document.getElementById('view').textContent);
 
-// The text of a data block as it was before `<` was written as `\u003c`. Backslashes come in pairs otherwise.
+// Restores the `<` written as `\u003c` in a data block. All other backslashes come in pairs.
 function blockText(id) {
   const text = document.getElementById(id).textContent;
   return text.replace(/\\(\\|u003c)/g, (whole, rest) => (rest === '\\' ? whole : '<'));
 }
 
-// Characters that would turn or hide text around them.
+// Characters that reverse or hide text around them.
 const STEERING = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
 const plain = (text) => String(text).replace(STEERING, '\ufffd');
 
-// With so many decimals; what rounds to zero has no sign.
+// Formats with this number of decimals; values rounded to zero have no sign.
 const fixed = (value, decimals) => value.toFixed(decimals).replace(/^-(?=0(?:\.0+)?$)/, '');
-// The same with its sign, which zero has none of.
+// The same with a sign, except for zero.
 const signed = (value, decimals) => {
   const text = fixed(value, decimals);
   return Number(text) > 0 ? '+' + text : text;
 };
 
-// Numbers as everywhere in coretalk: three digits that count, groups of three.
+// Formats as elsewhere in coretalk: three significant digits, in groups of three.
 function short(value) {
   const size = Math.abs(value);
   if (size >= 999500) return short(value / 1e6) + 'M';
@@ -37,7 +37,7 @@ function long(value) {
   return String(Math.round(value)).replace(/\B(?=(\d{3})+(?!\d))/g, '\u00a0');
 }
 
-// A column of few different values is stored as a letter for each cell, and a long one of many as digits to the base 32.
+// Columns with few distinct values are stored as one letter per cell, other long columns as base-32 digits.
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 const DIGITS = new Uint8Array(128);
 for (let at = 0; at < LETTERS.length; at++) DIGITS[LETTERS.charCodeAt(at)] = at;
@@ -49,7 +49,7 @@ function spelled(column) {
   return all;
 }
 
-// Numbers from digits, the lowest first, with 32 added to all but the last: 0 for none, then 0, -1, 1, -2, 2, ...
+// Decodes digits, lowest first, with 32 added to all but the last: 0 means none, then 0, -1, 1, -2, 2, ...
 function numbers(digits) {
   const all = new Float64Array(digits.length);
   let known = 0;
@@ -65,7 +65,7 @@ function numbers(digits) {
   return all.subarray(0, known);
 }
 
-// Adds a property that is computed when it is first read: most columns are never shown.
+// Adds a property that is computed on first access, because most columns are never shown.
 function later(object, name, compute) {
   Object.defineProperty(object, name, {
     configurable: true,
@@ -77,13 +77,13 @@ function later(object, name, compute) {
   });
 }
 
-// One matrix with its cells, from the columns of the view or from the cells of the document.
+// A matrix with its cells, from the columns of the view or the cells of the document.
 class Matrix {
   constructor(about, run) {
     Object.assign(this, about);
     this.n = this.cpus.length;
     this.position = new Map(this.cpus.map((cpu, place) => [cpu, place]));
-    // Time slices are what was measured there: a mark replaces the value.
+    // Cells that measured time slices; a mark replaces their values.
     this.slices = new Set(about.slices);
     const columns = about.columns;
     this.source = columns ? null : run.document.matrices[about.index].cells;
@@ -96,7 +96,7 @@ class Matrix {
     this.passes = new Map(about.passes.map(([cell, times, values]) => [cell, { times, values }]));
   }
 
-  // For each place of the square the number of its cell; -1 where there is none.
+  // Maps each place of the square to its cell; -1 means no cell.
   places(columns) {
     const { n } = this;
     this.at = new Int32Array(n * n).fill(-1);
@@ -124,7 +124,7 @@ class Matrix {
     }
   }
 
-  // Columns hold whole hundredths; ends of intervals are distances from the median.
+  // Columns store hundredths as integers; interval ends are distances from the median.
   decode(columns) {
     const list = (name, scale) => {
       const values = new Float64Array(this.cells).fill(NaN);
@@ -178,7 +178,7 @@ class Matrix {
     this.grade = (cell) => this.source[cell].grade;
   }
 
-  // The 99th percentile of single events, where a series of this kernel has the pair.
+  // The 99th percentile of single events, for pairs with a series of this kernel.
   tails(document_) {
     const values = new Float64Array(this.cells).fill(NaN);
     for (const series of document_.series || []) {
@@ -200,7 +200,7 @@ class Matrix {
     return this.flags(cell).filter((name) => view.doubts.includes(name));
   }
 
-  // Layers that have a value in some cell.
+  // Returns the layers with a value in at least one cell.
   layers() {
     const unit = this.unit;
     const all = [
@@ -214,7 +214,7 @@ class Matrix {
       { id: 'flags', name: 'doubts', unit: 'flags', of: (cell) => (Number.isNaN(this.median[cell]) ? NaN : this.doubts(cell).length), fixed: [0, 3] },
     ];
     const has = ({ column, of }) => {
-      // An empty column is not stored; the others are not decoded to see whether they have a value.
+      // Empty columns are not stored, so stored ones need not be decoded for this check.
       if (this.columns && column) return this.columns[column] !== undefined;
       for (let cell = 0; cell < this.cells; cell++) if (Number.isFinite(of(cell))) return true;
       return false;
@@ -222,7 +222,7 @@ class Matrix {
     return all.filter((layer) => layer.id === 'median' || has(layer));
   }
 
-  // Rows in an order: lists of positions, one for each CPU or core.
+  // Returns rows in an order: lists of positions, one per CPU or core.
   rows(order, by, core) {
     const positions = order === 'id'
       ? this.cpus.map((cpu, place) => place).sort((a, b) => this.cpus[a] - this.cpus[b])
@@ -238,7 +238,7 @@ class Matrix {
   }
 }
 
-// The middle of a list, as the screen shows it for the threads of two cores.
+// The median of a list, as the screen shows it for the threads of two cores.
 function middle(values) {
   if (values.length === 0) return NaN;
   values.sort((a, b) => a - b);
@@ -248,18 +248,18 @@ function middle(values) {
 
 const VALUE = 0, MISSING = 1, NOTHING = 2;
 
-// A layer of a matrix seen through rows: what is drawn.
+// The drawn values: a layer of a matrix, arranged in rows.
 class Grid {
   constructor(matrix, layer, rows) {
     Object.assign(this, { matrix, layer, rows, size: rows.length });
     const size = this.size;
     this.values = new Float64Array(size * size).fill(NaN);
-    // What CPUs of a row of several give alone: another relation than threads of a core, which never share a median.
+    // Values of single CPUs in rows of several: a different relation than threads of a core, so no median combines them.
     this.own = new Float64Array(size).fill(NaN);
     this.ownDoubt = new Uint8Array(size);
     this.kind = new Uint8Array(size * size);
     this.doubt = new Uint8Array(size * size);
-    // Rows whose CPUs give time slices with themselves.
+    // Rows whose CPUs measured time slices with both roles.
     this.slices = new Uint8Array(size);
     this.missing = 0;
     const single = rows.every((row) => row.length === 1);
@@ -282,14 +282,14 @@ class Grid {
         }
       }
     });
-    // A difference that is not shown keeps its number and loses its colour.
+    // An unproven difference keeps its number but loses its colour.
     const shade = (cells, value) => (Number.isFinite(value) ? middle(cells.map(layer.shown)) : value);
     const at = (place) => this.partsOf(Math.floor(place / size), place % size);
     this.paint = layer.shown ? this.values.map((value, place) => shade(at(place).pairs, value)) : this.values;
     this.ownPaint = layer.shown ? this.own.map((value, row) => shade(this.partsOf(row, row).own, value)) : this.own;
   }
 
-  // Calls back for every place, of a symmetric matrix for those up to the diagonal.
+  // Calls `back` for every place; in a symmetric matrix, only up to the diagonal.
   each(back) {
     const { size, matrix: { symmetric } } = this;
     for (let r = 0; r < size; r++) for (let c = 0; c < (symmetric ? r + 1 : size); c++) back(r, c);
@@ -305,21 +305,21 @@ class Grid {
     }
   }
 
-  // The cells behind a place; each once.
+  // Returns the distinct cells of a place.
   cellsOf(r, c) {
     const { matrix, rows } = this;
     const cells = [];
     for (const a of rows[r]) {
       for (const b of rows[c]) {
         const cell = matrix.at[a * matrix.n + b];
-        // Only a row with itself has a pair twice.
+        // Duplicates occur only on the diagonal.
         if (cell >= 0 && (r !== c || !cells.includes(cell))) cells.push(cell);
       }
     }
     return cells;
   }
 
-  // The same by relation: pairs of two CPUs, and of a row of several what each of its CPUs gives alone.
+  // Splits the cells of a place by relation: pairs of two CPUs, and single CPUs of a row of several.
   partsOf(r, c) {
     const { matrix, rows } = this;
     const cells = this.cellsOf(r, c);
@@ -328,7 +328,7 @@ class Grid {
     return { pairs: cells.filter((cell) => !alone(cell)), own: cells.filter(alone) };
   }
 
-  // What stands on the diagonal, where it is not pairs of two CPUs.
+  // Describes the diagonal unless it shows pairs of two CPUs.
   diagonal([own, pair]) {
     const halved = this.rows.some((row, index) => row.length > 1 && this.slices[index]);
     if (halved || this.own.some(Number.isFinite)) return `diagonal: ${own} (upper half), ${pair} (lower half)`;
@@ -336,7 +336,7 @@ class Grid {
     return alone ? `diagonal: ${own}` : null;
   }
 
-  // Every value that is shown, upwards; of a symmetric matrix once.
+  // Returns all shown values, ascending; those of a symmetric matrix once.
   all() {
     const all = new Float64Array(this.values.length + this.own.length);
     let known = 0;
@@ -346,7 +346,7 @@ class Grid {
     return all.subarray(0, known).sort();
   }
 
-  // The lowest and the highest of them.
+  // Returns the lowest and the highest shown value.
   ends() {
     let [low, high] = [Infinity, -Infinity];
     for (const some of [this.values, this.own]) {
@@ -358,7 +358,7 @@ class Grid {
     return [low, high];
   }
 
-  // The range of the colours: as given, or that of the values, where one absurd value does not take all of it.
+  // The range of the colours: fixed, or fitted to the values so that an outlier does not use it up.
   range(choice) {
     const { layer } = this;
     if (layer.fixed && choice === 'fixed') return layer.fixed;
@@ -366,13 +366,13 @@ class Grid {
     if (layer.diverging && (choice === 'fixed' || known.length === 0)) return [-view.usual, view.usual];
     if (known.length === 0) return layer.fixed || [1, 10];
     if (layer.diverging) {
-      // Small differences look small.
+      // A minimum range makes small differences look small.
       const most = Math.max(view.usual, Math.abs(known[Math.floor(known.length * 0.01)]), Math.abs(known[Math.ceil(known.length * 0.99) - 1]));
       return [-most, most];
     }
     if (!layer.log) return [Math.min(0, known[0]), Math.max(1, known[known.length - 1])];
     const usual = known[known.length >> 1];
-    // Where the lowest values lie more than twice below all others, the scale begins at half of the others.
+    // If a few lowest values are below half of all others, the scale starts at half of the others' minimum.
     const gap = known.findIndex((value, index) => index > 0 && value > 2 * known[index - 1]);
     const least = Math.max(usual / 50, gap > 0 && 4 * gap <= known.length && gap * gap <= 2 * known.length ? known[gap] / 2 : 0);
     const [low, high] = [known[0], known[known.length - 1]].map((end) => Math.min(Math.max(end, least), usual * 20));

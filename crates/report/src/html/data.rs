@@ -13,7 +13,7 @@ use coretalk_model::{CpuId, Flag, Level, Relation};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Serializes series one at a time, for pages above 64 CPUs; only drawn series include their distribution.
+/// Serializes series one at a time, for pages of more than 64 CPUs; only drawn series include their distribution.
 pub(super) fn series(all: &[SeriesDoc<'_>]) -> serde_json::Result<String> {
     let drawn = chosen(all);
     let json = |one: &SeriesDoc<'_>| match drawn.iter().any(|drawn| std::ptr::eq(*drawn, one)) {
@@ -34,7 +34,7 @@ pub(super) fn series(all: &[SeriesDoc<'_>]) -> serde_json::Result<String> {
 /// The block as JSON.
 ///
 /// # Errors
-/// Never.
+/// An error of the serializer, which does not occur for these types.
 pub fn view(
     inputs: &[ReportInput<'_>],
     differing: Option<&Differing<'_>>,
@@ -92,12 +92,12 @@ fn run(input: &ReportInput<'_>, index: usize) -> serde_json::Result<String> {
     };
     let level = |level: Level| {
         let groups = topology.level(level);
-        let of: BTreeMap<u32, usize> = groups
+        let group_of_cpu: BTreeMap<u32, usize> = groups
             .iter()
             .enumerate()
             .flat_map(|(group, domain)| domain.cpus.iter().map(move |cpu| (cpu.0, group)))
             .collect();
-        json!({ "name": level.name(), "words": words(Relation::of(level)), "of": of })
+        json!({ "name": level.name(), "words": words(Relation::of(level)), "of": group_of_cpu })
     };
     let levels = topology.levels().into_iter().filter(|level| !topology.level(*level).is_empty());
     let core: BTreeMap<u32, u32> =
@@ -206,7 +206,7 @@ fn difference_of(a: &ReportInput<'_>, difference: &DifferenceMap<'_>) -> String 
     with_field(&head, "columns", &columns)
 }
 
-/// Adds a field that is already JSON to an object, so that large parts are not parsed and written again.
+/// Adds a field given as JSON text, so that large parts are not parsed and serialized again.
 fn with_field(head: &Value, name: &str, json: &str) -> String {
     appended(head.to_string(), name, json)
 }

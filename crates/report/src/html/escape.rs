@@ -1,4 +1,4 @@
-//! Escaping of foreign text, so that it cannot become markup or script or end a data block.
+//! Escaping of untrusted text, so that it cannot become markup or script or end a data block.
 
 use crate::text::plain;
 
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_data_block_cannot_be_ended_from_inside_and_reads_back() {
+    fn data_block_content_cannot_end_the_block_and_reads_back() {
         let hostile = serde_json::json!({ "label": "</script><img src=x onerror=alert(1)><!--" });
         let block = json_block(&hostile.to_string());
         assert!(!block.contains('<'));

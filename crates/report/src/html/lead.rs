@@ -20,12 +20,12 @@ use coretalk_model::run::{RunReport, SeriesReport};
 use coretalk_model::series::{Gathering, Ranking, Subject, Verdict};
 use std::fmt::Write;
 
-/// Maximum number of subjects in a line; tables have all.
+/// Maximum number of subjects in a line; tables list all.
 const MAX_NAMED: usize = 3;
 /// Maximum number of large numbers on a page of one probe.
 const MAX_LARGE: usize = 3;
-/// Maximum length of a meaning; tables have longer ones.
-const SHORT: usize = 50;
+/// Maximum length of a meaning in a caption; tables show longer ones.
+const MAX_MEANING: usize = 50;
 
 /// A large number with its description.
 struct Tile {
@@ -42,25 +42,26 @@ pub(super) fn lead(input: &ReportInput<'_>) -> String {
     let map = main_map(input);
     let answer = map.and_then(|map| answer_of(input, map));
     let run = input.run();
-    let said = answer.as_ref().map(|answer| fmt::sentence(&answer.sentence));
-    let said = said.or_else(|| said_of(run.filter(|report| report.place.is_none())?));
-    let said = said.or_else(|| series::answer(run?, run?.series.as_ref()?).as_ref().map(fmt::sentence));
-    if let Some(said) = said {
-        let _ = writeln!(html, "<p class=\"lede\">{}</p>", escaped(&said));
+    let sentence = answer.as_ref().map(|answer| fmt::sentence(&answer.sentence));
+    let sentence = sentence.or_else(|| said_of(run.filter(|report| report.place.is_none())?));
+    let sentence =
+        sentence.or_else(|| series::answer(run?, run?.series.as_ref()?).as_ref().map(fmt::sentence));
+    if let Some(sentence) = sentence {
+        let _ = writeln!(html, "<p class=\"lede\">{}</p>", escaped(&sentence));
     }
     if let Some(tail) = run.and_then(RunReport::latencies).and_then(|result| answer::tail(&result.tails)) {
         let _ = writeln!(html, "<p>{}</p>", escaped(&fmt::sentence(&tail)));
     }
     let is_of_map = answer.is_some() || input.file().is_some();
     if let Some(map) = map.filter(|_| is_of_map) {
-        html.push_str(&tiles(&of_map(input, map, answer.as_ref())));
+        html.push_str(&tiles(&map_tiles(input, map, answer.as_ref())));
     }
-    let placed = run.filter(|_| is_of_map).and_then(|report| answer::what_to_do(report, Saved::Not));
-    html.push_str(&blocks(placed.as_slice()));
-    let of_series = run.and_then(|report| report.series.as_ref());
-    let is_beside = |series: &&SeriesReport| series.settings.gathering() == Some(Gathering::QuickLook);
-    if let Some((report, series)) = run.zip(of_series.filter(|series| !is_beside(series))) {
-        html.push_str(&of_probes(report, series));
+    let advice = run.filter(|_| is_of_map).and_then(|report| answer::what_to_do(report, Saved::Not));
+    html.push_str(&blocks(advice.as_slice()));
+    let series = run.and_then(|report| report.series.as_ref());
+    let is_quick_look = |series: &&SeriesReport| series.settings.gathering() == Some(Gathering::QuickLook);
+    if let Some((report, series)) = run.zip(series.filter(|series| !is_quick_look(series))) {
+        html.push_str(&probe_results(report, series));
     }
     if let Some(place) = run.and_then(|report| report.place.as_ref()) {
         let of_work = place::headlines(place).map(|(_, headline)| {
@@ -88,14 +89,15 @@ fn tiles(tiles: &[Tile]) -> String {
 }
 
 fn answers(found: impl Iterator<Item = (String, String)>) -> String {
-    let rows: String = found.map(|(asked, found)| format!("<dt>{asked}</dt><dd>{found}</dd>")).collect();
+    let rows: String =
+        found.map(|(question, answer)| format!("<dt>{question}</dt><dd>{answer}</dd>")).collect();
     if rows.is_empty() { rows } else { format!("<dl class=\"answers\">{rows}</dl>\n") }
 }
 
 /// The numbers of the answer, each with the range of its pairs.
-fn of_map(input: &ReportInput<'_>, map: &Map, answer: Option<&Answer>) -> Vec<Tile> {
+fn map_tiles(input: &ReportInput<'_>, map: &Map, answer: Option<&Answer>) -> Vec<Tile> {
     let latencies = map.index.and_then(|index| input.latencies().get(index));
-    // The source of the numbers of the answer.
+    // The numbers of the answer are medians of these rows.
     let rows = latencies.map_or_else(Vec::new, |map| {
         let kinds = class_pairs(map, input.topology());
         let kinds = kinds.into_iter().map(|of| (of.median_ns, of.range_ns, of.pairs));
@@ -119,7 +121,7 @@ fn of_map(input: &ReportInput<'_>, map: &Map, answer: Option<&Answer>) -> Vec<Ti
 }
 
 /// One line per probe; for a single probe, its best subjects as large numbers.
-fn of_probes(report: &RunReport, series: &SeriesReport) -> String {
+fn probe_results(report: &RunReport, series: &SeriesReport) -> String {
     let probes = &series.settings.probes;
     let condition = |ranking: &Ranking<'_>| {
         best::condition(report, ranking).iter().map(fmt::sentence).collect::<Vec<_>>().join(", ")
@@ -151,7 +153,7 @@ fn of_probes(report: &RunReport, series: &SeriesReport) -> String {
         let ranking = best::of_probe(report, series, name).filter(|ranking| !ranking.subjects.is_empty())?;
         let asked = probes::declaration(name)
             .map_or_else(|| plain(name), |probe| fmt::sentence(&question_text(probe)));
-        let one = |subject: &Subject<'_>| {
+        let subject_html = |subject: &Subject<'_>| {
             format!(
                 "<strong>{}</strong> {} {}",
                 escaped(value_and_unit(ranking.quantity, subject).join(" ").trim_end()),
@@ -159,7 +161,8 @@ fn of_probes(report: &RunReport, series: &SeriesReport) -> String {
                 escaped(&plain(&subject.name))
             )
         };
-        let mut found = ranking.subjects.iter().take(MAX_NAMED).map(one).collect::<Vec<_>>().join(" · ");
+        let mut found =
+            ranking.subjects.iter().take(MAX_NAMED).map(subject_html).collect::<Vec<_>>().join(" · ");
         if ranking.subjects.len() > MAX_NAMED {
             let _ = write!(found, " · {} more", ranking.subjects.len() - MAX_NAMED);
         }
@@ -190,9 +193,10 @@ fn caption(ranking: &Ranking<'_>, condition: &str) -> String {
         Aggregate::Events => format!("{}, median", quantity.title),
         _ => fmt::sentence(&bare_title(quantity)),
     };
-    let meaning = explanation(quantity).as_ref().map(fmt::sentence).filter(|meaning| meaning.len() <= SHORT);
+    let meaning =
+        explanation(quantity).as_ref().map(fmt::sentence).filter(|meaning| meaning.len() <= MAX_MEANING);
     let meaning = meaning.map_or(String::new(), |meaning| format!(": {meaning}"));
-    // Each number has its unit.
+    // A title that only repeats the unit is left out.
     let what = Some(title + &meaning).filter(|what| *what != quantity.unit.symbol());
     let order = match (&ranking.verdict, quantity.better) {
         (Verdict::Single, _) => "",
@@ -203,6 +207,6 @@ fn caption(ranking: &Ranking<'_>, condition: &str) -> String {
     };
     let not_ranked = best::not_ranked(ranking).as_ref().map(fmt::sentence).unwrap_or_default();
     let parts = [what.unwrap_or_default(), condition.to_owned(), order.to_owned(), not_ranked];
-    let told: Vec<&str> = parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
-    told.join("; ")
+    let shown: Vec<&str> = parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
+    shown.join("; ")
 }

@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 pub(super) fn sections(input: &ReportInput<'_>, of: Of<'_>) -> Vec<Section> {
     match input.run() {
         Some(report) => {
-            vec![environment(input, report, of), method(input, report, of), again(input, report, of)]
+            vec![environment(input, report, of), method(input, report, of), reproduction(input, report, of)]
         }
-        None => vec![elsewhere(of)],
+        None => vec![other_tools(of)],
     }
 }
 
@@ -134,11 +134,15 @@ fn method(input: &ReportInput<'_>, report: &RunReport, of: Of<'_>) -> Section {
              net. Means of batches are a different quantity and are never shown as tail latency.",
         );
     }
-    if report.place.is_some() {
-        lines.push(
+    match report.place.as_ref().map(|place| &place.settings.versus) {
+        Some(None) => lines.push(
             "Placements ran interleaved; a winner beats every other placement, after correction for \
                     multiple tests.",
-        );
+        ),
+        Some(Some(_)) => lines.push(
+            "Commands ran interleaved; each is compared with the first, after correction for multiple tests and looks.",
+        ),
+        None => {}
     }
     if input.is_simulated() {
         lines.push("The machine is simulated: its numbers say nothing about any computer.");
@@ -160,7 +164,7 @@ fn method(input: &ReportInput<'_>, report: &RunReport, of: Of<'_>) -> Section {
 }
 
 /// Notes on numbers measured by another tool.
-fn elsewhere(of: Of<'_>) -> Section {
+fn other_tools(of: Of<'_>) -> Section {
     let lines = [
         "Numbers marked as imported were measured by another tool and read from a file. The file does not \
          say on which machine, how, or in which state; coretalk checked none of it.",
@@ -171,7 +175,7 @@ fn elsewhere(of: Of<'_>) -> Section {
     Section::new("elsewhere", "Files of other tools", of, body)
 }
 
-fn again(input: &ReportInput<'_>, report: &RunReport, of: Of<'_>) -> Section {
+fn reproduction(input: &ReportInput<'_>, report: &RunReport, of: Of<'_>) -> Section {
     let header = &report.header;
     let mut words = vec!["coretalk".to_owned()];
     words.extend(input.outline.run.iter().flat_map(|run| &run.command).map(|word| plain(word)));

@@ -1,4 +1,4 @@
-// The page: maps that are looked at together, their controls, and the data to take away.
+// The page: groups of linked maps, their controls, and downloads.
 
 class Group {
   constructor(place, number, members) {
@@ -77,21 +77,21 @@ class Group {
     this.each((viewer) => viewer.paint(this.range(viewer), this.state.scale));
   }
 
-  // Maps beside each other have the same colours where they show the same thing.
+  // Maps side by side share a colour range if their layers have the same unit.
   range({ layer, range }) {
     if (layer.diverging) return range;
     const alike = this.viewers.filter((viewer) => viewer.layer.unit === layer.unit && !viewer.layer.diverging);
     return [Math.min, Math.max].map((end, index) => end(...alike.map((viewer) => viewer.range[index])));
   }
 
-  // Moves the crosshair of every map to the pair that one of them is pointed at.
+  // Moves the crosshair of every map to the pair under the pointer in one map.
   point(from, at) {
     const cpus = at && from.cpusAt(at);
     this.each((viewer) => viewer.mark(viewer === from ? at : cpus && viewer.find(cpus), viewer === from));
   }
 }
 
-// The document of a run: as `coretalk export --format json` writes it, or rounded where the page holds columns.
+// The document of a run: as in `coretalk export --format json`, or rounded if the page stores columns.
 function documentOf(run, matrices) {
   const text = blockText(run.data);
   if (run.exact) return text;
@@ -133,7 +133,7 @@ function differenceOf(about) {
   const matrix = new Matrix(about, { document: {} });
   matrix.difference = true;
   matrix.verdicts = about.verdicts.map((verdict) => about.words[verdict]);
-  // A difference that is not shown is drawn near the middle of the scale, however large it is.
+  // An unproven difference is drawn near the middle of the scale, whatever its size.
   const shown = matrix.median.map((shift, cell) => (about.shown[cell] ? shift : Math.max(-view.usual, Math.min(view.usual, shift)) * view.pale));
   matrix.layers = () => [{ id: 'median', name: 'difference', unit: '%', of: (cell) => matrix.median[cell], shown: (cell) => shown[cell], diverging: true }];
   return matrix;
@@ -162,7 +162,7 @@ new ResizeObserver(() => {
   groups.forEach((group) => group.each((viewer) => viewer.picture.layout()));
 }).observe(document.body);
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', again);
-// Paper is white, whatever the screen is.
+// Prints on white, with all parts unfolded.
 let folded = [];
 addEventListener('beforeprint', () => {
   document.documentElement.classList.add('printing');
@@ -175,10 +175,10 @@ addEventListener('afterprint', () => {
   folded.forEach((part) => { part.open = false; });
   again();
 });
-// What follows the maps is not parsed yet.
+// Runs after parsing, because the tables follow this script.
 document.addEventListener('DOMContentLoaded', () => {
   document.querySelectorAll('.scroll > table').forEach(sortable);
-  // Parts of which one is shown at a time.
+  // Shows one part at a time, chosen in a select element.
   document.querySelectorAll('.choices').forEach((place) => {
     const parts = [...place.children];
     const select = element('select', {}, ...parts.map((part, index) => element('option', { value: String(index) }, part.dataset.choice)));

@@ -1,5 +1,5 @@
-// The canvas: draws a grid, its axes and group bars. What it costs does not depend on the number of cells: they are one
-// image, made once for each grid and stretched.
+// The canvas: draws a grid, its axes and group bars. The cost does not depend on the number of cells, which are one
+// image, rendered once for each grid and scaled.
 
 const BAR = 5, GAP = 3;
 
@@ -25,7 +25,7 @@ class MapCanvas {
     this.layout();
   }
 
-  // The cells as an image of one pixel each.
+  // Renders the cells as an image with one pixel per cell.
   render() {
     const { grid, scale, image } = this;
     const size = Math.max(1, grid.size);
@@ -33,7 +33,7 @@ class MapCanvas {
     const context = image.getContext('2d');
     const pixels = context.createImageData(size, size);
     const words = new Uint32Array(pixels.data.buffer);
-    // Red, green and blue stand in this order in memory; every machine that draws is little-endian.
+    // Bytes in memory are red, green, blue, alpha; this assumes a little-endian machine, as all browsers run on.
     const table = scale.table.map(([red, green, blue]) => ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0);
     const paper = document.createElement('canvas').getContext('2d');
     paper.fillStyle = ink('card');
@@ -48,7 +48,7 @@ class MapCanvas {
     context.putImageData(pixels, 0, 0);
   }
 
-  // Sizes, from the width that there is.
+  // Computes sizes from the available width.
   layout() {
     const width = this.frame.clientWidth;
     if (width === 0) return;
@@ -85,7 +85,7 @@ class MapCanvas {
       context.fillStyle = this.hatch(context);
       context.fillRect(left, top, side, side);
     }
-    // Below one pixel for a cell neighbours are averaged, else squares keep hard edges.
+    // Cells smaller than a pixel are averaged; larger squares keep hard edges.
     context.imageSmoothingEnabled = this.cell * (window.devicePixelRatio || 1) < 1;
     context.drawImage(this.image, x, y, size, size, left, top, side, side);
     this.halves(context);
@@ -95,7 +95,7 @@ class MapCanvas {
     this.cross(null);
   }
 
-  // Upper halves of the diagonal, where a row gives two values with itself.
+  // Draws the upper halves of the diagonal for rows with two values of their own.
   halves(context) {
     const { grid, scale, left, top, side, cell, window: win } = this;
     context.save();
@@ -132,7 +132,7 @@ class MapCanvas {
     return context.createPattern(tile, 'repeat');
   }
 
-  // Calls back for every group of a level that is seen: begin and end in pixels from the corner of the map.
+  // Calls `back` for every visible group of a level, with begin and end in pixels from the corner of the map.
   groups(level, along, back) {
     const { window: win, side, cell } = this;
     const origin = along === 'x' ? win.x : win.y;
@@ -245,7 +245,7 @@ class MapCanvas {
     context.strokeRect(left - 0.5, top - 0.5, side + 1, side + 1);
   }
 
-  // Crosshair over a place; null takes it away. The only thing drawn when the pointer moves.
+  // Draws the crosshair over a place, or removes it for null. Pointer movement redraws nothing else.
   cross(place) {
     const { overlay, left, top, side, cell, window: win } = this;
     const context = overlay.getContext('2d');
@@ -271,7 +271,7 @@ class MapCanvas {
     context.restore();
   }
 
-  // The place below a point of the canvas.
+  // Returns the place at a point of the canvas.
   placeAt(px, py) {
     const { left, top, side, cell, grid, window: win } = this;
     if (px < left || py < top || px >= left + side || py >= top + side) return null;
@@ -295,7 +295,7 @@ class MapCanvas {
     this.draw();
   }
 
-  // Moves the window so that a place is seen.
+  // Moves the window so that a place is visible.
   reveal({ r, c }) {
     const { window: win } = this;
     const into = (origin, at) => (at < origin ? at : at + 1 > origin + win.size ? at + 1 - win.size : origin);

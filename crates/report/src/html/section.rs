@@ -4,7 +4,7 @@ use super::escape::escaped;
 use crate::picture::Picture;
 use crate::render::html::figure;
 
-/// Widths of figures: in a section, and on a phone, where a reduced picture would be illegible.
+/// Widths of figures: in a section, and on a phone, where a scaled-down picture would be illegible.
 pub(super) const WIDTHS: [f64; 2] = [940.0, 336.0];
 
 /// Draws figures for a wide and for a narrow window.
@@ -24,7 +24,7 @@ pub(super) fn figures_of([wide, narrow]: [&Vec<Picture>; 2]) -> String {
 /// Maximum number of probes whose parts a section shows open.
 const MAX_OPEN: usize = 2;
 
-/// The part of one of `probes` probes in a section. A part of many is folded and leaves its summary visible.
+/// The part of one probe in a section. With more than [`MAX_OPEN`] probes, only its summary is visible until unfolded.
 pub(super) fn part(probe: &str, id: Option<&str>, summary: &str, body: &str, probes: usize) -> String {
     let name = escaped(probe);
     let id = id.map_or(String::new(), |id| [" id=\"", id, "-", &name, "\""].concat());
@@ -38,7 +38,7 @@ pub(super) fn part(probe: &str, id: Option<&str>, summary: &str, body: &str, pro
     summary.concat() + &inside.concat()
 }
 
-/// Number and machine of the run of a part, if there are several runs.
+/// Number and machine of the run that a section belongs to; `None` on the page of one run.
 pub(super) type Of<'a> = Option<(usize, &'a str)>;
 
 /// Id of the first section of a run.
@@ -57,7 +57,7 @@ pub(super) struct Section {
 }
 
 impl Section {
-    /// A part; `of` distinguishes several runs.
+    /// A section; `of` distinguishes several runs.
     pub fn new(id: &str, title: &str, of: Of<'_>, body: String) -> Section {
         let is_linked = of.is_none() || id == SUMMARY;
         let [id, title] = match of {

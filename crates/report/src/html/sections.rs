@@ -23,15 +23,15 @@ use std::fmt::Write;
 pub(super) enum Maps {
     /// In a section of the run.
     Here,
-    /// Beside those of other runs.
+    /// Next to the maps of other runs.
     Elsewhere,
 }
 
 /// All result sections of a run.
 pub(super) fn results(input: &ReportInput<'_>, of: Of<'_>, maps: Maps) -> Vec<Section> {
     let mut parts = Vec::new();
-    let square = input.maps.iter().any(|map| map.columns.cpus.len() > 2);
-    if maps == Maps::Here && square {
+    let has_square = input.maps.iter().any(|map| map.columns.cpus.len() > 2);
+    if maps == Maps::Here && has_square {
         parts.push(heat_maps(input, of));
     }
     parts.push(summary(input, of));
@@ -44,17 +44,20 @@ pub(super) fn results(input: &ReportInput<'_>, of: Of<'_>, maps: Maps) -> Vec<Se
     parts.extend(section("kinds", "Between all pairs", kinds));
     parts.extend(section("states", "Over time", states_body(input)));
     parts.extend(section("ladder", "The ladder", ladder_body(input)));
-    // Groups matter most for runs with latencies.
+    // Groups come first for files and runs with latencies, otherwise last.
     let mut groups = section("groups", "Groups and agreement", groups_body(input));
     if input.file().is_some() || !input.latencies().is_empty() {
         parts.extend(groups.take());
     }
-    parts.extend(section("placements", "Placements", placements_body(input)));
+    let has_commands =
+        |report: &RunReport| report.place.as_ref().is_some_and(|place| place.settings.versus.is_some());
+    let title = if input.run().is_some_and(has_commands) { "Commands" } else { "Placements" };
+    parts.extend(section("placements", title, placements_body(input)));
     parts.extend(section("found", "Results", found_body(input)));
     let curves = series::body(&input.outline.series, input.topology());
     parts.extend(section("distributions", "Distributions", curves));
     parts.extend(groups);
-    if maps == Maps::Here && !square {
+    if maps == Maps::Here && !has_square {
         parts.push(heat_maps(input, of));
     }
     parts
@@ -81,7 +84,7 @@ fn run_summary(input: &ReportInput<'_>, report: &RunReport) -> String {
                 body.push_str(&html::blocks(&states::story(report, &map.kernel, pair, value)))
             }
             None => {
-                // The lead answers for the first map.
+                // The lead has the answer for the first map.
                 let is_first = report.maps().first().is_some_and(|first| std::ptr::eq(first, map));
                 let answer = answer::sentence(report, map).filter(|_| !is_first).map(Block::Answer);
                 body.push_str(&html::blocks(answer.as_slice()));
@@ -94,14 +97,14 @@ fn run_summary(input: &ReportInput<'_>, report: &RunReport) -> String {
     let found = match (&report.series, &report.place) {
         (Some(series), _) => {
             let mut found = crate::series::overview(report, series, crate::Saved::As(input.name));
-            // The lead answers the questions.
+            // The lead already answers the questions.
             found.retain(|block| !matches!(block, Block::Question(_)));
             if report.latency.is_some() {
                 found.extend(ending());
             }
             found
         }
-        // Without the headlines, which are in the lead.
+        // The headlines are in the lead.
         (None, Some(place)) => place::overview(report, place).split_off(place::headlines(place).count()),
         (None, None) => {
             if report.maps().is_empty() {
@@ -145,7 +148,7 @@ fn found_body(input: &ReportInput<'_>) -> String {
     sweeps + &batches + &figures(|width| sides::maps(report, width)) + &tables + &load
 }
 
-/// The extremes of a map, and the share of it that was measured.
+/// The extremes of a map, and how many of its pairs were measured.
 fn facts_of(latency: &LatencyReport, map: &LatencyMap) -> String {
     let all = overall(map);
     let extreme = |extreme: Extreme| {
@@ -183,15 +186,15 @@ fn with_interval(map: &LatencyMap, extreme: &Extreme) -> String {
 /// The section of the heat maps.
 pub(super) fn heat_maps(input: &ReportInput<'_>, of: Of<'_>) -> Section {
     // One pair needs no map: states and ladder show more.
-    let square = input.maps.iter().any(|map| map.columns.cpus.len() > 2);
-    let (id, title) = if square { (MAPS, "Heat map") } else { ("data", "Data") };
-    Section::new(id, title, of, heat_map_body(&[input], square))
+    let has_square = input.maps.iter().any(|map| map.columns.cpus.len() > 2);
+    let (id, title) = if has_square { (MAPS, "Heat map") } else { ("data", "Data") };
+    Section::new(id, title, of, heat_map_body(&[input], has_square))
 }
 
-/// The element that the script fills, with its content without JavaScript.
-pub(super) fn heat_map_body(inputs: &[&ReportInput<'_>], square: bool) -> String {
+/// The element that the script fills, with the text shown without JavaScript.
+pub(super) fn heat_map_body(inputs: &[&ReportInput<'_>], has_square: bool) -> String {
     let mut body = String::new();
-    if square {
+    if has_square {
         body.push_str(
             "<div class=\"heat-map\"><noscript><p>The heat map needs JavaScript, which is off in your \
          browser.</p></noscript></div>\n",

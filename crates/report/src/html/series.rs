@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// A series with its index in the document.
-type Placed<'a> = (usize, SeriesDoc<'a>);
+type IndexedSeries<'a> = (usize, SeriesDoc<'a>);
 
 /// Maximum number of rows, to keep the page readable.
 const MAX_ROWS: usize = 64;
@@ -26,28 +26,28 @@ const MAX_ROWS: usize = 64;
 /// The parts of all probes with series; empty if there are none.
 pub(super) fn body(series: &[SeriesDoc<'_>], topology: &Topology) -> String {
     let probes = by_probe(series);
-    let number = probes.len();
-    let part_of = |(probe, mut of_probe): (&str, Vec<Placed<'_>>)| {
+    let probe_count = probes.len();
+    let part_of = |(probe, mut of_probe): (&str, Vec<IndexedSeries<'_>>)| {
         let mut body = String::new();
-        let common = set_apart(&mut of_probe);
+        let common = take_common_parameters(&mut of_probe);
         if !common.is_empty() {
             let _ = writeln!(body, "<p class=\"note\">{}</p>", escaped(&plain(&common)));
         }
         body.push_str(&by_relation(&of_probe, topology));
         let caption = caption(of_probe.len());
-        body.push_str(&table(&caption, &whole_table(&of_probe)));
-        part(probe, None, &(of_probe.len().to_string() + " series"), &body, number)
+        body.push_str(&table(&caption, &table_of_series(&of_probe)));
+        part(probe, None, &(of_probe.len().to_string() + " series"), &body, probe_count)
     };
     probes.into_iter().map(part_of).collect()
 }
 
 /// The tables of all probes with series.
 pub fn tables(input: &ReportInput<'_>) -> Vec<Table> {
-    by_probe(&input.outline.series).iter().map(|(_, of_probe)| whole_table(of_probe)).collect()
+    by_probe(&input.outline.series).iter().map(|(_, of_probe)| table_of_series(of_probe)).collect()
 }
 
-fn by_probe<'a>(series: &'a [SeriesDoc<'_>]) -> Vec<(&'a str, Vec<Placed<'a>>)> {
-    let mut probes: Vec<(&str, Vec<Placed<'_>>)> = Vec::new();
+fn by_probe<'a>(series: &'a [SeriesDoc<'_>]) -> Vec<(&'a str, Vec<IndexedSeries<'a>>)> {
+    let mut probes: Vec<(&str, Vec<IndexedSeries<'_>>)> = Vec::new();
     for (index, one) in series.iter().enumerate() {
         match probes.iter_mut().find(|(known, _)| **known == *one.probe) {
             Some((_, of_probe)) => of_probe.push((index, one.clone())),
@@ -58,7 +58,7 @@ fn by_probe<'a>(series: &'a [SeriesDoc<'_>]) -> Vec<(&'a str, Vec<Placed<'a>>)> 
 }
 
 /// Drawings of all pairs and of the pairs of each relation; the page shows one of them.
-fn by_relation(series: &[Placed<'_>], topology: &Topology) -> String {
+fn by_relation(series: &[IndexedSeries<'_>], topology: &Topology) -> String {
     let series: Vec<&SeriesDoc<'_>> = series.iter().map(|(_, one)| one).collect();
     let mut relations: Vec<(Relation, Vec<&SeriesDoc<'_>>)> = Vec::new();
     for &one in series.iter().filter(|one| one.histogram.is_some()) {
@@ -88,26 +88,26 @@ fn by_relation(series: &[Placed<'_>], topology: &Topology) -> String {
     format!("<div class=\"choices\" data-label=\"Pairs\">\n{all}{}</div>\n", each.collect::<String>())
 }
 
-/// Values, and percentiles on a nines axis.
+/// Drawings of values, and of percentiles on a nines axis.
 fn values(drawn: &[Curves; 2]) -> String {
     let together = drawn.each_ref().map(|drawn| [&drawn.headline[..], &drawn.others].concat());
     figures_of(together.each_ref())
 }
 
-/// Distributions as shares over time; those on a linear axis are collapsed.
+/// Cumulative distributions of the measured times; those with a linear time axis are collapsed.
 fn shares([wide, narrow]: &[Curves; 2]) -> String {
     let [log, linear] = [0, 1].map(|axis| figures_of([&wide.cdfs[axis], &narrow.cdfs[axis]]));
     let linear = match linear {
-        none if none.is_empty() => none,
-        some => {
-            format!("<details><summary>The same with time on a linear axis</summary>\n{some}</details>\n")
+        empty if empty.is_empty() => empty,
+        figures => {
+            format!("<details><summary>The same with time on a linear axis</summary>\n{figures}</details>\n")
         }
     };
     log + &linear
 }
 
 /// Moves the parameters common to all series into a text, except those that select a distribution, which figures need.
-fn set_apart(series: &mut [Placed<'_>]) -> String {
+fn take_common_parameters(series: &mut [IndexedSeries<'_>]) -> String {
     let Some((_, first)) = series.first().filter(|_| series.len() > 1) else { return String::new() };
     let mut common = SeriesDoc { parameters: first.parameters.clone(), ..SeriesDoc::default() };
     common.parameters.retain(|name, value| {
@@ -122,15 +122,16 @@ fn set_apart(series: &mut [Placed<'_>]) -> String {
 }
 
 /// Percentiles, values and counts, one row per series; if there are too many, those with the greatest p99.
-fn whole_table(series: &[Placed<'_>]) -> Table {
-    let mut shown: Vec<&Placed<'_>> = series.iter().collect();
+fn table_of_series(series: &[IndexedSeries<'_>]) -> Table {
+    let mut shown: Vec<&IndexedSeries<'_>> = series.iter().collect();
     if series.len() > MAX_ROWS {
-        let p99 = |(_, one): &&Placed<'_>| one.percentiles.p99.unwrap_or(f64::NEG_INFINITY);
+        let p99 = |(_, one): &&IndexedSeries<'_>| one.percentiles.p99.unwrap_or(f64::NEG_INFINITY);
         shown.sort_by(|a, b| p99(b).total_cmp(&p99(a)));
         shown.truncate(MAX_ROWS);
     }
-    let known =
-        |(_, one): &&Placed<'_>| one.percentiles.named().into_iter().filter(|(_, value)| value.is_some());
+    let known = |(_, one): &&IndexedSeries<'_>| {
+        one.percentiles.named().into_iter().filter(|(_, value)| value.is_some())
+    };
     let known: BTreeSet<&str> = shown.iter().flat_map(known).map(|(name, _)| name).collect();
     let percentiles = PercentilesDoc::default().named().map(|(name, _)| name);
     let percentiles: Vec<&str> = percentiles.into_iter().filter(|name| known.contains(name)).collect();
@@ -190,7 +191,7 @@ fn caption(all: usize) -> String {
 
 fn with_interval(point: f64, interval: Option<[f64; 2]>) -> Number {
     match interval {
-        // Documents contain only intervals with their full confidence.
+        // Documents contain only 95 % intervals.
         Some([low, high]) => {
             Number::Estimate(Estimate { point, low, high, confidence: 0.95, effective_n: 0.0 })
         }

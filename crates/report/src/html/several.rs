@@ -42,8 +42,9 @@ pub(super) fn sections(inputs: &[ReportInput<'_>], differing: Option<&Differing<
 
 /// Notes on mixed kinds of runs; empty if all are alike.
 pub(super) fn mixed(inputs: &[ReportInput<'_>]) -> String {
-    let differ =
-        |of: &dyn Fn(&ReportInput<'_>) -> String| inputs.windows(2).any(|pair| of(&pair[0]) != of(&pair[1]));
+    let differ = |fact: &dyn Fn(&ReportInput<'_>) -> String| {
+        inputs.windows(2).any(|pair| fact(&pair[0]) != fact(&pair[1]))
+    };
     let mut sentences = Vec::new();
     if differ(&|input| input.is_simulated().to_string()) {
         sentences.push(
@@ -90,7 +91,7 @@ fn difference(differing: &Differing<'_>) -> Section {
     Section::new("difference", "Difference", None, body)
 }
 
-/// Machines × inferred groups of pairs, if some machine has no relations.
+/// Machines × inferred groups of pairs, if some inputs are files, which have no relations.
 fn groups(inputs: &[ReportInput<'_>]) -> Option<Section> {
     let sides: Vec<_> = inputs.iter().map(ReportInput::side).collect();
     let with_levels: Vec<_> = sides.iter().map(|side| (side, Levels::of(side))).collect();
@@ -132,8 +133,10 @@ fn groups(inputs: &[ReportInput<'_>]) -> Option<Section> {
 
 /// Machines × relations: medians of the first map of each run.
 fn relations(inputs: &[ReportInput<'_>]) -> Option<Section> {
-    let of = |input: &ReportInput<'_>| Some(by_relation(input.latencies().first()?, input.topology()));
-    let known: Vec<Vec<OfRelation>> = inputs.iter().map(|input| of(input).unwrap_or_default()).collect();
+    let relations_of =
+        |input: &ReportInput<'_>| Some(by_relation(input.latencies().first()?, input.topology()));
+    let known: Vec<Vec<OfRelation>> =
+        inputs.iter().map(|input| relations_of(input).unwrap_or_default()).collect();
     let shown: Vec<Relation> = Relation::ALL
         .into_iter()
         .filter(|relation| known.iter().flatten().any(|row| row.relation == *relation))
@@ -148,7 +151,7 @@ fn relations(inputs: &[ReportInput<'_>]) -> Option<Section> {
         ];
         row.extend(shown.iter().map(|relation| {
             let found = known.iter().find(|row| row.relation == *relation);
-            // Single runs have the value by pair in their own documents.
+            // The document of each run has the value of each pair.
             Cell::known(found.map(|row| {
                 let median = DisplayValue::bare(Number::Point(row.median_ns), Source::Unrecorded);
                 Sentence::new("{median} ({range}, {pairs})")

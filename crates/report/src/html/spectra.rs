@@ -28,9 +28,9 @@ fn about(views: &[SpectrumView]) -> String {
 
 pub(super) fn sections(views: &[SpectrumView]) -> Vec<Section> {
     let mut parts = Vec::new();
-    let odd = odd(views);
-    if !odd.is_empty() {
-        parts.push(Section::new("doubts", "Problems in the files", None, odd));
+    let problems = warning_list(views);
+    if !problems.is_empty() {
+        parts.push(Section::new("doubts", "Problems in the files", None, problems));
     }
     let [percentiles, shares] = [0, 1].map(|which| figures(|width| charts(views, width)[which].clone()));
     if !percentiles.is_empty() {
@@ -44,7 +44,7 @@ pub(super) fn sections(views: &[SpectrumView]) -> Vec<Section> {
     parts
 }
 
-fn odd(views: &[SpectrumView]) -> String {
+fn warning_list(views: &[SpectrumView]) -> String {
     let mut items = String::new();
     for view in views {
         for warning in &view.spectrum.warnings {

@@ -1,9 +1,9 @@
-// Tables that sort by the column whose heading is pressed: up, down, and back to the order of the document.
+// Tables that sort by a clicked column: ascending, descending, then in document order.
 
-// Times and large numbers as they read, in one unit each.
+// Factors that convert displayed times and large numbers to one unit.
 const FACTORS = { ns: 1, 'µs': 1e3, ms: 1e6, s: 1e9, min: 6e10, k: 1e3, M: 1e6, G: 1e9 };
 
-// The number that a cell begins with; NaN where it begins with none.
+// Returns the number at the start of a cell; NaN if there is none.
 function numberOf(text) {
   const found = text.match(/^[<>~×]?\s*([+-]?\d+(?:[ \u00a0]\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?)\s?([a-zA-Zµ]+)?/);
   if (!found) return NaN;
@@ -22,8 +22,8 @@ function sortable(table) {
   [...head.cells].forEach((cell, column) => {
     if (cell.tagName !== 'TH') return;
     const text = ([row]) => (row.cells[column] ? row.cells[column].textContent.trim() : '');
-    const told = groups.map(text).filter((words) => words !== '' && words !== '·');
-    const isNumber = 2 * told.filter((words) => !Number.isNaN(numberOf(words))).length > told.length;
+    const knownTexts = groups.map(text).filter((words) => words !== '' && words !== '·');
+    const isNumber = 2 * knownTexts.filter((words) => !Number.isNaN(numberOf(words))).length > knownTexts.length;
     const key = (group) => (isNumber ? numberOf(text(group)) : text(group));
     const isKnown = (value) => value !== '' && value !== '·' && !Number.isNaN(value);
     const button = element('button', { type: 'button', class: 'sort' });
@@ -36,7 +36,7 @@ function sortable(table) {
       const compare = (a, b) => (isNumber ? a - b : a.localeCompare(b, 'en', { numeric: true }));
       const sorted = next === 'none' ? groups : [...groups].sort((one, other) => {
         const [a, b] = [key(one), key(other)];
-        // What is not known stays at the end.
+        // Unknown values stay at the end.
         return isKnown(a) && isKnown(b) ? sign * compare(a, b) : isKnown(b) - isKnown(a);
       });
       if (next !== 'none') cell.setAttribute('aria-sort', next);

@@ -7,7 +7,7 @@ function element(name, attributes, ...children) {
   return made;
 }
 
-// More rows than this are no table; the part that is zoomed to is shown then.
+// Maximum number of rows of a table; larger maps list only the zoomed part.
 const TABLE_ROWS = 64;
 
 class Viewer {
@@ -32,7 +32,7 @@ class Viewer {
     this.listen();
   }
 
-  // Takes what the controls of the group say.
+  // Applies the controls of the group.
   arrange({ matrix, layer, order, by, scale }) {
     this.matrix = this.matrices[Math.min(matrix, this.matrices.length - 1)];
     const layers = this.matrix.layers();
@@ -44,7 +44,7 @@ class Viewer {
     this.rows = rows;
   }
 
-  // Draws it in the colours of a range.
+  // Draws the map in the colours of a range.
   paint(range, scale) {
     const { rows } = this;
     this.scale = new Scale(this.layer, range);
@@ -59,7 +59,7 @@ class Viewer {
     if (!this.table.hidden) this.fillTable();
   }
 
-  // Runs of rows that share a group, level by level from the coarsest; a level that would be a fence is left out.
+  // Returns runs of rows that share a group, coarsest level first, without levels whose bars would be too dense.
   bars(rows) {
     const found = [];
     for (const level of [...this.run.levels].reverse()) {
@@ -159,7 +159,7 @@ class Viewer {
       const at = place(event);
       if (at) this.group.each((viewer) => viewer.picture.zoom(2, at));
     });
-    // Plain scrolling belongs to the page.
+    // Scrolling without a modifier key scrolls the page.
     frame.addEventListener('wheel', (event) => {
       if (!event.ctrlKey && !event.metaKey) return;
       event.preventDefault();
@@ -210,7 +210,7 @@ class Viewer {
     this.group.point(this, at);
   }
 
-  // Draws the crosshair, here or because another map of the group is pointed at.
+  // Draws the crosshair; `own` means that the pointer is over this map.
   mark(at, own) {
     this.picture.cross(at);
     if (!at) {
@@ -228,7 +228,7 @@ class Viewer {
     tip.style.top = `${y}px`;
   }
 
-  // The place in this map of what a place of another map shows.
+  // Finds the place in this map that shows the CPUs of a place in another map.
   find(cpus) {
     const row = (cpu) => this.grid.rows.findIndex((places) => places.some((place) => this.matrix.cpus[place] === cpu));
     const [r, c] = cpus.map(row);
@@ -244,7 +244,7 @@ class Viewer {
     return level ? level.words : this.run.apart;
   }
 
-  // What is known of a place, in a few lines.
+  // Describes a place in a few lines.
   lines(at) {
     const { grid, matrix } = this;
     const name = (index) => grid.rows[index].map((place) => matrix.cpus[place]).join(',');
@@ -306,7 +306,7 @@ class Viewer {
     return lines;
   }
 
-  // Everything about the pairs of a place, beside the map.
+  // Shows all details of the pairs of a place next to the map.
   open(at) {
     this.cursor = at;
     const cells = this.grid.cellsOf(at.r, at.c);
@@ -346,7 +346,7 @@ class Viewer {
     return card;
   }
 
-  // The passes over a pair in time order.
+  // Draws the passes of a pair in time order.
   strip({ times, values }) {
     const [width, height, left, bottom] = [300, 116, 40, 22];
     const draw = (name, attributes, text) => {
@@ -372,7 +372,7 @@ class Viewer {
     return figure;
   }
 
-  // The table is made when it is asked for.
+  // Creates the table on first use.
   toggleTable(shown) {
     this.table.hidden = !shown;
     if (shown) this.fillTable();

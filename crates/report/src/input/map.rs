@@ -12,15 +12,15 @@ use crate::trial_maps::{map_words, number_of_map};
 use coretalk_model::latency;
 use coretalk_model::latency::summary::Reading;
 use coretalk_model::run::SeriesReport;
-use coretalk_model::series::{Alike, Parameters, TrialResult, Value};
+use coretalk_model::series::{Alike, ParameterValue, Parameters, TrialResult};
 use coretalk_model::{CpuId, Matrix, Topology};
 
 /// A matrix with what is needed to draw it.
 #[derive(Debug, Default)]
 pub struct Map {
-    /// The probe that made it.
+    /// The probe that measured it.
     pub probe: String,
-    /// The kernel; empty if the parameters say everything.
+    /// The kernel; empty if the parameters identify the map.
     pub kernel: String,
     /// The parameters that distinguish it from other maps of its probe.
     pub parameters: Parameters,
@@ -75,12 +75,12 @@ impl Map {
             return plain(&self.kernel);
         }
         // The parameters may already contain the name of a queue.
-        let named = self.kernel.is_empty()
+        let is_named = self.kernel.is_empty()
             || self
                 .parameters
                 .iter()
-                .any(|(_, value)| matches!(value, Value::Text(text) if *text == self.kernel));
-        let kernel = (!named).then(|| self.kernel.clone());
+                .any(|(_, value)| matches!(value, ParameterValue::Text(text) if *text == self.kernel));
+        let kernel = (!is_named).then(|| self.kernel.clone());
         let parameters = self.parameters.iter().map(|(name, value)| fmt::sentence(&parameter(name, value)));
         let parts: Vec<String> = [self.probe.clone()].into_iter().chain(kernel).chain(parameters).collect();
         plain(&parts.join(", "))
@@ -91,12 +91,12 @@ impl Map {
         // The other parameters of a latency map describe it but were not chosen.
         let is_latency = self.probe == latency::PROBE && self.index.is_some();
         let kernel = (!self.kernel.is_empty()).then(|| ("kernel".to_owned(), plain(&self.kernel)));
-        let chosen = self
+        let parameters = self
             .parameters
             .iter()
             .filter(|_| !is_latency)
             .map(|(name, value)| (name.to_string(), plain(&telling(name, value))));
-        chosen.chain(kernel).collect()
+        parameters.chain(kernel).collect()
     }
 }
 
@@ -129,17 +129,20 @@ fn spec_pair(trial: &TrialResult) -> Option<[CpuId; 2]> {
 }
 
 /// A square with the drawn value of each cell, and whether it is doubtful.
-pub fn readings_of(columns: &Columns, of: impl Fn(usize) -> Option<(f64, bool)>) -> Matrix<Option<Reading>> {
+pub fn readings_of(
+    columns: &Columns,
+    value_of: impl Fn(usize) -> Option<(f64, bool)>,
+) -> Matrix<Option<Reading>> {
     let cpus: Vec<CpuId> = columns.cpus.iter().map(|&cpu| CpuId(cpu)).collect();
     let mut readings = match columns.symmetric {
         true => Matrix::symmetric(cpus, |_, _| None),
         false => Matrix::directed(cpus, |_, _| None),
     };
     for (cell, &[row, column]) in columns.positions.iter().enumerate() {
-        if let (Some((ns, doubtful)), Some(slot)) =
-            (of(cell), readings.get_mut(row as usize, column as usize))
+        if let (Some((ns, doubtful)), Some(reading)) =
+            (value_of(cell), readings.get_mut(row as usize, column as usize))
         {
-            *slot = Some(Reading { ns, doubtful });
+            *reading = Some(Reading { ns, doubtful });
         }
     }
     readings

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_reports_write_has_an_outline() {
+    fn characters_in_reports_have_outlines() {
         for c in "ABCxyz 0123456789.,:;()[]±×·–—→↔≤≥µ%|°…™®".chars() {
             for weight in [Weight::Regular, Weight::Medium] {
                 assert!(glyph(c, weight).outline != UNKNOWN.outline, "{c:?}");

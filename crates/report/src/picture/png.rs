@@ -85,11 +85,14 @@ impl Canvas {
             Shape::Raster { area: [x, y, width, height], columns, squares } => {
                 let columns = (*columns).max(1);
                 let rows = squares.len().div_ceil(columns).max(1);
-                let (wide, high) = (width / columns as f64, height / rows as f64);
+                let (square_width, square_height) = (width / columns as f64, height / rows as f64);
                 for (index, square) in squares.iter().enumerate() {
                     let Some(rgb) = square else { continue };
                     let (column, row) = ((index % columns) as f64, (index / columns) as f64);
-                    self.rect([x + column * wide, y + row * high, wide, high], Ink::Rgb(*rgb));
+                    self.rect(
+                        [x + column * square_width, y + row * square_height, square_width, square_height],
+                        Ink::Rgb(*rgb),
+                    );
                 }
             }
         }
@@ -142,12 +145,12 @@ mod tests {
         picture.rect([0.0, 0.0, 5.0, 4.0], Ink::Rgb([200, 10, 30]));
         let pixmap = Pixmap::decode_png(&picture.to_png().unwrap()).unwrap();
         assert_eq!((pixmap.width(), pixmap.height()), (20, 8));
-        let at = |x, y| pixmap.pixel(x, y).map(|pixel| [pixel.red(), pixel.green(), pixel.blue()]);
-        assert_eq!((at(2, 2), at(15, 2)), (Some([200, 10, 30]), Some([255, 255, 255])));
+        let color_at = |x, y| pixmap.pixel(x, y).map(|pixel| [pixel.red(), pixel.green(), pixel.blue()]);
+        assert_eq!((color_at(2, 2), color_at(15, 2)), (Some([200, 10, 30]), Some([255, 255, 255])));
     }
 
     #[test]
-    fn text_leaves_ink_without_any_font() {
+    fn text_is_drawn_without_installed_fonts() {
         let mut picture = Picture::new("", 60.0, 20.0);
         picture.text([4.0, 15.0], Anchor::Start, Type::of(14.0), "85 ns");
         let pixmap = Pixmap::decode_png(&picture.to_png().unwrap()).unwrap();
@@ -164,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_that_would_take_gigabytes_is_none() {
+    fn oversized_pictures_give_none() {
         assert_eq!(Picture::new("", 1e7, 10.0).to_png(), None);
         assert_eq!(Picture::new("", 0.0, 0.0).to_png(), None);
     }

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn text_from_outside_is_text() {
+    fn untrusted_text_is_escaped() {
         for medium in [Medium::Page, Medium::File] {
             let svg = sample().to_svg(medium);
             assert!(!svg.contains("<script") && !svg.contains("<b>"), "{svg}");
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_beside_each_other_take_room_for_both() {
+    fn tiled_and_stacked_sizes_include_all_pictures() {
         let tiled = Picture::tiled("", vec![sample(), sample(), sample()], 2, 4.0);
         assert_eq!((tiled.width, tiled.height), (84.0, 44.0));
         let stacked = Picture::stacked("", vec![sample(), sample()], 4.0);

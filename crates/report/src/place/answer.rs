@@ -1,20 +1,21 @@
 //! The answer of a comparison of placements: the winner of the headline metric and its lead, or why it is unknown.
 
 use super::numbers::{Numbered, given, unknown};
+use super::versus::{self, BELOW_ZERO, DISTURBED, MEDIANS};
 use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source};
 use coretalk_model::place::{Outcome, ShownPair, Unanswered, unanswered};
 use coretalk_model::quantity::{Better, Unit};
 use coretalk_model::run::PlaceReport;
 
 impl Numbered<'_> {
-    fn shown(&self, pair: &ShownPair, min_effect: f64) -> Sentence {
+    fn pair_sentence(&self, pair: &ShownPair, min_effect: f64) -> Sentence {
         match *pair {
             ShownPair::Beats { winner, loser } => Sentence::new("`{winner}` beats `{loser}`")
                 .with("winner", self.name(winner))
                 .with("loser", self.name(loser)),
             ShownPair::Differs { pair } => {
-                let of = &self.comparison.pairs[pair];
-                let share = of.share.map_or(0.0, |share| share.point);
+                let difference = &self.comparison.pairs[pair];
+                let share = difference.share.map_or(0.0, |share| share.point);
                 let template = match (self.comparison.metric.better, share > 0.0) {
                     (Better::Higher, true) => {
                         "`{b}` has {share} more than `{a}`, which may or may not exceed ±{least}"
@@ -32,8 +33,8 @@ impl Numbered<'_> {
                 let share = DisplayValue::bare(Number::Point(share.abs()), self.of_pair(pair, false));
                 let least = DisplayValue::bare(Number::Point(min_effect), Source::Option("min-effect"));
                 Sentence::new(template)
-                    .with("a", self.name(of.a))
-                    .with("b", self.name(of.b))
+                    .with("a", self.name(difference.a))
+                    .with("b", self.name(difference.b))
                     .with("share", share.in_unit(Unit::Share))
                     .with("least", least.in_unit(Unit::Share))
             }
@@ -54,10 +55,10 @@ pub fn answer(place: &PlaceReport, headline: Numbered<'_>) -> Sentence {
                     "`{winner}` wins in {metric}: `{next}` has {theirs} where `{winner}` has {mine} (p {p})."
                 }
             };
-            let size = headline
+            let source = headline
                 .pair(*runner_up)
                 .map_or_else(unknown, |pair| headline.of_pair(pair, runner_up < winner));
-            let size = DisplayValue::bare(Number::Size(*share), size).in_unit(Unit::Share);
+            let size = DisplayValue::bare(Number::Size(*share), source).in_unit(Unit::Share);
             let p = DisplayValue::bare(Number::Probability(*p_value), headline.source("p_value"));
             let median =
                 |arm| headline.median(arm).map_or("some".into(), |it| Arg::from(it.in_unit(Unit::Number)));
@@ -78,6 +79,7 @@ pub fn answer(place: &PlaceReport, headline: Numbered<'_>) -> Sentence {
             .with("share", within.in_unit(Unit::Share))
             .with("metric", metric)
         }
+        Outcome::PerArm => versus::answer(place, headline),
         Outcome::CannotTell | Outcome::NotTested => {
             Sentence::new("Cannot tell which placement wins in {metric}: {why}.")
                 .with("metric", metric)
@@ -88,9 +90,7 @@ pub fn answer(place: &PlaceReport, headline: Numbered<'_>) -> Sentence {
 
 fn why_unknown(place: &PlaceReport, numbers: Numbered<'_>) -> Sentence {
     match unanswered(&place.settings, numbers.comparison) {
-        Some(Unanswered::BelowZero) => {
-            Sentence::new("it has values below zero, which cannot be compared by ratio")
-        }
+        Some(Unanswered::BelowZero) => BELOW_ZERO.into(),
         Some(Unanswered::FewRuns { least, arm, is_asked }) => {
             let template = match is_asked {
                 true => {
@@ -98,7 +98,7 @@ fn why_unknown(place: &PlaceReport, numbers: Numbered<'_>) -> Sentence {
                 }
                 false => "{made} of the {least} runs {where} that a verdict needs",
             };
-            let on = match arm {
+            let location = match arm {
                 Some(arm) => Sentence::new("on `{placement}`").with("placement", numbers.name(arm)),
                 None => Sentence::new("per placement"),
             };
@@ -110,17 +110,13 @@ fn why_unknown(place: &PlaceReport, numbers: Numbered<'_>) -> Sentence {
             Sentence::new(template)
                 .with("made", numbers.runs(arm.unwrap_or(0)))
                 .with("least", least)
-                .with("where", on)
+                .with("where", location)
         }
-        Some(Unanswered::Disturbed) => Sentence::new(
-            "what other programs, the host or a quota took from the runs may be all that they differ by, or hide that \
-             they differ",
-        ),
-        Some(Unanswered::Medians) => {
-            Sentence::new("the medians contradict the runs that were made side by side")
-        }
+        Some(Unanswered::Disturbed) => DISTURBED.into(),
+        Some(Unanswered::Medians) => MEDIANS.into(),
         Some(Unanswered::Pairs(pairs)) if !pairs.is_empty() => {
-            let shown = pairs.iter().map(|pair| numbers.shown(pair, place.settings.min_effect)).collect();
+            let shown =
+                pairs.iter().map(|pair| numbers.pair_sentence(pair, place.settings.min_effect)).collect();
             let template = match numbers.comparison.arms.len() {
                 0..=2 => "{pairs}",
                 _ => "no placement beats every other, but {pairs}",

@@ -1,6 +1,6 @@
 //! Doubts about runs on placements, and the output of a failed run.
 
-use super::numbers::{given, of_doubt, quoted};
+use super::numbers::{given, noun, of_doubt, quoted};
 use crate::blocks::Block;
 use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source};
 use crate::text::{cut, plain};
@@ -11,8 +11,9 @@ use coretalk_model::run::PlaceReport;
 
 pub(super) fn doubts<'a>(place: &PlaceReport, doubt: &PlacementConditions) -> Vec<Block<'a>> {
     let value = |field, number| DisplayValue::bare(number, of_doubt(place, doubt, field));
-    let share = |field, of: Option<f64>| {
-        of.map_or(Arg::from("some"), |of| value(field, Number::Point(of)).in_unit(Unit::Share).into())
+    let share = |field, known: Option<f64>| {
+        known
+            .map_or(Arg::from("some"), |share| value(field, Number::Point(share)).in_unit(Unit::Share).into())
     };
     let mut parts: Vec<Sentence> = Vec::new();
     if let Some(Failed { runs, reason, .. }) = &doubt.failed {
@@ -20,23 +21,23 @@ pub(super) fn doubts<'a>(place: &PlaceReport, doubt: &PlacementConditions) -> Ve
         parts
             .push(Sentence::pluralized("{number} run{s} failed: {reason}", runs).with_name("reason", reason));
     }
-    let of_runs = |template, some: u32| {
+    let run_counts = |template, some: u32| {
         Sentence::pluralized(template, DisplayValue::listed(doubt.runs as usize))
             .with("some", DisplayValue::listed(some as usize))
     };
     if doubt.left > 0 {
         let template = "in at least {some} of {number} run{s} one of its processes or threads was allowed on other CPUs and \
             may have run there: the command changes its own affinity";
-        parts.push(of_runs(template, doubt.left));
+        parts.push(run_counts(template, doubt.left));
     }
     if doubt.narrowed > 0 {
         let template = "in at least {some} of {number} run{s} one of its processes or threads pinned itself to some of the \
             CPUs";
-        parts.push(of_runs(template, doubt.narrowed));
+        parts.push(run_counts(template, doubt.narrowed));
     }
     if doubt.orphans > 0 {
         let template = "{some} of {number} run{s} left processes behind, which were killed";
-        parts.push(of_runs(template, doubt.orphans));
+        parts.push(run_counts(template, doubt.orphans));
     }
     if let Some(wall_s) = doubt.crowded_s {
         let template =
@@ -53,32 +54,38 @@ pub(super) fn doubts<'a>(place: &PlaceReport, doubt: &PlacementConditions) -> Ve
             let ghz = DisplayValue { unit, ..value("core_ghz", Number::Point(ghz)) };
             Sentence::new(" (here {ghz} GHz)").with("ghz", ghz)
         });
-        let said = Sentence::new("the core clock changed or differs between placements{clock}");
-        parts.push(said.with("clock", clock.unwrap_or_else(|| "".into())));
+        let sentence = Sentence::new("the core clock changed or differs between {noun}s{clock}");
+        parts.push(
+            sentence.with("noun", noun(&place.settings)).with("clock", clock.unwrap_or_else(|| "".into())),
+        );
     }
     if doubt.flags.contains(Flag::Preempted) {
-        let said = Sentence::new(
+        let sentence = Sentence::new(
             "other programs took {others} of the time of its CPUs, and its threads waited {waited} of the time that they \
              were ready to run; stop those programs and compare again",
         );
-        let said = said.with("others", share("others_percent", doubt.others));
-        parts.push(said.with("waited", share("waited_percent", doubt.waited)));
+        let sentence = sentence.with("others", share("others_percent", doubt.others));
+        parts.push(sentence.with("waited", share("waited_percent", doubt.waited)));
     }
     if doubt.flags.contains(Flag::Steal) {
         let stolen = doubt.stolen.map(|share| {
             let share = DisplayValue::bare(Number::Point(share), Source::Listed).in_unit(Unit::Share);
             Sentence::new(" {share}").with("share", share)
         });
-        let said = Sentence::new("other guests or the host took{stolen} of the time of its CPUs");
-        parts.push(said.with("stolen", stolen.unwrap_or_else(|| "".into())));
+        let sentence = Sentence::new("other guests or the host took{stolen} of the time of its CPUs");
+        parts.push(sentence.with("stolen", stolen.unwrap_or_else(|| "".into())));
     }
     if doubt.flags.contains(Flag::Multimodal) {
         parts.push("its runs have several modes".into());
     }
     let work = if doubt.work == COMMAND { "command" } else { &doubt.work };
     let of_work = |part| {
-        let said = Sentence::new("{work} on {placement}: {part}").with("work", given(work));
-        Block::Doubt(said.with("placement", quoted(&doubt.placement)).with("part", part))
+        let template = match place.settings.versus {
+            Some(_) => "arm {placement}: {part}",
+            None => "{work} on {placement}: {part}",
+        };
+        let sentence = Sentence::new(template).with("work", given(work));
+        Block::Doubt(sentence.with("placement", quoted(&doubt.placement)).with("part", part))
     };
     parts.into_iter().map(of_work).collect()
 }
@@ -99,8 +106,9 @@ pub(super) fn streams(doubt: &PlacementConditions) -> Vec<Block<'_>> {
             0 => "on {placement} it wrote to {stream}:",
             _ => "on {placement} it wrote to {stream}, its last {lines} lines:",
         };
-        let said = Sentence::new(template).with("placement", quoted(&doubt.placement)).with("stream", stream);
-        blocks.push(Block::Item(said.with("lines", DisplayValue::listed(SHOWN_LINES))));
+        let sentence =
+            Sentence::new(template).with("placement", quoted(&doubt.placement)).with("stream", stream);
+        blocks.push(Block::Item(sentence.with("lines", DisplayValue::listed(SHOWN_LINES))));
         blocks.push(Block::drawing(move |style| {
             lines[left_out..]
                 .iter()

@@ -1,10 +1,10 @@
-//! [`Numbered`]: a comparison with its index in the document, which its numbers refer to.
+//! [`Numbered`]: a comparison with its index in the document, for the sources of its numbers.
 
 use crate::blocks::Cell;
 use crate::blocks::value::{
     DisplayUnit, DisplayValue, Number, Operation, PlainText, Sentence, Source, pointer,
 };
-use coretalk_model::place::{Comparison, Outcome, PlacementConditions};
+use coretalk_model::place::{Comparison, Outcome, PlaceSettings, PlacementConditions};
 use coretalk_model::quantity::Unit;
 use coretalk_model::run::PlaceReport;
 use coretalk_model::stats::Estimate;
@@ -19,6 +19,11 @@ pub struct Numbered<'a> {
 
 pub(super) fn given(name: &str) -> PlainText {
     PlainText::untrusted(name)
+}
+
+/// The word for an arm of a comparison.
+pub fn noun(settings: &PlaceSettings) -> &'static str {
+    if settings.versus.is_some() { "arm" } else { "placement" }
 }
 
 /// The name of a placement in a sentence, quoted because `none` and `one` would read as words.
@@ -59,18 +64,18 @@ impl<'a> Numbered<'a> {
         Some(DisplayValue { number, unit: DisplayUnit::Figure, source: self.of_arm(arm, "median") })
     }
 
-    /// The interval of that median.
+    /// The interval of the median of a placement.
     pub fn interval(&self, arm: usize) -> Option<DisplayValue> {
-        let of = &self.comparison.arms[arm];
-        let number = Number::Ends(of.median.filter(|_| of.interval().is_some())?);
+        let results = &self.comparison.arms[arm];
+        let number = Number::Ends(results.median.filter(|_| results.interval().is_some())?);
         Some(DisplayValue { number, unit: DisplayUnit::Figure, source: self.of_arm(arm, "median") })
     }
 
-    /// The placement that differences in the table are relative to: the winner, else the first.
+    /// The arm that differences in the table are relative to: the winner, else the first.
     pub fn reference(&self) -> usize {
         match self.comparison.outcome {
             Outcome::Winner { winner, .. } => winner,
-            Outcome::Same { .. } | Outcome::CannotTell | Outcome::NotTested => 0,
+            Outcome::Same { .. } | Outcome::CannotTell | Outcome::PerArm | Outcome::NotTested => 0,
         }
     }
 
@@ -87,8 +92,8 @@ impl<'a> Numbered<'a> {
         if is_reversed { Operation::Reversed.of([source]) } else { source }
     }
 
-    /// The difference of a placement from the reference with half its interval, `-26 % ±2 %`; of few runs that of the
-    /// medians, `-26 %`, which has none; `None` without a value.
+    /// The difference of a placement from the reference with half its interval, `-26 % ±2 %`. With too few runs for an
+    /// interval, the difference of the medians, `-26 %`. `None` without a value.
     pub fn difference(&self, arm: usize) -> Option<Sentence> {
         let index = self.pair(arm)?;
         let pair = &self.comparison.pairs[index];
@@ -107,8 +112,8 @@ impl<'a> Numbered<'a> {
         let part = |number| DisplayValue::bare(number, self.of_pair(index, is_reversed)).in_unit(Unit::Share);
         // The ratio to zero is infinite, and such an interval has no meaning.
         let template = if share.reach().is_finite() { "{share} ±{reach}" } else { "{share}" };
-        let said = Sentence::new(template).with("share", part(Number::Relative(share.point)));
-        Some(said.with("reach", part(Number::Reach(share))))
+        let sentence = Sentence::new(template).with("share", part(Number::Relative(share.point)));
+        Some(sentence.with("reach", part(Number::Reach(share))))
     }
 
     /// The p-value of a placement compared with the reference.
@@ -130,13 +135,15 @@ impl<'a> Numbered<'a> {
 
 /// The field of the placement that a doubt is about, in the first comparison of the piece of work.
 pub(super) fn of_doubt(place: &PlaceReport, doubt: &PlacementConditions, field: &str) -> Source {
-    let of_work = Numbered::all(&place.result.comparisons).find(|of| of.comparison.work == doubt.work);
-    let arm =
-        |of: &Numbered<'_>| of.comparison.arms.iter().position(|arm| arm.placement.name == doubt.placement);
-    of_work.and_then(|of| Some(of.of_arm(arm(&of)?, field))).unwrap_or_else(unknown)
+    let of_work =
+        Numbered::all(&place.result.comparisons).find(|numbered| numbered.comparison.work == doubt.work);
+    let arm = |numbered: &Numbered<'_>| {
+        numbered.comparison.arms.iter().position(|arm| arm.placement.name == doubt.placement)
+    };
+    of_work.and_then(|numbered| Some(numbered.of_arm(arm(&numbered)?, field))).unwrap_or_else(unknown)
 }
 
-/// A field that no document has: a number whose comparison is missing then fails the tests that recompute it.
+/// The source of a number whose comparison is missing: no document has this field, so tests that recompute it fail.
 pub(super) fn unknown() -> Source {
     Source::Field("/comparisons/unknown".to_owned())
 }

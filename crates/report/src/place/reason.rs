@@ -1,4 +1,4 @@
-//! The words of [`Why`]: what could make a placement the better one, and what a placement consists of.
+//! The words of [`Why`]: possible reasons why a placement is better, and the structure of a placement.
 
 use crate::blocks::value::{DisplayValue, Number, PlacementNumber, PlainText, Sentence, Source, pointer};
 use crate::scope::level_words;
@@ -16,28 +16,28 @@ fn groups(count: usize, cpus: &Source, level: Level) -> Sentence {
         .with("level", level_words(level, count))
 }
 
-fn of_cpus(count: usize, cpus: &Source) -> Sentence {
+fn cpu_count(count: usize, cpus: &Source) -> Sentence {
     Sentence::pluralized("{number} CPU{s}", number(count, cpus, PlacementNumber::Cpus))
 }
 
 /// The reported structure of a placement, `6 CPUs, 3 cores, 1 L3`; `index` is its position in the document.
 pub fn structure(topology: &Topology, index: usize, placement: &Placement) -> Sentence {
-    let has = Structure::of(topology, placement);
+    let reported = Structure::of(topology, placement);
     let cpus = Source::Field(pointer!("/comparisons/0/placements/{index}/cpus"));
-    let mut parts = vec![of_cpus(has.cpus, &cpus)];
+    let mut parts = vec![cpu_count(reported.cpus, &cpus)];
     // A level with a single group is the same for every placement.
     let several = |level| topology.level(level).len() > 1;
-    let of_levels = [
-        (Level::Core, has.shares_cores().then_some(has.cores)),
-        (Level::L2, has.shared_l2.filter(|l2| several(Level::L2) && *l2 > 0)),
-        (Level::Cluster, has.clusters.filter(|clusters| several(Level::Cluster) && *clusters > 0)),
-        (Level::L3, has.caches.filter(|_| several(Level::L3))),
-        (Level::Node, has.nodes.filter(|nodes| *nodes > 1)),
-        (Level::Package, has.packages.filter(|packages| *packages > 1)),
+    let counts = [
+        (Level::Core, reported.shares_cores().then_some(reported.cores)),
+        (Level::L2, reported.shared_l2.filter(|l2| several(Level::L2) && *l2 > 0)),
+        (Level::Cluster, reported.clusters.filter(|clusters| several(Level::Cluster) && *clusters > 0)),
+        (Level::L3, reported.caches.filter(|_| several(Level::L3))),
+        (Level::Node, reported.nodes.filter(|nodes| *nodes > 1)),
+        (Level::Package, reported.packages.filter(|packages| *packages > 1)),
     ];
-    parts.extend(of_levels.into_iter().filter_map(|(level, has)| Some(groups(has?, &cpus, level))));
-    if !has.classes.is_empty() {
-        let names = has.classes.iter().map(|name| Sentence::name(name));
+    parts.extend(counts.into_iter().filter_map(|(level, count)| Some(groups(count?, &cpus, level))));
+    if !reported.classes.is_empty() {
+        let names = reported.classes.iter().map(|name| Sentence::name(name));
         parts.push(Sentence::new("{names} cores").with("names", Sentence::joined(names, " and ")));
     }
     Sentence::joined(parts, ", ")
@@ -47,7 +47,7 @@ pub fn structure(topology: &Topology, index: usize, placement: &Placement) -> Se
 pub struct Sides<'a> {
     pub topology: &'a Topology,
     pub names: [PlainText; 2],
-    /// Their lists of CPUs that run work, in the document.
+    /// The sources of their lists of CPUs that run work.
     pub cpus: [Source; 2],
 }
 
@@ -68,52 +68,60 @@ pub fn reasons(sides: &Sides<'_>, why: &Why) -> Sentence {
     Sentence::new(template).with("winner", winner).with("next", next.clone()).with("reasons", reasons)
 }
 
-const HAS: &str = "it has {mine}, where `{next}` has {theirs}";
+const MINE_AND_THEIRS: &str = "it has {mine}, where `{next}` has {theirs}";
 
 fn words(sides: &Sides<'_>, reason: &Reason) -> Sentence {
-    let [mine_of, theirs_of] = &sides.cpus;
+    let [winner_cpus, next_cpus] = &sides.cpus;
     match *reason {
-        Reason::MoreCpus { mine, theirs } => Sentence::new(HAS)
-            .with("mine", of_cpus(mine, mine_of))
-            .with("theirs", number(theirs, theirs_of, PlacementNumber::Cpus)),
+        Reason::MoreCpus { mine, theirs } => Sentence::new(MINE_AND_THEIRS)
+            .with("mine", cpu_count(mine, winner_cpus))
+            .with("theirs", number(theirs, next_cpus, PlacementNumber::Cpus)),
         Reason::FewerCpus { mine, several } => {
             let template = match (several, mine) {
                 (false, _) => "on {cpus} it moves less from CPU to CPU",
                 (true, 1) => "on {cpus} no thread is woken on another CPU, and caches are shared",
                 (true, _) => "on {cpus} less data moves between CPUs",
             };
-            Sentence::new(template).with("cpus", of_cpus(mine, mine_of))
+            Sentence::new(template).with("cpus", cpu_count(mine, winner_cpus))
         }
         Reason::Crossings { level, communication, mine, theirs, of } => {
             crossings(sides, level, communication, [mine, theirs, of])
         }
-        Reason::Groups { level, mine, theirs } => {
-            of_level(sides, "its CPUs are in {mine}, the CPUs of `{next}` in {theirs}", level, [mine, theirs])
-        }
-        Reason::Cores { mine, theirs } => of_level(sides, HAS, Level::Core, [mine, theirs]),
+        Reason::Groups { level, mine, theirs } => level_sentence(
+            sides,
+            "its CPUs are in {mine}, the CPUs of `{next}` in {theirs}",
+            level,
+            [mine, theirs],
+        ),
+        Reason::Cores { mine, theirs } => level_sentence(sides, MINE_AND_THEIRS, Level::Core, [mine, theirs]),
         Reason::Room { level: Level::Node, mine, theirs } => {
             let template = "it can use the memory of {mine}, where `{next}` can use {theirs}";
-            of_level(sides, template, Level::Node, [mine, theirs])
+            level_sentence(sides, template, Level::Node, [mine, theirs])
         }
-        Reason::Room { level, mine, theirs } => of_level(sides, HAS, level, [mine, theirs]),
+        Reason::Room { level, mine, theirs } => level_sentence(sides, MINE_AND_THEIRS, level, [mine, theirs]),
         Reason::Faster { kind, mine, theirs } => {
             let name =
                 sides.topology.classes().get(kind).map_or_else(String::new, |class| class.name.clone());
             let template = "it has {mine} CPUs of the faster kind {name}, where `{next}` has {theirs}";
             let kind = || PlacementNumber::Class(name.clone());
             Sentence::new(template)
-                .with("mine", number(mine, mine_of, kind()))
-                .with("theirs", part(number(theirs, theirs_of, kind()), theirs, mine))
+                .with("mine", number(mine, winner_cpus, kind()))
+                .with("theirs", part(number(theirs, next_cpus, kind()), theirs, mine))
                 .with_name("name", &name)
         }
     }
 }
 
-fn of_level(sides: &Sides<'_>, template: &'static str, level: Level, [mine, theirs]: [usize; 2]) -> Sentence {
-    let [mine_of, theirs_of] = &sides.cpus;
+fn level_sentence(
+    sides: &Sides<'_>,
+    template: &'static str,
+    level: Level,
+    [mine, theirs]: [usize; 2],
+) -> Sentence {
+    let [winner_cpus, next_cpus] = &sides.cpus;
     Sentence::new(template)
-        .with("mine", groups(mine, mine_of, level))
-        .with("theirs", number(theirs, theirs_of, PlacementNumber::Groups(level)))
+        .with("mine", groups(mine, winner_cpus, level))
+        .with("theirs", number(theirs, next_cpus, PlacementNumber::Groups(level)))
 }
 
 /// The same number, shown as `none` or `all` if it is 0 or `of`.
@@ -153,11 +161,11 @@ fn crossings(
         let found = number(crossings, cpus, PlacementNumber::Crossings(level, communication));
         part(found, crossings, of)
     };
-    let [mine_of, theirs_of] = &sides.cpus;
+    let [winner_cpus, next_cpus] = &sides.cpus;
     Sentence::new(template)
-        .with("mine", crossings(mine, mine_of))
-        .with("theirs", crossings(theirs, theirs_of))
-        .with("of", number(of, mine_of, PlacementNumber::Messages(communication)))
+        .with("mine", crossings(mine, winner_cpus))
+        .with("theirs", crossings(theirs, next_cpus))
+        .with("of", number(of, winner_cpus, PlacementNumber::Messages(communication)))
         .with("level", level_words(level, 1))
         // The name of a cache starts with a vowel: an L3.
         .with("article", if matches!(level, Level::L2 | Level::L3) { "an" } else { "a" })

@@ -13,9 +13,9 @@ use coretalk_model::run::RunReport;
 use coretalk_model::series::TimeUnit;
 use coretalk_model::stats::Estimate;
 
-const ROOMY: usize = 110;
-const BROAD: usize = 96;
-const MAX_SAID: usize = 8;
+const WIDE_TERMINAL: usize = 110;
+const MEDIUM_TERMINAL: usize = 96;
+const MAX_PRINTED: usize = 8;
 /// Maximum number of curves that the sentence at the top of a screen names; with more there is no sentence.
 const MAX_IN_ANSWER: usize = 3;
 
@@ -32,7 +32,7 @@ pub(crate) fn blocks(report: &RunReport, curves: &[BatchCurve<'_>]) -> Vec<Block
         ));
         blocks.extend([Block::Gap, Block::Table(rates(report, &free)), Block::Gap]);
         let best = free.iter().filter_map(|curve| best_sentence(report, curve));
-        blocks.extend(best.take(MAX_SAID).map(Block::Conclusion));
+        blocks.extend(best.take(MAX_PRINTED).map(Block::Conclusion));
     }
     if !paced.is_empty() {
         blocks.push(Block::Prose(
@@ -46,9 +46,9 @@ pub(crate) fn blocks(report: &RunReport, curves: &[BatchCurve<'_>]) -> Vec<Block
     blocks
 }
 
-/// The gain of each queue by larger batches, in one sentence; `None` if there are too many.
+/// The gain of each queue by larger batches, in one sentence; `None` if there are too many curves.
 pub(crate) fn answer(report: &RunReport, curves: &[BatchCurve<'_>]) -> Option<Sentence> {
-    let said = |curve: &BatchCurve<'_>| {
+    let gain_of = |curve: &BatchCurve<'_>| {
         let name = match curves {
             [_] => Sentence::name(curve.queue),
             _ => title(report, curve),
@@ -60,8 +60,8 @@ pub(crate) fn answer(report: &RunReport, curves: &[BatchCurve<'_>]) -> Option<Se
         };
         Sentence::new("{name}: {gain}").with("name", name).with("gain", gain)
     };
-    let said = curves.iter().map(said).collect();
-    (curves.len() <= MAX_IN_ANSWER).then(|| Sentence::new("{said}").with("said", Arg::Parts(said, "; ")))
+    let gains = curves.iter().map(gain_of).collect();
+    (curves.len() <= MAX_IN_ANSWER).then(|| Sentence::new("{gains}").with("gains", Arg::Parts(gains, "; ")))
 }
 
 fn title(report: &RunReport, curve: &BatchCurve<'_>) -> Sentence {
@@ -79,47 +79,48 @@ fn best_sentence(report: &RunReport, curve: &BatchCurve<'_>) -> Option<Sentence>
 
 fn gain_sentence(curve: &BatchCurve<'_>, step: &BatchStep<'_>, gain: Estimate) -> Sentence {
     let smallest = &curve.steps[0];
-    let than = match smallest.batch {
+    let reference = match smallest.batch {
         1 => Sentence::new("single messages"),
         batch => Sentence::new("batches of {batch}").with("batch", chosen_count(batch, "batch")),
     };
-    let said = Sentence::new(
+    let sentence = Sentence::new(
         "batches of {batch} pass {gain} × as many as {than} ({low} to {high}), the largest gain that is sure",
     );
-    let said = said.with("batch", chosen_count(step.batch, "batch")).with("than", than);
-    with_gain(said, curve, step, gain, |_| DisplayUnit::InSentence(Unit::Ratio))
+    let sentence = sentence.with("batch", chosen_count(step.batch, "batch")).with("than", reference);
+    with_gain(sentence, curve, step, gain, |_| DisplayUnit::InSentence(Unit::Ratio))
 }
 
 fn with_gain(
-    said: Sentence,
+    sentence: Sentence,
     curve: &BatchCurve<'_>,
     step: &BatchStep<'_>,
     gain: Estimate,
     unit: impl Fn(f64) -> DisplayUnit,
 ) -> Sentence {
-    let [trial, by] = [step, &curve.steps[0]].map(|step| step.trial.spec.id());
+    let [trial, smallest] = [step, &curve.steps[0]].map(|step| step.trial.spec.id());
     let rate = |trial, statistic| Source::Trial { trial, quantity: names::RATE, statistic, placements: 1 };
     let ratio = |number, of, over| DisplayValue {
         number: Number::Point(number),
         unit: unit(number),
-        source: Operation::Ratio.of([rate(trial, of), rate(by, over)]),
+        source: Operation::Ratio.of([rate(trial, of), rate(smallest, over)]),
     };
-    said.with("gain", ratio(gain.point, Statistic::Estimate, Statistic::Estimate))
+    sentence
+        .with("gain", ratio(gain.point, Statistic::Estimate, Statistic::Estimate))
         .with("low", ratio(gain.low, Statistic::Low, Statistic::High))
         .with("high", ratio(gain.high, Statistic::High, Statistic::Low))
 }
 
-fn whose(curves: &[&BatchCurve<'_>]) -> Vec<Column> {
+fn identity_columns(curves: &[&BatchCurve<'_>]) -> Vec<Column> {
     vec![
         Column::words("queue"),
-        payload_column(curves.iter().map(|curve| curve.payload), ROOMY),
+        payload_column(curves.iter().map(|curve| curve.payload), WIDE_TERMINAL),
         Column::numbers("capacity"),
         Column::words("CPUs"),
         Column::numbers("batch").naming(),
     ]
 }
 
-fn of_whom(placed: Sentence, curve: &BatchCurve<'_>, step: &BatchStep<'_>) -> Vec<Cell> {
+fn identity_cells(placed: Sentence, curve: &BatchCurve<'_>, step: &BatchStep<'_>) -> Vec<Cell> {
     vec![
         Cell::name(curve.queue),
         Cell::name(curve.payload),
@@ -130,7 +131,7 @@ fn of_whom(placed: Sentence, curve: &BatchCurve<'_>, step: &BatchStep<'_>) -> Ve
 }
 
 fn rates(report: &RunReport, curves: &[&BatchCurve<'_>]) -> Table {
-    let mut columns = whose(curves);
+    let mut columns = identity_columns(curves);
     columns.extend([
         Column::numbers("messages").marked(),
         Column::numbers("±"),
@@ -138,17 +139,17 @@ fn rates(report: &RunReport, curves: &[&BatchCurve<'_>]) -> Table {
     ]);
     let rows = curves.iter().flat_map(|curve| curve.steps.iter().map(move |step| (curve, step)));
     Table::new(columns).with(rows.map(|(curve, step)| {
-        // Gains of a few percent count too.
+        // Two decimals, because gains of a few percent count too.
         let decimals = |gain: f64| DisplayUnit::Decimals(if gain < 9.995 { 2 } else { 0 });
         let gain = curve.gain(step).map_or(Cell::Unknown, |gain| {
-            let said = Sentence::new(match gain.is_sure() {
+            let sentence = Sentence::new(match gain.is_sure() {
                 true => "{gain} × ({low} to {high})",
                 false => "{gain} × (no interval)",
             });
-            with_gain(said, curve, step, gain, decimals).into()
+            with_gain(sentence, curve, step, gain, decimals).into()
         });
         let is_first = curve.steps.first().is_some_and(|first| first.batch == step.batch);
-        let mut row = of_whom(cpus_sentence(&report.topology, curve.placement), curve, step);
+        let mut row = identity_cells(cpus_sentence(&report.topology, curve.placement), curve, step);
         row.extend([
             value(step.trial, names::RATE, DisplayUnit::Millions).marked(mark(step.trial)),
             width(step.trial, names::RATE),
@@ -160,16 +161,16 @@ fn rates(report: &RunReport, curves: &[&BatchCurve<'_>]) -> Table {
 
 fn delays(curves: &[&BatchCurve<'_>]) -> Table {
     let steps = || curves.iter().flat_map(|curve| curve.steps.iter().map(move |step| (curve, step)));
-    let at = |step: &BatchStep<'_>, name: &str, share: f64| {
-        step.trial.histogram(name).and_then(|of| of.telling_percentile_ns(share))
+    let percentile_at = |step: &BatchStep<'_>, name: &str, share: f64| {
+        step.trial.histogram(name).and_then(|histogram| histogram.telling_percentile_ns(share))
     };
-    let medians = steps().flat_map(|(_, step)| names::OF_BATCH.map(|name| at(step, name, 0.5)));
+    let medians = steps().flat_map(|(_, step)| names::OF_BATCH.map(|name| percentile_at(step, name, 0.5)));
     let unit = TimeUnit::of(medians.flatten());
     let p50 = |title: &'static str| Sentence::new(title).with("unit", unit.name);
-    let mut columns = whose(curves);
+    let mut columns = identity_columns(curves);
     columns.extend([
-        Column::numbers(p50("all p50 {unit}")).marked().from_width(BROAD),
-        Column::numbers("±").from_width(BROAD),
+        Column::numbers(p50("all p50 {unit}")).marked().from_width(MEDIUM_TERMINAL),
+        Column::numbers("±").from_width(MEDIUM_TERMINAL),
     ]);
     for end in ["first p50 {unit}", "last p50 {unit}"] {
         columns.extend([
@@ -178,14 +179,14 @@ fn delays(curves: &[&BatchCurve<'_>]) -> Table {
             Column::numbers("p99").marked(),
         ]);
     }
-    columns.push(Column::numbers("reached").from_width(ROOMY).meaning("million messages per second"));
+    columns.push(Column::numbers("reached").from_width(WIDE_TERMINAL).meaning("million messages per second"));
     Table::new(columns).with(steps().map(|(curve, step)| {
-        let mut row = of_whom(role_sentence(curve.placement), curve, step);
+        let mut row = identity_cells(role_sentence(curve.placement), curve, step);
         let time = |name: &'static str, share: f64| {
             percentile(step.trial, name, share, DisplayUnit::OfColumn(unit.ns)).marked(mark(step.trial))
         };
         let median = |name: &'static str| {
-            let width = at(step, name, 0.5).map(|_| median_width(step.trial, name));
+            let width = percentile_at(step, name, 0.5).map(|_| median_width(step.trial, name));
             [time(name, 0.5), width.unwrap_or(Cell::Unknown)]
         };
         // Grade and doubts refer to this distribution.

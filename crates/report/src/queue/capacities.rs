@@ -21,7 +21,7 @@ pub(super) fn over_capacities(shape: &ShapeRates<'_>, topology: &Topology) -> Ve
     }
     let position =
         move |capacity: u64| (capacity as f64 / least as f64).ln() / (most as f64 / least as f64).ln();
-    let named: Vec<(String, Vec<[f64; 2]>)> = curves
+    let named_curves: Vec<(String, Vec<[f64; 2]>)> = curves
         .into_iter()
         .map(|(relation, points)| {
             let points = points.into_iter().map(|(capacity, rate)| [position(capacity), rate.point / 1e6]);
@@ -31,7 +31,7 @@ pub(super) fn over_capacities(shape: &ShapeRates<'_>, topology: &Topology) -> Ve
     let left_out = not_drawn(shape, topology).map_or(Sentence::new(""), |left_out| {
         Sentence::new(" {left_out}.").with("left_out", left_out.capitalized())
     });
-    let only = match &named[..] {
+    let only = match &named_curves[..] {
         [(name, _)] => Sentence::new(", {name}").with_name("name", name),
         _ => Sentence::new(""),
     };
@@ -42,11 +42,12 @@ pub(super) fn over_capacities(shape: &ShapeRates<'_>, topology: &Topology) -> Ve
             .with("only", only)
             .with("left_out", left_out);
     let drawing = Block::drawing(move |style| {
-        let values: Vec<f64> = named.iter().flat_map(|(_, points)| points).map(|[_, value]| *value).collect();
+        let values: Vec<f64> =
+            named_curves.iter().flat_map(|(_, points)| points).map(|[_, value]| *value).collect();
         let Some(values) = ValueAxis::over(&values) else { return Vec::new() };
-        let curves = named.iter().map(|(name, points)| {
-            let at = |position: f64, half_column: f64| between(points, position, half_column);
-            (name.clone(), Box::new(at) as Box<dyn Fn(f64, f64) -> Option<f64>>)
+        let curves = named_curves.iter().map(|(name, points)| {
+            let value_at = |position: f64, half_column: f64| interpolated(points, position, half_column);
+            (name.clone(), Box::new(value_at) as Box<dyn Fn(f64, f64) -> Option<f64>>)
         });
         let ticks = capacities.iter().map(|&capacity| (position(capacity), grouped(capacity as i64)));
         let plot = Plot { values, curves: curves.collect(), ticks: ticks.collect(), unit: "", height: 11 };
@@ -56,7 +57,7 @@ pub(super) fn over_capacities(shape: &ShapeRates<'_>, topology: &Topology) -> Ve
 }
 
 /// The value between two points, interpolated geometrically; `None` more than half a column beyond the ends.
-fn between(points: &[[f64; 2]], position: f64, half_column: f64) -> Option<f64> {
+fn interpolated(points: &[[f64; 2]], position: f64, half_column: f64) -> Option<f64> {
     let is_near = |&&[at, _]: &&[f64; 2]| (at - position).abs() <= half_column + 1e-9;
     let Some(next) = points.iter().position(|[at, _]| *at >= position) else {
         return points.last().filter(is_near).map(|[_, value]| *value);
@@ -71,7 +72,8 @@ fn between(points: &[[f64; 2]], position: f64, half_column: f64) -> Option<f64> 
 /// The relations without a curve, with the reason: `not drawn: both on one CPU (time slices)`.
 pub fn not_drawn(shape: &ShapeRates<'_>, topology: &Topology) -> Option<Sentence> {
     let curves = shape.curves();
-    let missing = relations(shape).into_iter().filter(|of| curves.iter().all(|(relation, _)| relation != of));
+    let missing =
+        relations(shape).into_iter().filter(|relation| curves.iter().all(|(drawn, _)| drawn != relation));
     let words = missing.map(|relation| {
         let rates = || shape.rows.iter().flat_map(|(_, row)| row).filter(|rate| rate.relation == relation);
         let why = match () {
@@ -95,8 +97,11 @@ mod tests {
     #[test]
     fn curves_begin_and_end_where_they_are_known() {
         let points = [[0.5, 1.0], [1.0, 100.0]];
-        let at = |position: f64| between(&points, position, 0.01).map(|value| value.round());
-        assert_eq!([0.0, 0.48, 0.495, 0.75, 1.0].map(at), [None, None, Some(1.0), Some(10.0), Some(100.0)]);
-        assert_eq!(between(&points[..1], 0.505, 0.01), Some(1.0), "a point between two columns");
+        let value_at = |position: f64| interpolated(&points, position, 0.01).map(|value| value.round());
+        assert_eq!(
+            [0.0, 0.48, 0.495, 0.75, 1.0].map(value_at),
+            [None, None, Some(1.0), Some(10.0), Some(100.0)]
+        );
+        assert_eq!(interpolated(&points[..1], 0.505, 0.01), Some(1.0), "a point between two columns");
     }
 }

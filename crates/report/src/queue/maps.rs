@@ -13,7 +13,7 @@ use coretalk_model::run::{RunReport, SeriesReport};
 use coretalk_model::{CpuId, Flag};
 
 const MAX_ROWS: usize = 32;
-const MAP_SHARE: f64 = 0.5;
+const MIN_FILLED_SHARE: f64 = 0.5;
 
 /// All maps of the run below a caption, the maps of each queue below its name; empty if there are none.
 pub(super) fn every_map(
@@ -40,10 +40,11 @@ fn by_queue(report: &RunReport, series: &SeriesReport, style: &Style) -> Drawing
     }
     let mut all = Drawing::default();
     for shape in &shapes {
-        let of = |matrix: &&QueueMatrix<'_>| (matrix.queue, matrix.payload) == (shape.queue, shape.payload);
-        let mine: Vec<&QueueMatrix<'_>> = matrices.iter().filter(of).collect();
+        let is_of_shape =
+            |matrix: &&QueueMatrix<'_>| (matrix.queue, matrix.payload) == (shape.queue, shape.payload);
+        let shape_matrices: Vec<&QueueMatrix<'_>> = matrices.iter().filter(is_of_shape).collect();
         let title = |matrix: &QueueMatrix<'_>| format!("capacity {}", grouped(matrix.capacity as i64));
-        let maps = maps(&mine, &series.settings.cpus, style, title);
+        let maps = maps(&shape_matrices, &series.settings.cpus, style, title);
         if !maps.lines.is_empty() {
             all.lines.push(format!(" {}, {}", plain(shape.queue), plain(shape.payload)));
         }
@@ -63,20 +64,20 @@ fn maps(
 ) -> Drawing {
     let cells: usize = matrices.iter().map(|matrix| matrix.cells.len()).sum();
     let all = matrices.len() * cpus.len() * cpus.len();
-    if cpus.len() > MAX_ROWS || (cells as f64) < MAP_SHARE * all as f64 {
+    if cpus.len() > MAX_ROWS || (cells as f64) < MIN_FILLED_SHARE * all as f64 {
         return Drawing::default();
     }
     // One scale for all maps, in nanoseconds per message, so that fast cells have the same colours as in a latency map.
-    let every = matrices.iter().flat_map(|matrix| &matrix.cells);
-    let scale = Scale::over(every.clone().filter_map(|cell| Some(1e9 / cell.rate_of_pair()?.point)));
-    let widest = every.map(|cell| columns(&text(Some(cell)))).max().unwrap_or(1);
+    let all_cells = matrices.iter().flat_map(|matrix| &matrix.cells);
+    let scale = Scale::over(all_cells.clone().filter_map(|cell| Some(1e9 / cell.rate_of_pair()?.point)));
+    let widest = all_cells.map(|cell| columns(&text(Some(cell)))).max().unwrap_or(1);
     let titles: Vec<String> = matrices.iter().map(|matrix| plain(&title(matrix))).collect();
-    // Room for a mark separates the cells; if there is room, a further blank is added for readability.
+    // A column for the mark separates the cells; if the width permits, a blank is added for readability.
     let needed = |cell_width: usize| 5 + cpus.len() * cell_width;
     let Some(cell_width) = [widest + 1, widest].into_iter().find(|&wide| needed(wide) <= style.width) else {
         let columns = DisplayValue::bare(Number::Count(needed(widest) as u64), Source::Method);
-        let said = Sentence::new("(the maps need {columns} columns)").with("columns", columns);
-        let lines = terminal::lines(&[Block::Prose(said)], style).into_iter();
+        let sentence = Sentence::new("(the maps need {columns} columns)").with("columns", columns);
+        let lines = terminal::lines(&[Block::Prose(sentence)], style).into_iter();
         return lines.chain([String::new()]).collect::<Vec<_>>().into();
     };
     let block_width = needed(cell_width);
@@ -93,8 +94,8 @@ fn maps(
                 .iter()
                 .map(|block| {
                     // Colour codes take no columns, so the visible width is padded.
-                    let seen = columns(&crate::text::strip(&block[line]));
-                    format!("{}{}", block[line], " ".repeat(step.saturating_sub(seen)))
+                    let visible = columns(&crate::text::strip(&block[line]));
+                    format!("{}{}", block[line], " ".repeat(step.saturating_sub(visible)))
                 })
                 .collect();
             lines.push(parts.concat().trim_end().to_owned());

@@ -14,8 +14,8 @@ use coretalk_model::queue::{SideGrid, names};
 use coretalk_model::series::TrialResult;
 use std::ops::Range;
 
-const ROOMY: usize = 96;
-const BROAD: usize = 130;
+const MEDIUM_TERMINAL: usize = 96;
+const WIDE_TERMINAL: usize = 130;
 const MAX_SHARES: usize = 8;
 
 /// A map and a table for each queue with several producers or consumers, and one table of the other queues.
@@ -55,23 +55,23 @@ pub fn title(grid: &SideGrid<'_>) -> Sentence {
 /// One row for each combination of producers and consumers, identified by these numbers or, if `by_queue`, by the
 /// queue.
 fn table(grids: &[SideGrid<'_>], by_queue: bool) -> Table {
-    let of_side = |fair: &'static str| {
+    let side_columns = |fair: &'static str| {
         [
             Column::numbers(fair),
-            Column::numbers("largest").from_width(ROOMY),
-            Column::numbers("shares %").from_width(BROAD),
+            Column::numbers("largest").from_width(MEDIUM_TERMINAL),
+            Column::numbers("shares %").from_width(WIDE_TERMINAL),
         ]
     };
     let mut columns = match by_queue {
         true => vec![
             Column::words("queue"),
-            super::payload_column(grids.iter().map(|grid| grid.payload), ROOMY),
+            super::payload_column(grids.iter().map(|grid| grid.payload), MEDIUM_TERMINAL),
             Column::numbers("capacity").naming(),
         ],
         false => vec![Column::numbers("producers"), Column::numbers("consumers").naming()],
     };
     columns.extend([Column::numbers("messages").marked(), Column::numbers("±")]);
-    columns.extend(of_side("fair producers").into_iter().chain(of_side("fair consumers")));
+    columns.extend(side_columns("fair producers").into_iter().chain(side_columns("fair consumers")));
     let mut table = Table::new(columns);
     let combinations = |grid: &SideGrid<'_>| {
         let [producers, consumers] = grid.sides.clone();
@@ -91,17 +91,17 @@ fn table(grids: &[SideGrid<'_>], by_queue: bool) -> Table {
             trial_cells::width(trial, names::RATE),
         ]);
         for (side, ends) in [producers, consumers].into_iter().enumerate() {
-            let of_side = |cell: Cell| if ends > 1 { cell } else { Cell::Blank };
+            let if_several = |cell: Cell| if ends > 1 { cell } else { Cell::Blank };
             // The half width is absolute, because a share of zero has no relative width.
-            let (name, fair) = (names::FAIRNESS[side], DisplayUnit::Decimals(2));
+            let (name, decimals) = (names::FAIRNESS[side], DisplayUnit::Decimals(2));
             let estimate = trial.values.get(name).map(|estimate| Number::Estimate(*estimate));
-            row.push(of_side(trial_cells::number(trial, name, Statistic::Estimate, estimate, fair)));
-            row.push(of_side(trial_cells::value(trial, names::LARGEST[side], PERCENT)));
+            row.push(if_several(trial_cells::number(trial, name, Statistic::Estimate, estimate, decimals)));
+            row.push(if_several(trial_cells::value(trial, names::LARGEST[side], PERCENT)));
             let first = side * producers as usize;
-            let is_told = ends as usize <= MAX_SHARES;
-            row.push(match is_told {
+            let is_listed = ends as usize <= MAX_SHARES;
+            row.push(match is_listed {
                 true => {
-                    of_side(shares(trial, first..first + ends as usize).map_or(Cell::Unknown, Cell::from))
+                    if_several(shares(trial, first..first + ends as usize).map_or(Cell::Unknown, Cell::from))
                 }
                 false => Cell::Blank,
             });
@@ -151,8 +151,8 @@ fn map(grid: &SideGrid<'_>, style: &Style) -> Drawing {
             format!("{}{}", fmt::value(&value(trial, rate)), mark(trial).unwrap_or(' '))
         })
     };
-    let every = || producers.iter().flat_map(|p| consumers.iter().map(move |c| [*p, *c]));
-    let width = every().map(|ends| columns(&text(ends))).max().unwrap_or(2).max(4) + 1;
+    let all_ends = || producers.iter().flat_map(|p| consumers.iter().map(move |c| [*p, *c]));
+    let width = all_ends().map(|ends| columns(&text(ends))).max().unwrap_or(2).max(4) + 1;
     let name = "producers ↓ consumers →";
     let head: String = consumers.iter().map(|count| right(&count.to_string(), width - 1) + " ").collect();
     let mut lines = vec![format!(" {name} {head}").trim_end().to_owned()];
@@ -171,6 +171,6 @@ fn map(grid: &SideGrid<'_>, style: &Style) -> Drawing {
         lines.push(line.trim_end().to_owned());
     }
     let drawn = |(trial, rate)| DrawnNumber { value: value(trial, rate), doubtful: mark(trial).is_some() };
-    let numbers = every().filter_map(rate).map(drawn).collect();
+    let numbers = all_ends().filter_map(rate).map(drawn).collect();
     Drawing { lines, numbers, unit: "messages per second".to_owned(), ..Drawing::default() }
 }

@@ -15,10 +15,10 @@ use coretalk_model::run::RunReport;
 use coretalk_model::series::TimeUnit;
 
 const MAX_DETAILED: usize = 8;
-const MAX_SAID: usize = 3;
-const ROOMY: usize = 90;
+const MAX_PRINTED: usize = 3;
+const WIDE_TERMINAL: usize = 90;
 const HEIGHT: usize = 13;
-const WIDEST: usize = 84;
+const MAX_PLOT_WIDTH: usize = 84;
 /// Percentiles of a plot with their marks; earlier ones are drawn over later ones.
 pub const SHARES: [(&str, f64, char); 3] = [("p50", 0.5, 'o'), ("p99", 0.99, 'x'), ("p99.9", 0.999, '+')];
 const NOT_KEPT: char = '░';
@@ -30,12 +30,12 @@ pub(crate) fn answer(report: &RunReport, sweeps: &[Sweep<'_>]) -> Sentence {
             .with("name", name(report, sweep, sweeps))
             .with("limit", limit_sentence(sweep))
     };
-    let mut said: Vec<Sentence> = sweeps.iter().take(MAX_SAID).map(limit).collect();
-    let more = sweeps.len().saturating_sub(MAX_SAID);
-    said.extend(
+    let mut limits: Vec<Sentence> = sweeps.iter().take(MAX_PRINTED).map(limit).collect();
+    let more = sweeps.len().saturating_sub(MAX_PRINTED);
+    limits.extend(
         (more > 0).then(|| Sentence::new("{number} more below").with("number", DisplayValue::listed(more))),
     );
-    Sentence::new("{said}").with("said", Arg::Parts(said, "; "))
+    Sentence::new("{limits}").with("limits", Arg::Parts(limits, "; "))
 }
 
 /// The knees of the sweeps, then a table and a plot for each; empty without sweeps.
@@ -136,7 +136,7 @@ fn name(report: &RunReport, sweep: &Sweep<'_>, all: &[Sweep<'_>]) -> Arg {
 fn knees(report: &RunReport, found: &[Sweep<'_>]) -> Table {
     let columns = [
         Column::words("queue"),
-        super::payload_column(found.iter().map(|sweep| sweep.payload), ROOMY),
+        super::payload_column(found.iter().map(|sweep| sweep.payload), WIDE_TERMINAL),
         Column::numbers("capacity"),
         Column::words("CPUs").naming(),
         Column::numbers("keeps").meaning("the highest rate that it keeps"),
@@ -178,18 +178,18 @@ fn table(sweep: &Sweep<'_>) -> Table {
         Column::numbers("p99").marked(),
         Column::numbers("p99.9").marked(),
         Column::numbers("max").marked(),
-        Column::numbers("p99 once sent").from_width(ROOMY),
+        Column::numbers("p99 once sent").from_width(WIDE_TERMINAL),
     ];
     let rows = sweep.steps.iter().map(|step| {
         let [kept, missed] = step.passes();
         // If some passes kept the rate and some did not, no number represents all of them.
-        let is_of_all = kept == 0 || missed == 0;
+        let passes_agree = kept == 0 || missed == 0;
         let is_known = !step.mostly_fell_behind();
         let mark = step.fell_behind().then_some('!');
         let (trial, unit) = (step.trial, DisplayUnit::OfColumn(times.ns));
         let where_known = |cell: Cell| if is_known { cell } else { Cell::Unknown };
-        let at = |share: f64| where_known(percentile(trial, names::CORRECTED, share, unit));
-        let of_passes =
+        let delay_at = |share: f64| where_known(percentile(trial, names::CORRECTED, share, unit));
+        let pass_sources =
             [names::KEPT, names::MISSED].map(|name| Source::of_trial(trial, name, Statistic::Count));
         let passes = |number, source| DisplayValue {
             number: Number::Count(number),
@@ -199,16 +199,20 @@ fn table(sweep: &Sweep<'_>) -> Table {
         let reached = trial_cells::value(trial, names::RATE, DisplayUnit::Own(Unit::PerSecond("messages")));
         [
             offered(step.rate_per_s).into(),
-            if is_of_all { reached } else { Cell::Unknown },
+            if passes_agree { reached } else { Cell::Unknown },
             Sentence::new("{kept} of {all}")
-                .with("kept", passes(kept, of_passes[0].clone()))
-                .with("all", passes(kept + missed, Operation::Sum.of(of_passes.to_vec())))
+                .with("kept", passes(kept, pass_sources[0].clone()))
+                .with("all", passes(kept + missed, Operation::Sum.of(pass_sources.to_vec())))
                 .into(),
-            at(0.5),
-            if at(0.5) == Cell::Unknown { Cell::Unknown } else { median_width(trial, names::CORRECTED) },
-            at(0.99).marked(mark),
-            at(0.999).marked(mark),
-            at(1.0).marked(mark),
+            delay_at(0.5),
+            if delay_at(0.5) == Cell::Unknown {
+                Cell::Unknown
+            } else {
+                median_width(trial, names::CORRECTED)
+            },
+            delay_at(0.99).marked(mark),
+            delay_at(0.999).marked(mark),
+            delay_at(1.0).marked(mark),
             where_known(percentile(trial, names::UNCORRECTED, 0.99, unit)),
         ]
     });
@@ -311,8 +315,8 @@ pub fn limit_sentence(sweep: &Sweep<'_>) -> Sentence {
 fn plot(sweep: &Sweep<'_>, style: &Style) -> Vec<String> {
     let value =
         |step: &Step<'_>, share: f64| step.percentile_ns(share).filter(|_| !step.mostly_fell_behind());
-    let every = sweep.steps.iter().flat_map(|step| SHARES.map(|(_, share, _)| value(step, share)));
-    let [low, high] = every
+    let delays = sweep.steps.iter().flat_map(|step| SHARES.map(|(_, share, _)| value(step, share)));
+    let [low, high] = delays
         .flatten()
         .fold([f64::INFINITY, 0.0], |[low, high]: [f64; 2], value| [low.min(value), high.max(value)]);
     let low = low.max(1.0);
@@ -322,7 +326,7 @@ fn plot(sweep: &Sweep<'_>, style: &Style) -> Vec<String> {
     let at_line = |line: usize| high * (low / high).powf(line as f64 / (HEIGHT - 1) as f64);
     let labels: Vec<String> = (0..HEIGHT).map(|line| with_unit(at_line(line), Unit::Ns)).collect();
     let gutter = labels.iter().map(|label| columns(label)).max().unwrap_or(0) + 2;
-    let width = style.width.saturating_sub(gutter + 4).clamp(20, WIDEST);
+    let width = style.width.saturating_sub(gutter + 4).clamp(20, MAX_PLOT_WIDTH);
     let [first, last] =
         [sweep.steps.first(), sweep.steps.last()].map(|step| step.map_or(1.0, |step| step.rate_per_s));
     let column =

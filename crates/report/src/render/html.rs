@@ -65,7 +65,7 @@ pub fn blocks(blocks: &[Block<'_>]) -> String {
                 html.push_str(&framed(&name, "", table));
             }
             Block::Drawing(draw) => html.push_str(&drawing(&draw(&DRAWING).lines)),
-            // The better picture may need the script of the page.
+            // Shown only without scripts: with scripts, the page has a better picture.
             Block::Sketch(draw) => html.push_str(&sketch(&draw(&DRAWING).lines)),
             Block::Gap => {}
         }

@@ -13,18 +13,20 @@ pub fn screen(blocks: &[Block<'_>], style: &Style) -> String {
 /// The lines of these blocks; no block starts or ends with a blank line, and blank lines never follow each other.
 pub fn lines(blocks: &[Block<'_>], style: &Style) -> Vec<String> {
     let width = style.width;
-    let of = |(at, block): (usize, &Block<'_>)| match block {
-        Block::Question(said) => wrap(&written(said), width, 2),
-        Block::Headline(said) | Block::Answer(said) => bold(wrap(&written(said), width, 2), style),
-        // A list of a thousand CPUs is cut.
-        Block::Heading(said) => {
-            wrap(&cut(&format!(" {}", written(said)), 3 * width.saturating_sub(4)), width, 1)
+    let lines_of = |(at, block): (usize, &Block<'_>)| match block {
+        Block::Question(sentence) => wrap(&written(sentence), width, 2),
+        Block::Headline(sentence) | Block::Answer(sentence) => {
+            bold(wrap(&written(sentence), width, 2), style)
         }
-        Block::Prose(said) => wrap(&format!(" {}", written(said)), width, 1),
-        Block::Remark(said) => wrap(&format!(" {}", written(said)), width, 3),
-        Block::Item(said) => wrap(&format!("  {}", written(said)), width, 4),
-        Block::Doubt(said) => wrap(&format!(" ! {}", written(said)), width, 3),
-        Block::Conclusion(said) => wrap(&format!(" → {}", written(said)), width, 2),
+        // A list of a thousand CPUs is cut.
+        Block::Heading(sentence) => {
+            wrap(&cut(&format!(" {}", written(sentence)), 3 * width.saturating_sub(4)), width, 1)
+        }
+        Block::Prose(sentence) => wrap(&format!(" {}", written(sentence)), width, 1),
+        Block::Remark(sentence) => wrap(&format!(" {}", written(sentence)), width, 3),
+        Block::Item(sentence) => wrap(&format!("  {}", written(sentence)), width, 4),
+        Block::Doubt(sentence) => wrap(&format!(" ! {}", written(sentence)), width, 3),
+        Block::Conclusion(sentence) => wrap(&format!(" → {}", written(sentence)), width, 2),
         Block::Title(parts) => {
             let parts: Vec<String> = parts.iter().map(written).collect();
             flow(parts.iter().map(String::as_str), " · ", width, 2)
@@ -37,8 +39,8 @@ pub fn lines(blocks: &[Block<'_>], style: &Style) -> Vec<String> {
             flow(parts.iter().map(String::as_str), " · ", width, 1)
         }
         Block::Fact(label, text) => {
-            let goes_on = at > 0 && matches!(&blocks[at - 1], Block::Fact(before, _) if before == label);
-            fact(if goes_on { "" } else { label }, &written(text), width)
+            let is_continued = at > 0 && matches!(&blocks[at - 1], Block::Fact(before, _) if before == label);
+            fact(if is_continued { "" } else { label }, &written(text), width)
         }
         Block::Command(name, line) => vec![format!("   {name}: {line}")],
         Block::Table(table) => table_lines(&table.within(width), width),
@@ -47,7 +49,7 @@ pub fn lines(blocks: &[Block<'_>], style: &Style) -> Vec<String> {
         Block::Drawing(draw) | Block::Sketch(draw) => draw(style).lines,
         Block::Gap => vec![String::new()],
     };
-    spaced(blocks.iter().enumerate().flat_map(of).collect())
+    spaced(blocks.iter().enumerate().flat_map(lines_of).collect())
 }
 
 fn bold(lines: Vec<String>, style: &Style) -> Vec<String> {
@@ -57,11 +59,11 @@ fn bold(lines: Vec<String>, style: &Style) -> Vec<String> {
     }
 }
 
-const LABEL: usize = 10;
+const LABEL_WIDTH: usize = 10;
 
 /// A label and its text. Continuation lines are indented, and parts separated by ` · ` are kept whole if possible.
 fn fact(label: &str, text: &str, width: usize) -> Vec<String> {
-    let room = width.saturating_sub(LABEL + 1).max(20);
+    let room = width.saturating_sub(LABEL_WIDTH + 1).max(20);
     let mut lines: Vec<String> = Vec::new();
     for part in text.split(" · ") {
         match lines.last_mut() {
@@ -71,7 +73,7 @@ fn fact(label: &str, text: &str, width: usize) -> Vec<String> {
     }
     for (at, line) in lines.iter_mut().enumerate() {
         let label = if at == 0 { label } else { "" };
-        *line = format!(" {}{line}", left(label, LABEL));
+        *line = format!(" {}{line}", left(label, LABEL_WIDTH));
     }
     lines
 }
@@ -86,7 +88,7 @@ fn columns_of(table: &Table, width: usize) -> Columns {
     let heading: Vec<(&str, Align)> =
         titles.iter().zip(&table.columns).map(|(title, column)| (title.as_str(), column.align)).collect();
     let mut columns = Columns::new(&heading);
-    columns.names = table.columns.iter().rposition(|column| column.is_name).map_or(0, |last| last + 1);
+    columns.name_columns = table.columns.iter().rposition(|column| column.is_name).map_or(0, |last| last + 1);
     columns.is_last_cut = table.columns.last().is_some_and(|column| column.is_cut);
     let last = table.columns.len().saturating_sub(1);
     for row in &table.rows {
@@ -139,9 +141,9 @@ fn goes_with(number: &str, word: &str) -> bool {
 struct Columns {
     align: Vec<Align>,
     /// The number of heading lines, which are the first rows.
-    heading: usize,
+    heading_lines: usize,
     /// The number of leading columns that identify a row; 0 stands for the leading columns of words.
-    names: usize,
+    name_columns: usize,
     /// Whether the last column is cut instead of wrapped.
     is_last_cut: bool,
     rows: Vec<Vec<String>>,
@@ -154,7 +156,7 @@ impl Columns {
         let line = |line: usize| move |title: &str| title.lines().nth(line).unwrap_or_default().to_owned();
         rows.extend((0..lines).map(|at| heading.iter().map(|(title, _)| line(at)(title)).collect()));
         let align = heading.iter().map(|(_, align)| *align).collect();
-        Columns { align, heading: lines, names: 0, is_last_cut: false, rows }
+        Columns { align, heading_lines: lines, name_columns: 0, is_last_cut: false, rows }
     }
 
     fn row(&mut self, cells: Vec<String>) {
@@ -169,7 +171,8 @@ impl Columns {
         widths.map(|width| width.unwrap_or(0) + 2).sum::<usize>() < width + 2
     }
 
-    /// Splits columns that do not fit into blocks below each other; each repeats the columns that identify a row.
+    /// Puts columns that do not fit beside each other into blocks one below another; each repeats the columns that
+    /// identify a row.
     fn in_blocks(&self, widths: &[usize], width: usize) -> Vec<String> {
         let cell = |row: &[String], column: usize| {
             let text = row.get(column).map_or("", String::as_str);
@@ -182,7 +185,7 @@ impl Columns {
         let takes = |columns: usize| 1 + widths[..columns].iter().map(|width| width + 2).sum::<usize>();
         // If the words leave no room for numbers, the first column alone identifies the row.
         let names = match words {
-            _ if self.names > 0 && takes(self.names) <= width * 3 / 4 => self.names,
+            _ if self.name_columns > 0 && takes(self.name_columns) <= width * 3 / 4 => self.name_columns,
             words if words > 0 && takes(words) <= width / 2 => words,
             _ => 1,
         };
@@ -195,8 +198,9 @@ impl Columns {
                 used <= width
             });
             let end = from + fits.count().max(1);
-            let told = |row: &&Vec<String>| row[from..end.min(row.len())].iter().any(|cell| !cell.is_empty());
-            for row in self.rows.iter().filter(told) {
+            let is_filled =
+                |row: &&Vec<String>| row[from..end.min(row.len())].iter().any(|cell| !cell.is_empty());
+            for row in self.rows.iter().filter(is_filled) {
                 let cells: Vec<String> =
                     (0..names).chain(from..end).map(|column| cell(row, column)).collect();
                 lines.push(format!(" {}", cells.join("  ")).trim_end().to_owned());
@@ -207,7 +211,7 @@ impl Columns {
     }
 
     fn is_empty(&self) -> bool {
-        self.rows.len() <= self.heading
+        self.rows.len() <= self.heading_lines
     }
 
     fn last_cell(&self, text: &str, width: usize) -> Vec<String> {
@@ -225,9 +229,9 @@ impl Columns {
                 self.rows.iter().map(|row| row.get(column).map_or(0, |cell| columns(cell))).max().unwrap_or(0)
             })
             .collect();
-        let before: usize = 1 + widths[..last].iter().map(|width| width + 2).sum::<usize>();
+        let indent: usize = 1 + widths[..last].iter().map(|width| width + 2).sum::<usize>();
         // If the first columns leave too little room, the last column goes below them.
-        let below = before + widths.get(last).copied().unwrap_or(0).min(20) > width;
+        let is_below = indent + widths.get(last).copied().unwrap_or(0).min(20) > width;
         if !self.is_within(width) && self.align.last() == Some(&Align::Right) && last > 1 {
             return self.in_blocks(&widths, width);
         }
@@ -243,7 +247,7 @@ impl Columns {
                 line.push_str("  ");
             }
             let text = row.get(last).map_or("", String::as_str);
-            if below {
+            if is_below {
                 let line = line.trim_end();
                 match columns(line) <= width {
                     true => lines.push(line.to_owned()),
@@ -262,10 +266,10 @@ impl Columns {
                 lines.push(line.trim_end().to_owned());
                 continue;
             }
-            let mut parts = self.last_cell(&text, width - before).into_iter();
+            let mut parts = self.last_cell(&text, width - indent).into_iter();
             line.push_str(&parts.next().unwrap_or_default());
             lines.push(line.trim_end().to_owned());
-            lines.extend(parts.map(|part| format!("{}{part}", " ".repeat(before))));
+            lines.extend(parts.map(|part| format!("{}{part}", " ".repeat(indent))));
         }
         lines
     }
@@ -281,8 +285,8 @@ mod tests {
         for width in 8..60 {
             let lines = wrap(text, width, 2);
             assert!(lines.iter().all(|line| columns(line) <= width), "{width}: {lines:?}");
-            let glued: String = lines.concat().split(' ').collect();
-            assert_eq!(glued, text.replace(' ', ""));
+            let unspaced: String = lines.concat().split(' ').collect();
+            assert_eq!(unspaced, text.replace(' ', ""));
         }
     }
 
@@ -295,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_do_not_fit_stand_in_blocks_with_their_names() {
+    fn columns_that_do_not_fit_become_blocks_with_row_names() {
         let heading =
             [("method", Align::Left), ("1", Align::Right), ("2", Align::Right), ("4", Align::Right)];
         let mut table = Columns::new(&heading);
@@ -311,13 +315,13 @@ mod tests {
             ]
         );
         assert_eq!(table.lines(80).len(), 2);
-        table.names = 2;
+        table.name_columns = 2;
         let narrow = table.lines(36);
         assert_eq!(narrow[2..], [" method          1          4", " mcs     1 234 567  3 456 789"]);
     }
 
     #[test]
-    fn a_heading_with_nothing_below_is_no_table_and_no_line_ends_in_blanks() {
+    fn a_table_without_rows_is_empty_and_no_line_ends_in_blanks() {
         let mut table = Columns::new(&[("method", Align::Left), ("ns", Align::Right)]);
         assert!(table.lines(80).is_empty());
         table.row(["mcs", "1.5 "].map(str::to_owned).to_vec());

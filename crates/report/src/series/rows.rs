@@ -9,13 +9,13 @@ use coretalk_model::probes::ProbeDeclaration;
 use coretalk_model::probes::broadcast::names as broadcast;
 use coretalk_model::quantity::{Aggregate, Parameter, Quantity};
 use coretalk_model::run::RunReport;
-use coretalk_model::series::{SeriesSettings, TimeUnit, TrialResult, Value, displayed_value};
+use coretalk_model::series::{ParameterValue, SeriesSettings, TimeUnit, TrialResult, displayed_value};
 use coretalk_model::{CpuId, Histogram};
 
-const ROOMY: usize = 90;
+const WIDE_TERMINAL: usize = 90;
 const TAIL: [(&str, f64); 4] = [("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0)];
 
-/// The CPUs that group a trial in a table. Busy neighbours and readers are left out, because parameters describe them.
+/// The CPUs by which tables group trials. Busy neighbours and readers are left out, because parameters describe them.
 fn group(trial: &TrialResult) -> &[CpuId] {
     let has = |name: &str| trial.spec.parameters.0.contains_key(name);
     let shared = match () {
@@ -27,8 +27,8 @@ fn group(trial: &TrialResult) -> &[CpuId] {
     &placement[..placement.len().min(shared)]
 }
 
-/// One row for each distribution of each trial that was reached, the first one with the values and counts of the trial;
-/// trials on the same CPUs share a table. Trials that were not reached are counted below, with the other doubts.
+/// One row for each distribution of each trial that was reached; the first also has the values and counts of the trial.
+/// Trials on the same CPUs share a table. Trials that were not reached are counted below, with the other doubts.
 pub(super) fn tables(
     report: &RunReport,
     settings: &SeriesSettings,
@@ -45,8 +45,8 @@ pub(super) fn tables(
     let mut blocks = Vec::new();
     for placement in placements {
         let here = trials.iter().copied().filter(|trial| group(trial) == placement);
-        let most = here.clone().map(|trial| trial.spec.placement.as_slice()).max_by_key(|cpus| cpus.len());
-        let title = match (placement, most) {
+        let longest = here.clone().map(|trial| trial.spec.placement.as_slice()).max_by_key(|cpus| cpus.len());
+        let title = match (placement, longest) {
             ([writer], Some([_, readers @ ..])) if !readers.is_empty() => {
                 let cpus = if readers.len() == 1 { "reader is CPU" } else { "readers are the first of CPUs" };
                 Sentence::new("CPU {writer} writes; {cpus} {readers}")
@@ -62,9 +62,9 @@ pub(super) fn tables(
             },
         };
         blocks.push(Block::Heading(title));
-        for (index, (times, alike)) in by_unit(here, &trials).into_iter().enumerate() {
+        for (index, (time_unit, alike)) in by_unit(here, &trials).into_iter().enumerate() {
             blocks.extend((index > 0).then_some(Block::Gap));
-            blocks.push(Block::Table(table(settings, probe, &alike, times)));
+            blocks.push(Block::Table(table(settings, probe, &alike, time_unit)));
         }
     }
     blocks
@@ -74,16 +74,18 @@ fn table(
     settings: &SeriesSettings,
     probe: &ProbeDeclaration,
     trials: &[&TrialResult],
-    times: TimeUnit,
+    time_unit: TimeUnit,
 ) -> Table {
-    let told = |quantity: &&Quantity| quantity.in_table && trials.iter().any(|trial| tells(trial, quantity));
-    let mut columns: Vec<&Quantity> = probe.quantities.iter().filter(told).collect();
-    let first: Vec<&str> = trials.iter().filter_map(|trial| displayed_value(settings, trial)).collect();
-    columns
-        .sort_by_key(|quantity| first.iter().position(|known| *known == quantity.id).unwrap_or(usize::MAX));
+    let is_shown =
+        |quantity: &&Quantity| quantity.in_table && trials.iter().any(|trial| has_value(trial, quantity));
+    let mut columns: Vec<&Quantity> = probe.quantities.iter().filter(is_shown).collect();
+    let displayed: Vec<&str> = trials.iter().filter_map(|trial| displayed_value(settings, trial)).collect();
+    columns.sort_by_key(|quantity| {
+        displayed.iter().position(|known| *known == quantity.id).unwrap_or(usize::MAX)
+    });
     let (views, numbers): (Vec<&Quantity>, Vec<&Quantity>) =
         columns.into_iter().partition(|quantity| quantity.aggregate == Aggregate::Events);
-    let numbers_first = numbers.iter().any(|quantity| first.contains(&quantity.id));
+    let numbers_first = numbers.iter().any(|quantity| displayed.contains(&quantity.id));
     let has_views = !views.is_empty();
     let has = |name: &str| trials.iter().any(|trial| trial.spec.parameters.0.contains_key(name));
     let parameters = probe.parameters.iter().filter(|parameter| has(parameter.id));
@@ -92,10 +94,10 @@ fn table(
     let mut columns: Vec<Column> = parameters.iter().map(|(_, title)| Column::words(*title)).collect();
     let mut of_views = Vec::new();
     if has_views {
-        of_views.push(Column::words(times.name));
+        of_views.push(Column::words(time_unit.name));
         of_views.extend(["events", "mean", "p50", "±"].map(Column::numbers));
         of_views.extend(TAIL.map(|(title, share)| match share {
-            0.9 => Column::numbers(title).from_width(ROOMY),
+            0.9 => Column::numbers(title).from_width(WIDE_TERMINAL),
             _ => Column::numbers(title),
         }));
     }
@@ -106,15 +108,17 @@ fn table(
         let views: Vec<&Quantity> =
             views.iter().copied().filter(|quantity| trial.histogram(quantity.id).is_some()).collect();
         for index in 0..views.len().max(1) {
-            let first = index == 0;
-            let blank = |cell: Cell| if first { cell } else { Cell::Blank };
-            let mut row: Vec<Cell> =
-                parameters.iter().map(|(parameter, _)| blank(parameter_cell(trial, parameter))).collect();
+            let is_first = index == 0;
+            let on_first_row = |cell: Cell| if is_first { cell } else { Cell::Blank };
+            let mut row: Vec<Cell> = parameters
+                .iter()
+                .map(|(parameter, _)| on_first_row(parameter_cell(trial, parameter)))
+                .collect();
             let of_views = match has_views {
-                true => view_cells(trial, views.get(index).copied(), times),
+                true => view_cells(trial, views.get(index).copied(), time_unit),
                 false => Vec::new(),
             };
-            let of_numbers = numbers.iter().map(|quantity| blank(number(trial, quantity)));
+            let of_numbers = numbers.iter().map(|quantity| on_first_row(number(trial, quantity)));
             row.extend(ordered(numbers_first, of_views, of_numbers.collect()));
             table.row(row);
         }
@@ -127,7 +131,7 @@ fn ordered<T>(numbers_first: bool, of_views: Vec<T>, of_numbers: Vec<T>) -> impl
     first.into_iter().chain(second)
 }
 
-fn tells(trial: &TrialResult, quantity: &Quantity) -> bool {
+fn has_value(trial: &TrialResult, quantity: &Quantity) -> bool {
     match quantity.aggregate {
         Aggregate::Events => trial.histogram(quantity.id).is_some(),
         Aggregate::Sum | Aggregate::SumOverStates => trial.counts.contains_key(quantity.id),
@@ -144,8 +148,8 @@ fn parameter_cell(trial: &TrialResult, parameter: &Parameter) -> Cell {
                 .with_name("where", &value.to_string())
                 .into()
         }
-        Some(Value::Text(text)) => Cell::name(text),
-        Some(Value::Number(_)) => trial_cells::setting(trial, parameter.id, parameter.unit),
+        Some(ParameterValue::Text(text)) => Cell::name(text),
+        Some(ParameterValue::Number(_)) => trial_cells::setting(trial, parameter.id, parameter.unit),
     }
 }
 
@@ -156,7 +160,7 @@ pub(super) fn times_beside(trial: &TrialResult, all: &[&TrialResult]) -> TimeUni
 }
 
 /// Groups trials by the unit of their times. Trials with the same distributions share a unit, because a handoff of 50
-/// ns would lose its digits in the unit of a wake-up. A trial without times joins the ones before it.
+/// ns would lose its digits in the unit of a wake-up. A trial without times joins the trials before it.
 fn by_unit<'a>(
     here: impl Iterator<Item = &'a TrialResult>,
     all: &[&TrialResult],
@@ -172,23 +176,25 @@ fn by_unit<'a>(
             }
             continue;
         }
-        let times = times_beside(trial, all);
-        latest = tables.iter().position(|(known, _)| *known == times).unwrap_or(tables.len());
+        let time_unit = times_beside(trial, all);
+        latest = tables.iter().position(|(known, _)| *known == time_unit).unwrap_or(tables.len());
         match tables.get_mut(latest) {
             Some((_, rows)) => rows.push(trial),
-            None => tables.push((times, std::mem::take(&mut before).into_iter().chain([trial]).collect())),
+            None => {
+                tables.push((time_unit, std::mem::take(&mut before).into_iter().chain([trial]).collect()))
+            }
         }
     }
     if tables.is_empty() { vec![(TimeUnit::of(std::iter::empty()), before)] } else { tables }
 }
 
-fn view_cells(trial: &TrialResult, view: Option<&Quantity>, times: TimeUnit) -> Vec<Cell> {
+fn view_cells(trial: &TrialResult, view: Option<&Quantity>, time_unit: TimeUnit) -> Vec<Cell> {
     let Some(Quantity { id: name, title, .. }) = view else { return vec![Cell::Unknown; 5 + TAIL.len()] };
     let empty = Histogram::new();
     let histogram = trial.histogram(name).unwrap_or(&empty);
     let value = |number: Number, statistic: Statistic| DisplayValue {
         number,
-        unit: DisplayUnit::OfColumn(times.ns),
+        unit: DisplayUnit::OfColumn(time_unit.ns),
         source: Source::of_trial(trial, name, statistic),
     };
     let time = |ns: Option<f64>, statistic| Cell::number(ns.map(|ns| value(Number::Point(ns), statistic)));

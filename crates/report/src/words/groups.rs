@@ -26,8 +26,8 @@ pub fn groups_alone(contrasts: &[Contrast]) -> Vec<Sentence> {
 }
 
 /// The groups that the system reports, with the values inside and to the nearest other group; if it reports none, the
-/// groups that the values show. If cells changed their level, only the reported groups, without a verdict, because the
-/// description of the states covers contradictions.
+/// groups that the values show. If cells changed their level: only the reported groups, without a verdict, because
+/// the description of the states covers contradictions.
 pub fn groups(
     kernel: &KernelId,
     all: &Overall,
@@ -41,17 +41,17 @@ pub fn groups(
         return contrasts.iter().map(|contrast| contrast_words(kernel, contrast, holding)).collect();
     }
     let crosses = !topology.crossing().is_empty();
-    let own = |level, template| Sentence::new(template).with("level", level_words(level, 1));
+    let of_level = |level, template| Sentence::new(template).with("level", level_words(level, 1));
     let reported = match apart {
-        Some(level) => own(level, "the system reports that each CPU has its own {level}"),
+        Some(level) => of_level(level, "the system reports that each CPU has its own {level}"),
         None if crosses => Sentence::new("the groups that the system reports cross each other"),
         None => Sentence::new("the system reports one group"),
     };
     // The system reports the threads of a core, so a gap between their latency and all others shows no new group.
     let found = &all.by_value.shown;
-    let explained = topology.has_smt(topology.cpus()) && found.len() == 2;
+    let is_smt_gap = topology.has_smt(topology.cpus()) && found.len() == 2;
     let end = |ns| DisplayValue::bare(Number::Point(ns), Source::of_matrix(kernel, MatrixNumber::Some));
-    let said = match found.as_slice() {
+    let sentence = match found.as_slice() {
         [one] if all.by_value.is_open => Sentence::new(
             "cannot tell whether there are levels: values range from {least} to {most} ns, and their intervals do not \
              separate them",
@@ -65,17 +65,20 @@ pub fn groups(
                 .with("reported", reported)
                 .with("by", by_distance.map_or(Sentence::new(""), |by| distance_words(kernel, by)))
         }
-        _ if explained => Sentence::new("one group of cores; the values have no other gap"),
+        _ if is_smt_gap => Sentence::new("one group of cores; the values have no other gap"),
         several => Sentence::new("{number} latency levels ({reported}): {levels}")
             .with("number", DisplayValue::listed(several.len()))
             .with("reported", match apart {
-                Some(level) => own(level, "each CPU has its own {level}"),
+                Some(level) => of_level(level, "each CPU has its own {level}"),
                 None if crosses => reported,
                 None => Sentence::new("the system reports no groups"),
             })
-            .with("levels", Sentence::joined(several.iter().take(5).map(|of| value_words(kernel, of)), ", ")),
+            .with(
+                "levels",
+                Sentence::joined(several.iter().take(5).map(|group| value_words(kernel, group)), ", "),
+            ),
     };
-    vec![said]
+    vec![sentence]
 }
 
 /// Whether CPUs with near ids have low latencies, as on a mesh whose CPUs are numbered along its rows.
@@ -121,9 +124,9 @@ fn contrast_groups(contrast: &Contrast) -> Sentence {
 
 fn contrast_words(kernel: &KernelId, contrast: &Contrast, holding: Holding) -> Sentence {
     let ratio = contrast.across_ns / contrast.inside_ns;
-    let is_told = holding == Holding::Changed || ratio.is_finite();
+    let has_values = holding == Holding::Changed || ratio.is_finite();
     let template = match contrast.protocol.is_latency() {
-        _ if !is_told => return contrast_groups(contrast),
+        _ if !has_values => return contrast_groups(contrast),
         _ if holding == Holding::Changed => {
             "{groups} · in their most frequent state {inside} ns inside, {across} ns to the nearest other"
         }
@@ -147,15 +150,15 @@ fn contrast_words(kernel: &KernelId, contrast: &Contrast, holding: Holding) -> S
         classes: None,
         statistic: Statistic::Percentile(0.5),
     });
-    let of_both = Operation::Ratio.of([across.clone(), inside.clone()]);
-    let said = Sentence::new(template)
+    let ratio_source = Operation::Ratio.of([across.clone(), inside.clone()]);
+    let sentence = Sentence::new(template)
         .with("groups", contrast_groups(contrast))
         .with("varies", varies)
         .with("inside", DisplayValue::bare(Number::Point(contrast.inside_ns), inside))
         .with("across", DisplayValue::bare(Number::Point(contrast.across_ns), across));
     if ratio.is_finite() {
-        said.with("ratio", DisplayValue::bare(Number::Short(ratio), of_both))
+        sentence.with("ratio", DisplayValue::bare(Number::Short(ratio), ratio_source))
     } else {
-        said
+        sentence
     }
 }

@@ -26,10 +26,10 @@ pub fn title(report: &RunReport) -> Vec<Sentence> {
     parts.push(size(&report.topology));
     if !report.header.simulated {
         parts.push(virtualization(environment));
-        parts.extend(environment.atomics.map(|of| Sentence::new(atomics(of))));
+        parts.extend(environment.atomics.map(|kind| Sentence::new(atomics(kind))));
         parts.extend(environment.kernel.as_deref().map(Sentence::name));
     }
-    // A run of series states the number of events with each value.
+    // Only latencies are watched; a run of series states the number of events with each value.
     parts.extend(report.latency.as_ref().map(|latency| {
         // Without a watch, the document does not contain the time, which is a part of the budget.
         let source = match report.watch() {
@@ -51,27 +51,26 @@ fn short_model(model: &str) -> String {
         name.truncate(at);
     }
     let words: Vec<&str> = name.split_whitespace().collect();
-    let is_told = |word: &&&str| !matches!(**word, "CPU" | "Processor") && !word.ends_with("-Core");
-    let told: Vec<&str> = words.iter().filter(is_told).copied().collect();
-    if told.is_empty() { name } else { told.join(" ") }
+    let is_kept = |word: &&&str| !matches!(**word, "CPU" | "Processor") && !word.ends_with("-Core");
+    let kept: Vec<&str> = words.iter().filter(is_kept).copied().collect();
+    if kept.is_empty() { name } else { kept.join(" ") }
 }
 
-/// The heading of every screen of a run: what disturbed it, its title, and for a run from a file the time of the
-/// measurement.
+/// The heading of every screen of a run: its disturbance, its title, and for a saved run the time of measurement.
 pub fn heading(report: &RunReport, screen: Screen<'_>) -> Vec<Block<'static>> {
     // Shown first, because it affects everything below.
     let disturbed = disturbance(&report.environment).map(|disturbed| {
-        let again = match report.environment.disturbance() {
+        let remedy = match report.environment.disturbance() {
             Some(_) => "on an idle machine",
             None => "with a larger CPU quota",
         };
-        let said = Sentence::new("{disturbed}; numbers may be wrong: measure again {again}");
-        Block::Headline(said.with("disturbed", disturbed).with("again", again))
+        let sentence = Sentence::new("{disturbed}; numbers may be wrong: measure again {again}");
+        Block::Headline(sentence.with("disturbed", disturbed).with("again", remedy))
     });
     let mut blocks: Vec<Block<'_>> = disturbed.into_iter().chain([Block::Title(title(report))]).collect();
     if let Screen::Shown(_) | Screen::Whole(_) = screen {
-        let said = Sentence::new("measured {started}");
-        blocks.push(Block::Question(said.with_name("started", &started(&report.header.started))));
+        let sentence = Sentence::new("measured {started}");
+        blocks.push(Block::Question(sentence.with_name("started", &started(&report.header.started))));
     }
     blocks
 }
@@ -118,8 +117,9 @@ pub fn virtualization(environment: &Environment) -> Sentence {
 
 /// States that an emulator executes every instruction, so that times show nothing about hardware; `None` without one.
 pub fn emulation(environment: &Environment) -> Option<Sentence> {
-    let said = Sentence::new("{emulator} emulates the processor: timings here say nothing about hardware");
-    Some(said.with_name("emulator", environment.emulator.as_deref()?))
+    let sentence =
+        Sentence::new("{emulator} emulates the processor: timings here say nothing about hardware");
+    Some(sentence.with_name("emulator", environment.emulator.as_deref()?))
 }
 
 /// How compare-and-swap is executed, which determines its latency.
@@ -157,13 +157,13 @@ mod tests {
     #[test]
     fn an_emulated_processor_is_named_wherever_times_are_used() {
         let emulated = Environment { emulator: Some("qemu-tcg".to_owned()), ..Environment::default() };
-        let said = fmt::sentence(&emulation(&emulated).unwrap());
-        assert_eq!(said, "qemu-tcg emulates the processor: timings here say nothing about hardware");
+        let text = fmt::sentence(&emulation(&emulated).unwrap());
+        assert_eq!(text, "qemu-tcg emulates the processor: timings here say nothing about hardware");
         assert!(emulation(&Environment::default()).is_none());
     }
 
     #[test]
-    fn a_cpu_is_called_what_people_call_it() {
+    fn cpu_models_get_their_common_names() {
         for (model, name) in [
             ("AMD Ryzen 9 5950X 16-Core Processor", "AMD Ryzen 9 5950X"),
             ("Intel(R) Core(TM) i7-8700 CPU @ 3.20GHz", "Intel Core i7-8700"),

@@ -1,5 +1,5 @@
 //! Screens, pages and pictures of synthetic runs, without a machine.
-#![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+#![allow(clippy::unwrap_used, reason = "a failing helper fails its test")]
 
 mod pages;
 #[path = "../samples/mod.rs"]

@@ -3,7 +3,7 @@ use crate::samples;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use coretalk_model::latency::{Cell, MissingReason};
+use coretalk_model::latency::{MissingReason, PairOutcome};
 use coretalk_model::run::RunReport;
 use coretalk_model::topology::Domain;
 use coretalk_model::{Level, Topology, TrialFailure};
@@ -43,7 +43,7 @@ fn hostile() -> RunReport {
     report.header.tags = vec![evil.into()];
     report.header.command = vec!["latency".into(), evil.into()];
     *report.latency.as_mut().unwrap().result.maps[0].cells.get_mut(5, 1).unwrap() =
-        Cell::Missing { reason: MissingReason::Failed(TrialFailure::of(evil)) };
+        PairOutcome::Missing { reason: MissingReason::Failed(TrialFailure::of(evil)) };
     report
 }
 
@@ -62,7 +62,7 @@ fn large() -> RunReport {
     });
     for row in 0..512 {
         for column in 0..row {
-            if let Some(Cell::Measured(value)) = map.cells.get_mut(row, column) {
+            if let Some(PairOutcome::Measured(value)) = map.cells.get_mut(row, column) {
                 value.home_penalty = Some(1.0 + (row * 7 + column) as f64 % 90.0 / 100.0);
                 value.line_spread = Some(1.0 + (row + column * 3) as f64 % 40.0 / 100.0);
             }
@@ -84,24 +84,24 @@ fn every_sample_becomes_a_page_and_a_picture() {
 }
 
 #[test]
-fn the_policy_allows_exactly_what_the_page_carries() {
+fn the_policy_allows_exactly_the_scripts_and_style_of_the_page() {
     let page = page_of(&samples::desktop());
     let policy = between(&page, "Content-Security-Policy\" content=\"", "\"")[0];
     let allowed: Vec<&str> = between(policy, "'sha256-", "'").into_iter().collect();
     let style = between(&page, "<style>", "</style>");
     let scripts = page.split("<script").skip(1).map(|rest| rest.split_once('>').unwrap().1);
-    let mut carried: Vec<&str> = scripts.map(|rest| rest.split_once("</script>").unwrap().0).collect();
-    assert_eq!((style.len(), carried.len()), (1, 3), "view, document, script");
-    carried.extend(style);
+    let mut embedded: Vec<&str> = scripts.map(|rest| rest.split_once("</script>").unwrap().0).collect();
+    assert_eq!((style.len(), embedded.len()), (1, 3), "view, document, script");
+    embedded.extend(style);
     let hashes: Vec<String> =
-        carried.iter().map(|text| STANDARD.encode(Sha256::digest(text.as_bytes()))).collect();
+        embedded.iter().map(|text| STANDARD.encode(Sha256::digest(text.as_bytes()))).collect();
     assert_eq!(allowed.len(), hashes.len());
     assert!(hashes.iter().all(|hash| allowed.contains(&hash.as_str())), "{policy}");
     assert!(policy.starts_with("default-src 'none'; ") && !policy.contains("unsafe"), "{policy}");
 }
 
 #[test]
-fn nothing_leaves_the_file() {
+fn pages_have_no_external_references() {
     for (name, report) in samples::all() {
         let page = page_of(&report);
         let visible = page.split("<script").next().unwrap();
@@ -115,7 +115,7 @@ fn nothing_leaves_the_file() {
 }
 
 #[test]
-fn hostile_names_are_text() {
+fn hostile_names_are_escaped() {
     let report = hostile();
     let page = page_of(&report);
     assert_eq!(page.matches("<script").count(), 3);
@@ -140,7 +140,7 @@ fn the_data_are_those_of_the_export_up_to_64_cpus() {
 }
 
 #[test]
-fn above_64_cpus_cells_stand_as_columns_of_hundredths() {
+fn above_64_cpus_cells_are_columns_of_hundredths() {
     let report = large();
     let page = page_of(&report);
     let view: serde_json::Value =
@@ -149,14 +149,16 @@ fn above_64_cpus_cells_stand_as_columns_of_hundredths() {
     let columns = &map["columns"];
     assert_eq!(columns["cells"], 512 * 511 / 2);
     let cell = |row: usize, column: usize| row * (row - 1) / 2 + column;
-    let Some(Cell::Measured(value)) = report.maps()[0].cells.get(300, 17) else { panic!("measured") };
+    let Some(PairOutcome::Measured(value)) = report.maps()[0].cells.get(300, 17) else { panic!("measured") };
     const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     // Base-32 digits, lowest first, 32 added to all but the last. 0 means no value; 1, 2, 3, 4 … mean 0, -1, 1, -2 …
     let numbers = |name: &str| {
         let digits = columns[name]["digits"].as_str().unwrap().chars().map(|c| LETTERS.find(c).unwrap());
         let digits: Vec<usize> = digits.collect();
         let numbers = digits.split_inclusive(|digit| *digit < 32);
-        numbers.map(|own| own.iter().rev().fold(0, |sum, digit| 32 * sum + digit % 32)).collect::<Vec<_>>()
+        numbers
+            .map(|number| number.iter().rev().fold(0, |sum, digit| 32 * sum + digit % 32))
+            .collect::<Vec<_>>()
     };
     assert_eq!(numbers("median").len(), 512 * 511 / 2);
     let hundredths = |name: &str| {
@@ -168,16 +170,16 @@ fn above_64_cpus_cells_stand_as_columns_of_hundredths() {
     assert!((hundredths("median") - hundredths("below") - value.latency_ns.low).abs() < 0.011);
     assert!((hundredths("home_penalty") - value.home_penalty.unwrap()).abs() < 0.0051);
     // Few distinct numbers of passes are encoded as one letter per cell.
-    let (of, letters) = (&columns["passes"]["of"], columns["passes"]["letters"].as_str().unwrap());
+    let (values, letters) = (&columns["passes"]["of"], columns["passes"]["letters"].as_str().unwrap());
     assert_eq!(letters.len(), 512 * 511 / 2);
     let at = usize::from(letters.as_bytes()[cell(300, 17)] - b'A');
-    assert_eq!(of[at], value.passes);
+    assert_eq!(values[at], value.passes);
     assert_eq!(view["runs"][0]["exact"], false);
     assert!(page.contains("rounded to 0.01 ns"));
 }
 
 #[test]
-fn files_stay_as_small_as_promised() {
+fn file_sizes_stay_within_their_limits() {
     let (small, many) = (page_of(&samples::floating_guest()).len(), page_of(&large()).len());
     assert!(small <= 300_000, "{small} bytes for 2 CPUs");
     assert!(many <= 4_000_000, "{many} bytes for 512 CPUs");
@@ -195,7 +197,7 @@ fn files_stay_as_small_as_promised() {
 }
 
 #[test]
-fn the_picture_to_share_is_1200_by_630_with_text_that_is_read_at_half_of_that() {
+fn shared_pictures_are_1200_by_630_and_legible_at_half_size() {
     let mut long = samples::desktop();
     long.environment.cpu_model = Some("An Uncommonly Long Brand(R) of Processor(TM) ".repeat(4));
     let mut unbroken = samples::desktop();
@@ -211,23 +213,27 @@ fn the_picture_to_share_is_1200_by_630_with_text_that_is_read_at_half_of_that() 
         let [width, bottom] = if is_whole { [picture.width, picture.height] } else { [600.0, 312.0] };
         for shape in &picture.shapes {
             let Shape::Text([x, y], anchor, style, text) = shape else { continue };
-            // Numbers in the cells of a map are for the picture in its full size.
+            // Numbers in the cells of a map need only be legible at full size.
             let is_number = text.chars().all(|c| c.is_ascii_digit() || "!skM.-+".contains(c));
             assert!(style.size >= if is_number { 4.5 } else { 8.5 }, "{name}: {text} in {}", style.size);
-            let wide = text_width(text, style.size, style.weight);
+            let text_length = text_width(text, style.size, style.weight);
             let left = match anchor {
                 Anchor::Start => *x,
-                Anchor::Middle => x - wide / 2.0,
-                Anchor::End => x - wide,
+                Anchor::Middle => x - text_length / 2.0,
+                Anchor::End => x - text_length,
             };
-            assert!(left >= 0.0 && left + wide <= width, "{name}: {text} from {left} to {}", left + wide);
+            assert!(
+                left >= 0.0 && left + text_length <= width,
+                "{name}: {text} from {left} to {}",
+                left + text_length
+            );
             assert!(*y >= 8.0 && *y <= bottom, "{name}: {text} at {y}");
         }
     }
 }
 
 #[test]
-fn private_facts_need_a_wish() {
+fn private_facts_are_shown_only_on_request() {
     let mut report = samples::desktop();
     report.header.command =
         vec!["latency".into(), "--store".into(), "/home/me/runs".into(), "--".into(), "secret".into()];
@@ -248,7 +254,7 @@ fn the_same_run_gives_the_same_bytes() {
 }
 
 #[test]
-fn runs_without_values_are_said_to_be_so() {
+fn runs_without_values_are_reported_as_such() {
     let mut none = samples::desktop();
     none.latency.as_mut().unwrap().result.maps.clear();
     none.latency.as_mut().unwrap().result.ladder.clear();
@@ -259,7 +265,7 @@ fn runs_without_values_are_said_to_be_so() {
     for row in 0..8 {
         for column in 0..row {
             *missing.latency.as_mut().unwrap().result.maps[0].cells.get_mut(row, column).unwrap() =
-                Cell::Missing { reason: MissingReason::Failed(TrialFailure::of("no permission")) };
+                PairOutcome::Missing { reason: MissingReason::Failed(TrialFailure::of("no permission")) };
         }
     }
     missing.latency.as_mut().unwrap().result.ladder.clear();
@@ -273,10 +279,12 @@ fn runs_without_values_are_said_to_be_so() {
 }
 
 #[test]
-fn one_absurd_value_leaves_the_others_their_colours() {
+fn one_absurd_value_does_not_change_the_colours_of_others() {
     let mut report = samples::laptop();
     let plain = picture_file(&input(&report), Drawing { scale: ScaleChoice::Fit, ..DRAWING }).unwrap();
-    if let Some(Cell::Measured(value)) = report.latency.as_mut().unwrap().result.maps[0].cells.get_mut(7, 2) {
+    if let Some(PairOutcome::Measured(value)) =
+        report.latency.as_mut().unwrap().result.maps[0].cells.get_mut(7, 2)
+    {
         value.latency_ns = samples::estimate(1e9, 0.1);
     }
     let absurd =
@@ -291,7 +299,7 @@ fn one_absurd_value_leaves_the_others_their_colours() {
 }
 
 #[test]
-fn what_must_not_be_overlooked_is_marked() {
+fn incomplete_and_simulated_runs_are_marked() {
     let mut incomplete = samples::desktop();
     incomplete.header.complete = false;
     incomplete.latency.as_mut().unwrap().result.complete = false;
@@ -323,14 +331,14 @@ fn several_runs_share_a_table_of_machines_and_relations() {
 fn altered() -> RunReport {
     let mut report = samples::laptop();
     let cells = &mut report.latency.as_mut().unwrap().result.maps[0].cells;
-    if let Some(Cell::Measured(value)) = cells.get_mut(1, 0) {
+    if let Some(PairOutcome::Measured(value)) = cells.get_mut(1, 0) {
         for estimate in [Some(&mut value.latency_ns), value.cycles.as_mut()].into_iter().flatten() {
             (estimate.point, estimate.low, estimate.high) =
                 (1.2 * estimate.point, 1.2 * estimate.low, 1.2 * estimate.high);
         }
     }
     *cells.get_mut(2, 0).unwrap() =
-        Cell::Missing { reason: MissingReason::Failed(TrialFailure::of("left out")) };
+        PairOutcome::Missing { reason: MissingReason::Failed(TrialFailure::of("left out")) };
     report
 }
 
@@ -381,10 +389,10 @@ fn different_experiments_have_no_difference() {
 }
 
 #[test]
-fn sections_appear_only_where_there_is_something_to_say() {
+fn sections_without_content_are_omitted() {
     let (tails, desktop, guest) =
         (page_of(&samples::tails()), page_of(&samples::desktop()), page_of(&samples::floating_guest()));
-    for (page, id, there) in [
+    for (page, id, is_present) in [
         (&tails, "distributions", true),
         (&desktop, "distributions", false),
         (&guest, "states", true),
@@ -394,6 +402,6 @@ fn sections_appear_only_where_there_is_something_to_say() {
         (&guest, "data", true),
         (&desktop, "placements", false),
     ] {
-        assert_eq!(page.contains(&format!("<section id=\"{id}\"")), there, "{id}");
+        assert_eq!(page.contains(&format!("<section id=\"{id}\"")), is_present, "{id}");
     }
 }

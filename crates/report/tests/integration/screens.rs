@@ -3,7 +3,7 @@ mod states;
 
 use crate::samples;
 
-use coretalk_model::latency::{Cell, MissingReason, PairChoice};
+use coretalk_model::latency::{MissingReason, PairChoice, PairOutcome};
 use coretalk_model::run::RunReport;
 use coretalk_model::{CpuId, Flag, Topology, TrialFailure};
 use coretalk_report as report;
@@ -59,32 +59,32 @@ fn no_line_is_wider_than_the_screen() {
         for width in [40, 61, 80, 100, 131, 160, 250] {
             for depth in [ColorDepth::None, ColorDepth::TrueColor] {
                 for (by, order) in [(By::Core, Order::Topology), (By::Thread, Order::Id)] {
-                    fits(name, &report, &Style { width, depth, by, order });
+                    fitting_screen(name, &report, &Style { width, depth, by, order });
                 }
             }
         }
     }
 }
 
-fn fits(name: &str, report: &RunReport, style: &Style) -> String {
+fn fitting_screen(name: &str, report: &RunReport, style: &Style) -> String {
     let text = screen(report, style);
     let wide = text.lines().find(|line| columns(line) > style.width);
     assert_eq!(wide, None, "{name}: {style:?}");
     text
 }
 
-// A screen of 1,024 CPUs reads half a million cells, so three tests cover each pair of options once in four screens.
+// A screen of 1,024 CPUs reads half a million cells, so three tests draw only four, which cover each pair of options.
 
 #[test]
 fn a_map_of_1024_cpus_fits_and_names_its_caches() {
-    let text = fits("huge", &samples::HUGE, &Style { depth: ColorDepth::TrueColor, ..at(160) });
+    let text = fitting_screen("huge", &samples::HUGE, &Style { depth: ColorDepth::TrueColor, ..at(160) });
     assert!(text.contains("128 L3: 0-7, 8-15 … 1016-1023"), "{}", strip(&text));
 }
 
 #[test]
 fn threads_of_1024_cpus_fit_too() {
     for (width, depth) in [(80, ColorDepth::TrueColor), (160, ColorDepth::None)] {
-        fits("huge", &samples::HUGE, &Style { width, depth, by: By::Thread, order: Order::Id });
+        fitting_screen("huge", &samples::HUGE, &Style { width, depth, by: By::Thread, order: Order::Id });
     }
 }
 
@@ -95,8 +95,8 @@ fn every_depth_shows_the_same_numbers() {
         let without = screen(&report, &style);
         for depth in [ColorDepth::Ansi16, ColorDepth::Ansi256, ColorDepth::TrueColor] {
             // A coloured cell keeps its trailing space, which is background.
-            let with = strip(&screen(&report, &Style { depth, ..style }));
-            assert!(with.lines().map(str::trim_end).eq(without.lines()), "{depth:?}:\n{with}");
+            let coloured = strip(&screen(&report, &Style { depth, ..style }));
+            assert!(coloured.lines().map(str::trim_end).eq(without.lines()), "{depth:?}:\n{coloured}");
         }
     }
 }
@@ -120,13 +120,13 @@ fn hostile_names_cannot_steer_the_terminal() {
     report.doctor[0].text = hostile.clone();
     report.doctor[0].fix = Some(hostile.clone());
     *report.latency.as_mut().unwrap().result.maps[0].cells.get_mut(1, 0).unwrap() =
-        Cell::Missing { reason: MissingReason::Failed(TrialFailure::of(hostile.clone())) };
+        PairOutcome::Missing { reason: MissingReason::Failed(TrialFailure::of(hostile.clone())) };
     let text = latency_screen(&report, Screen::Shown(Saved::As(&hostile)), &at(100));
     assert!(text.chars().all(|c| c == '\n' || !c.is_control() && c != '\u{202e}'), "{text:?}");
 }
 
 #[test]
-fn a_simulated_machine_is_called_one_in_the_first_line() {
+fn simulated_machines_are_labelled_in_the_first_line() {
     for (name, report) in samples::all().iter().filter(|(_, report)| report.header.simulated) {
         let text = screen(report, &at(80));
         assert!(text.lines().next().unwrap().contains("SIMULATED"), "{name}");
@@ -134,7 +134,7 @@ fn a_simulated_machine_is_called_one_in_the_first_line() {
 }
 
 #[test]
-fn one_pair_gets_no_heat_map_and_says_how_long_it_held_still() {
+fn one_pair_gets_its_stable_time_instead_of_a_heat_map() {
     let text = screen(&samples::still_guest(), &at(100));
     assert!(text.contains("23.2 ±0.3 ns between CPUs 0 and 1: stable for 24 s"), "{text}");
     assert!(!text.contains(" CPU    0"), "{text}");
@@ -151,8 +151,8 @@ fn a_mesh_gets_no_invented_groups() {
 }
 
 #[test]
-fn without_colour_levels_that_lie_apart_have_glyphs_and_ranges_of_their_own() {
-    let text = fits("huge", &samples::HUGE, &at(80));
+fn without_colour_separate_levels_have_their_own_glyphs_and_ranges() {
+    let text = fitting_screen("huge", &samples::HUGE, &at(80));
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(flat.contains("a character may contain several L3"), "{text}");
     let legend = text.lines().find(|line| line.trim_start().starts_with("ns:")).unwrap();
@@ -187,7 +187,7 @@ fn groups_that_only_values_show_are_labelled_so() {
 }
 
 #[test]
-fn a_reported_group_that_values_do_not_show_is_not_praised() {
+fn reported_groups_without_contrast_are_not_called_faster() {
     let mut report = samples::desktop();
     report.latency.as_mut().unwrap().result.maps =
         vec![samples::map(32, |a, b| if a % 16 == b % 16 { 7.8 } else { 40.0 })];
@@ -196,7 +196,7 @@ fn a_reported_group_that_values_do_not_show_is_not_praised() {
 }
 
 #[test]
-fn the_line_of_the_ladder_is_the_code_of_the_map_and_never_other_code() {
+fn only_the_kernel_of_the_map_gets_ladder_intervals() {
     let ladder_of = |report: &RunReport| -> Vec<String> {
         let text = screen(report, &at(160));
         text.lines().skip_while(|line| !line.contains("ladder, ns")).take(4).map(str::to_owned).collect()
@@ -233,7 +233,9 @@ fn one_pair_has_no_range() {
 #[test]
 fn one_pass_has_no_interval() {
     let mut report = samples::still_guest();
-    if let Some(Cell::Measured(value)) = report.latency.as_mut().unwrap().result.maps[0].cells.get_mut(1, 0) {
+    if let Some(PairOutcome::Measured(value)) =
+        report.latency.as_mut().unwrap().result.maps[0].cells.get_mut(1, 0)
+    {
         value.passes = 1;
         value.batches = 1;
         value.latency_ns.confidence = 0.0;
@@ -247,7 +249,9 @@ fn one_pass_has_no_interval() {
     assert!(text.contains("interval  none: 1 batch in one pass") && !text.contains('±'), "{text}");
     let mut report = samples::desktop();
     report.latency.as_mut().unwrap().settings.pairs = PairChoice::Listed(vec![[CpuId(0), CpuId(1)]]);
-    if let Some(Cell::Measured(value)) = report.latency.as_mut().unwrap().result.maps[0].cells.get_mut(1, 0) {
+    if let Some(PairOutcome::Measured(value)) =
+        report.latency.as_mut().unwrap().result.maps[0].cells.get_mut(1, 0)
+    {
         value.passes = 1;
         value.latency_ns.confidence = 0.0;
     }
@@ -271,7 +275,7 @@ fn the_legend_counts_in_plain_english_and_promises_marks_only_where_they_fit() {
 }
 
 #[test]
-fn a_simulated_run_sends_nobody_to_the_doctor_of_this_machine() {
+fn simulated_runs_do_not_recommend_doctor() {
     let mut report = samples::laptop();
     report.doctor = samples::desktop().doctor;
     for screen in [SAVED, Screen::Shown(Saved::As("k3f9")), Screen::Measured(Saved::Not)] {
@@ -342,9 +346,11 @@ fn the_measured_order_brings_fast_pairs_together() {
 }
 
 #[test]
-fn flags_that_only_remark_leave_no_mark() {
+fn informational_flags_leave_no_mark() {
     let mut report = samples::laptop();
-    if let Some(Cell::Measured(value)) = report.latency.as_mut().unwrap().result.maps[0].cells.get_mut(1, 0) {
+    if let Some(PairOutcome::Measured(value)) =
+        report.latency.as_mut().unwrap().result.maps[0].cells.get_mut(1, 0)
+    {
         value.flags.set(Flag::HomeSpread);
     }
     assert!(!screen(&report, &at(100)).contains(" ! "));

@@ -52,7 +52,7 @@ pub fn map(cpus: u32, ns: impl Fn(u32, u32) -> f64) -> LatencyMap {
         regime: Regime::Serial,
         cells: Matrix::symmetric(cpus, |row, column| {
             let (a, b) = (column as u32, row as u32);
-            Cell::Measured(value(ns(a, b) * wobble(a, b)))
+            PairOutcome::Measured(value(ns(a, b) * wobble(a, b)))
         }),
     }
 }
@@ -160,12 +160,12 @@ pub fn desktop() -> RunReport {
         (_, true) => 18.1,
         _ => 85.2,
     });
-    if let Some(Cell::Measured(value)) = map.cells.get_mut(13, 3) {
+    if let Some(PairOutcome::Measured(value)) = map.cells.get_mut(13, 3) {
         value.flags.set(Flag::Drift);
         value.grade = Grade::C;
         value.reason = Some("passes disagree by 7 %".into());
     }
-    *map.cells.get_mut(9, 8).unwrap() = Cell::Missing {
+    *map.cells.get_mut(9, 8).unwrap() = PairOutcome::Missing {
         reason: MissingReason::Failed(TrialFailure::of("CPU 9 was taken away during the run")),
     };
     let mut report = report(topology, vec![map], None);
@@ -266,8 +266,8 @@ pub fn nested() -> Topology {
         groups: (0..8 / width).map(|at| (width * at..width * (at + 1)).map(CpuId).collect()).collect(),
     };
     let caches = vec![cache("L1d", 48, 1), cache("L2", 1280, 2), cache("L3", 36_864, 8)];
-    let beside = Beside { same: same.into(), memory_nodes, caches };
-    Topology::new((0..8).map(CpuId).collect(), domains, BTreeMap::new()).with(Some(beside))
+    let other_facts = Beside { same: same.into(), memory_nodes, caches };
+    Topology::new((0..8).map(CpuId).collect(), domains, BTreeMap::new()).with(Some(other_facts))
 }
 
 /// `hybrid`: 6 fast cores with SMT (0–11), 2 modules of 4 efficiency cores (12–19).
@@ -343,13 +343,13 @@ pub fn floating_guest() -> RunReport {
             (Picos::from_ms(100 * pass), level * wobble(pass as u32, 7), state)
         })
         .collect();
-    let state = |share, visits, seconds, cas, pause| WatchedState {
+    let state = |share, visits, seconds, with_pause, without_pause| WatchedState {
         share,
         visits,
         longest: Picos::from_secs(seconds),
         kernels: vec![
-            (KernelId("cas+pause".into()), estimate(cas, 0.02)),
-            (KernelId("cas".into()), estimate(pause, 0.03)),
+            (KernelId("cas+pause".into()), estimate(with_pause, 0.02)),
+            (KernelId("cas".into()), estimate(without_pause, 0.03)),
         ],
     };
     report.latency.as_mut().unwrap().result.watch = Some(StateWatch {
@@ -359,7 +359,9 @@ pub fn floating_guest() -> RunReport {
         line,
         cells_changed: 1.0,
     });
-    if let Some(Cell::Measured(value)) = report.latency.as_mut().unwrap().result.maps[0].cells.get_mut(1, 0) {
+    if let Some(PairOutcome::Measured(value)) =
+        report.latency.as_mut().unwrap().result.maps[0].cells.get_mut(1, 0)
+    {
         value.flags.set(Flag::VcpuUnpinned);
         value.flags.set(Flag::Multimodal);
         value.grade = Grade::D;

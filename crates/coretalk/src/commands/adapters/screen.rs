@@ -25,36 +25,36 @@ pub fn thing(kind: Kind, name: &str, payload: Option<Payload>) -> Sentence {
         .with("payload", payload.map_or("", Payload::word))
 }
 
-/// Lists the available adapters with what they offer, and what the other adapters lack.
-pub fn list(found: &[Listed], users: &Path, cache: &Path) -> Vec<Block<'static>> {
-    let mut here = Table::new([
+/// Lists the available adapters with their offers, and why the other adapters are unavailable.
+pub fn list(found: &[Listed], user_folder: &Path, cache: &Path) -> Vec<Block<'static>> {
+    let mut available = Table::new([
         Column::words("adapter"),
         Column::words("runtime").cut(),
         Column::words("built or run by").cut().from_width(100),
     ]);
     let (mut names, mut lacking) = (Vec::new(), Vec::new());
-    for one in found {
-        match &one.outcome {
+    for adapter in found {
+        match &adapter.outcome {
             Ok(offered) => {
                 let version = offered.ready.version.as_deref().map(Cell::name);
-                here.row([
-                    Cell::name(&one.name),
+                available.row([
+                    Cell::name(&adapter.name),
                     Cell::name(&offered.description.runtime),
                     Cell::known(version),
                 ]);
-                names.extend(offers(&one.name, &offered.description));
+                names.extend(offers(&adapter.name, &offered.description));
             }
             Err(reason) => {
-                let lack = Sentence::new("{name}: {reason}").with_name("name", &one.name);
-                lacking.push(Block::Item(lack.with_name("reason", &reason.to_string())));
+                let sentence = Sentence::new("{name}: {reason}").with_name("name", &adapter.name);
+                lacking.push(Block::Item(sentence.with_name("reason", &reason.to_string())));
             }
         }
     }
     let mut blocks = Vec::new();
-    if here.rows.is_empty() {
+    if available.rows.is_empty() {
         blocks.push(Block::Prose(Sentence::new("No adapter can be used here.")));
     } else {
-        blocks.extend([Block::Table(here), Block::Gap]);
+        blocks.extend([Block::Table(available), Block::Gap]);
         blocks
             .push(Block::Prose(Sentence::new("What they offer, beside the names of coretalk in one list:")));
         blocks.extend(names);
@@ -66,18 +66,18 @@ pub fn list(found: &[Listed], users: &Path, cache: &Path) -> Vec<Block<'static>>
     let places = Sentence::new(
         "Adapters of your own stand in {users} (docs/adapters.md says how); what was built is kept in {cache}.",
     )
-    .with_name("users", &users.join("adapters.toml").display().to_string())
+    .with_name("users", &user_folder.join("adapters.toml").display().to_string())
     .with_name("cache", &cache.display().to_string());
     blocks.extend([Block::Gap, Block::Remark(places)]);
     blocks
 }
 
 fn offers(name: &str, description: &Description) -> Vec<Block<'static>> {
-    let of = |kind: Kind| {
-        let called = |offer: &str| {
+    let names_of_kind = |kind: Kind| {
+        let full_name = |offer: &str| {
             Sentence::new("{adapter}:{offer}").with_name("adapter", name).with_name("offer", offer)
         };
-        let names: Vec<Sentence> = description.of(kind).map(|offer| called(&offer.name)).collect();
+        let names: Vec<Sentence> = description.of(kind).map(|offer| full_name(&offer.name)).collect();
         let option = match kind {
             Kind::Queue => "queue --queue",
             Kind::Wait | Kind::Clock => "wait --strategy",
@@ -87,10 +87,10 @@ fn offers(name: &str, description: &Description) -> Vec<Block<'static>> {
             Kind::Contend => "contend --method",
             Kind::Spawn => "spawn --kind",
         };
-        let said = Sentence::new("{option} {names}").with("option", option);
-        (!names.is_empty()).then(|| Block::Item(said.with("names", Sentence::joined(names, ","))))
+        let sentence = Sentence::new("{option} {names}").with("option", option);
+        (!names.is_empty()).then(|| Block::Item(sentence.with("names", Sentence::joined(names, ","))))
     };
-    Kind::ALL.into_iter().filter_map(of).collect()
+    Kind::ALL.into_iter().filter_map(names_of_kind).collect()
 }
 
 /// The result of the check of an adapter.
@@ -118,8 +118,8 @@ pub fn conformance(name: &str, cpus: [CpuId; 2], found: &Conformance) -> Vec<Blo
     };
     let notes: Vec<Sentence> = found.notes().into_iter().map(note).collect();
     if !notes.is_empty() {
-        let said = Sentence::new("It remarks: {notes}.").with("notes", Sentence::joined(notes, ", "));
-        blocks.push(Block::Remark(said));
+        let sentence = Sentence::new("It remarks: {notes}.").with("notes", Sentence::joined(notes, ", "));
+        blocks.push(Block::Remark(sentence));
     }
     blocks.extend(verdict(found));
     blocks
@@ -139,8 +139,8 @@ fn table(things: &[Thing]) -> Table {
     for thing in things {
         let Ok(found) = &thing.found else { continue };
         let name = self::thing(thing.kind, &thing.name, thing.payload);
-        for (at, (capacity, passes)) in found.passes.iter().enumerate() {
-            let is_first = at == 0;
+        for (index, (capacity, passes)) in found.passes.iter().enumerate() {
+            let is_first = index == 0;
             let ns: Vec<f64> = passes.iter().map(ns_of).collect();
             let Some([least, most]) = range(&ns) else { continue };
             let outside = median_of(passes, |pass| pass.outside);
@@ -174,8 +174,8 @@ fn range(values: &[f64]) -> Option<[f64; 2]> {
 /// A warning if other threads used the CPUs of the measured threads, because the numbers then include their time.
 fn busy(things: &[Thing]) -> Option<Sentence> {
     // Spawning is excluded: the creator waits on its own CPU for what it creates.
-    let pairs = things.iter().filter(|thing| thing.kind != Kind::Spawn);
-    let passes = pairs.filter_map(|thing| thing.found.as_ref().ok());
+    let without_spawn = things.iter().filter(|thing| thing.kind != Kind::Spawn);
+    let passes = without_spawn.filter_map(|thing| thing.found.as_ref().ok());
     let passes = passes.flat_map(|found| &found.passes).flat_map(|(_, passes)| passes);
     let shares: Vec<f64> = passes
         .filter_map(|pass| {
@@ -215,19 +215,19 @@ fn verdict(found: &Conformance) -> Vec<Block<'static>> {
     let breaches = found.breaches();
     if breaches.is_empty() {
         let tried = DisplayValue::listed(found.things.len());
-        let said = Sentence::pluralized("It conforms: {number} thing{s} tried, nothing wrong.", tried);
-        return vec![Block::Conclusion(said)];
+        let sentence = Sentence::pluralized("It conforms: {number} thing{s} tried, nothing wrong.", tried);
+        return vec![Block::Conclusion(sentence)];
     }
-    let said = Sentence::pluralized(
+    let sentence = Sentence::pluralized(
         "It does not conform: {number} thing{s} wrong. docs/adapters.md says what is asked.",
         DisplayValue::listed(breaches.len()),
     );
-    let breach = |(of, error): (Option<&Thing>, &AdapterError)| {
-        let of = of.map(|of| thing(of.kind, &of.name, of.payload));
-        let parts = of.into_iter().chain([Sentence::name(&error.to_string())]);
+    let breach = |(faulty, error): (Option<&Thing>, &AdapterError)| {
+        let name = faulty.map(|faulty| thing(faulty.kind, &faulty.name, faulty.payload));
+        let parts = name.into_iter().chain([Sentence::name(&error.to_string())]);
         Block::Item(Sentence::joined(parts, ": "))
     };
-    [Block::Conclusion(said)].into_iter().chain(breaches.into_iter().map(breach)).collect()
+    [Block::Conclusion(sentence)].into_iter().chain(breaches.into_iter().map(breach)).collect()
 }
 
 #[cfg(test)]
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_conforms_is_a_short_table() {
+    fn a_conforming_adapter_is_a_short_table() {
         let passes = vec![
             (Some(1), [342_000, 330_000, 360_000].map(|ns| pass(1_000, ns, Some(0.02), None)).to_vec()),
             (Some(1_000), vec![pass(1_000, 61_300, None, None)]),
@@ -305,8 +305,8 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_alone_that_waits_for_its_cpu_is_reported_as_two_are() {
-        let said = |roles: usize| {
+    fn waiting_for_a_cpu_is_reported_for_any_number_of_threads() {
+        let screen_of = |roles: usize| {
             let mut waited = pass(1_000, 1_000_000, None, None);
             waited.roles = vec![RoleAccount { run_delay_ns: Some(80_000), ..Default::default() }; roles];
             let passes = vec![(None, vec![waited])];
@@ -314,20 +314,20 @@ mod tests {
             screen(vec![Thing { kind: Kind::Cost, name: "yield".into(), payload: None, found }])
         };
         for roles in [1, 2, 5] {
-            let said = said(roles);
-            assert!(said.contains("In 1 of 1 pass the measured threads waited"), "{roles}: {said}");
-            assert!(!said.contains("the two"), "{said}");
+            let text = screen_of(roles);
+            assert!(text.contains("In 1 of 1 pass the measured threads waited"), "{roles}: {text}");
+            assert!(!text.contains("the two"), "{text}");
         }
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_the_thing() {
+    fn faults_are_named_with_the_offered_thing() {
         let wrong = AdapterError::WrongCount { asked: 9, said: 8 };
-        let said = screen(vec![queue(Err(wrong))]);
-        assert!(said.contains("It does not conform: 1 thing wrong."), "{said}");
+        let screen = screen(vec![queue(Err(wrong))]);
+        assert!(screen.contains("It does not conform: 1 thing wrong."), "{screen}");
         assert!(
-            said.contains("queue channel of u64: it counted 8 operations where 9 were asked for"),
-            "{said}"
+            screen.contains("queue channel of u64: it counted 8 operations where 9 were asked for"),
+            "{screen}"
         );
     }
 }

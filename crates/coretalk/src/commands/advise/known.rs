@@ -17,7 +17,7 @@ pub(super) struct Known {
     pub(super) asked: Option<CpuSet>,
     /// CPUs of `--avoid`.
     pub(super) avoid: CpuSet,
-    /// The structure on which names of CPUs are resolved.
+    /// Topology that resolves names of CPUs.
     names: Topology,
     pub(super) origin: Origin,
     pub(super) simulated: Option<String>,
@@ -44,11 +44,11 @@ impl Known {
         let known =
             Known::of_result(Origin::Measurement, Some(&result), &measured.environment, names, reported)?;
         // Threads cannot be placed on offline CPUs, even if these were measured before.
-        let stayed = |cpu: &CpuId| measured.departed.iter().all(|departure| departure.cpu != *cpu);
-        let stayed: Vec<CpuId> = known.observed.cpus().iter().copied().filter(stayed).collect();
+        let online = |cpu: &CpuId| measured.departed.iter().all(|departure| departure.cpu != *cpu);
+        let online: Vec<CpuId> = known.observed.cpus().iter().copied().filter(online).collect();
         let known = Known {
             asked: global.cpus.is_some().then(|| measured.cpus.into_iter().collect()),
-            observed: known.observed.in_order(&stayed),
+            observed: known.observed.in_order(&online),
             departed: measured.departed,
             spent: measured.took,
             ..known

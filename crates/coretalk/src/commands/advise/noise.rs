@@ -15,7 +15,7 @@ pub struct Noise {
     environment: Environment,
     /// CPUs worth avoiding, noisiest first.
     noisy: Vec<Quietness>,
-    watched: usize,
+    watched_cpus: usize,
 }
 
 /// Reads the noisy CPUs from a run of `jitter`.
@@ -37,7 +37,12 @@ pub fn of_run(global: &Global, word: impl AsRef<OsStr>) -> Result<Noise, Failure
         )));
     };
     let sorted = by_quietness(&series.result.trials);
-    Ok(Noise { run, environment: environment.clone(), noisy: worth_avoiding(&sorted), watched: sorted.len() })
+    Ok(Noise {
+        run,
+        environment: environment.clone(),
+        noisy: worth_avoiding(&sorted),
+        watched_cpus: sorted.len(),
+    })
 }
 
 const MAX_NAMED: usize = 8;
@@ -64,7 +69,7 @@ impl Noise {
         if self.noisy.is_empty() {
             return Sentence::new("run {run} found none of the {watched} CPUs noisy enough to avoid")
                 .with_name("run", &self.run)
-                .with("watched", DisplayValue::listed(self.watched));
+                .with("watched", DisplayValue::listed(self.watched_cpus));
         }
         let one = |cpu: &Quietness| {
             let lost =

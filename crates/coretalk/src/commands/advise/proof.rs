@@ -1,5 +1,5 @@
-//! `advise --prove`: tests the advice by work with the same communication, alternately on the advised and the usual
-//! placements.
+//! `advise --prove`: tests the advice by running a workload with the same communication pattern alternately on the
+//! advised and the usual placements.
 
 use crate::args::options::Global;
 use crate::exit::Failure;
@@ -34,7 +34,7 @@ pub fn prove(
     let seed = global.seed.unwrap_or(0);
     let mut machine = machine::open(global.machine.as_ref(), seed)?;
     if let Some(other) = measured_on {
-        same(other, machine.environment())?;
+        refuse_other_machine(other, machine.environment())?;
     }
     let workload = Workload::usual(claim.work);
     let work = [Work::Workload(workload)];
@@ -43,8 +43,15 @@ pub fn prove(
     }
     let (chosen, _) = cpus_and_pairs(&*machine, wanted, None, 1)?;
     let threads = claim.arms[0].cpus.len();
-    let placements =
-        claim.arms.iter().map(|arm| listed(&*machine, wanted, &chosen, &arm.name(), arm.cpus.clone()));
+    let placements = claim.arms.iter().map(|arm| {
+        listed(
+            &*machine,
+            wanted,
+            &chosen,
+            [&format!("placement {}", arm.name()), &arm.name()],
+            arm.cpus.clone(),
+        )
+    });
     let placements = placements.collect::<Result<Vec<_>, Failure>>()?;
     let budget = global.budget.unwrap_or(BUDGET).saturating_sub(spent);
     let settings = PlaceSettings { budget, ..PlaceSettings::usual(&[workload], threads, placements, seed) };
@@ -52,19 +59,21 @@ pub fn prove(
     let topology = machine.topology().clone();
     let watched = Watched::of(&topology, RunSettings { place: Some(&settings), ..RunSettings::default() });
     let mut watcher = Watcher::new(&output::options(global), &topology, watched, 0, Vec::new(), &stop);
-    let job = PlaceJob { settings: &settings, works: &work };
+    let job = PlaceJob { settings: &settings, works: &work, hooks: None };
     let ran = session::run(&mut *machine, job, &mut (), &mut watcher, &stop);
-    let is_new = |it: &CpuLoss| departed.iter().all(|known| known.cpu != it.cpu);
-    let left: Vec<CpuLoss> = watcher.end()?.into_iter().filter(is_new).collect();
-    departed.extend(left);
+    let is_new = |loss: &CpuLoss| departed.iter().all(|known| known.cpu != loss.cpu);
+    let lost: Vec<CpuLoss> = watcher.end()?.into_iter().filter(is_new).collect();
+    departed.extend(lost);
     let (result, ended) = ran?;
     match ended {
         PlaceEnded::Interrupted(_) => {
             Err(Failure::Interrupted("interrupted; `advise` saves nothing".to_owned()))
         }
-        PlaceEnded::Failed { placement, failure } => Err(Failure::Environment(format!(
-            "workload {workload} failed on placement {placement}: {failure}; check whether `coretalk place --workload {workload}` works there"
+        PlaceEnded::Failed { trial, failure } => Err(Failure::Environment(format!(
+            "workload {workload} failed on placement {}: {failure}; check whether `coretalk place --workload {workload}` works there",
+            settings.placements[trial].name
         ))),
+        PlaceEnded::HookFailed { failure, .. } => Err(Failure::Environment(failure.to_string())),
         PlaceEnded::Complete | PlaceEnded::Budget { .. } | PlaceEnded::TooShort { .. } => {
             let Some(headline) = result.comparisons.first() else {
                 return Ok(ProofView::NotRun("nothing was compared".into()));
@@ -75,8 +84,8 @@ pub fn prove(
     }
 }
 
-/// Refuses another machine, whose work would prove nothing.
-fn same(measured: &Environment, here: &Environment) -> Result<(), Failure> {
+/// Refuses a machine other than the measured one, where the workload would prove nothing.
+fn refuse_other_machine(measured: &Environment, here: &Environment) -> Result<(), Failure> {
     match is_same(measured, here) {
         true => Ok(()),
         false => Err(Failure::Usage(format!(
@@ -94,7 +103,7 @@ pub(super) fn called(environment: &Environment) -> String {
     }
 }
 
-/// Whether two environments can describe the same machine, as far as they tell.
+/// Whether two environments may describe the same machine, judged by scenario and CPU model.
 pub(super) fn is_same(a: &Environment, b: &Environment) -> bool {
     a.simulated == b.simulated && (b.simulated.is_some() || a.cpu_model == b.cpu_model)
 }

@@ -4,10 +4,10 @@ use super::{allowed, externals};
 use crate::args::value::{AdapterWord, adapter};
 use crate::exit::Failure;
 use crate::resolve::adapters::{self, AdapterSettings};
-use crate::resolve::output::{Verbosity, remark};
+use crate::resolve::output::{Verbosity, print_notice};
 use coretalk_measure::adapters::Description;
 use coretalk_measure::adapters::catalogue::{AdapterSpec, Catalogue};
-use coretalk_measure::adapters::runtimes::Shop;
+use coretalk_measure::adapters::runtimes::Preparation;
 use coretalk_measure::{Machine, Stop, probes};
 use coretalk_model::Picos;
 use coretalk_model::external::HELPERS;
@@ -32,27 +32,27 @@ pub(super) fn prepare(
             .map_err(|error| Failure::Usage(format!("--adapter {line}: failed to {error}")))?;
     }
     let mut building = |spec: &AdapterSpec| {
-        remark(verbosity, Verbosity::Normal, &format!("building the adapter `{}`", spec.name));
+        print_notice(verbosity, Verbosity::Normal, &format!("building the adapter `{}`", spec.name));
     };
     let (mut notices, mut is_any_ready) = (Vec::new(), false);
     let mut runtimes: Vec<&str> = externals.iter().map(|external| external.runtime.as_str()).collect();
     runtimes.dedup();
     for runtime in runtimes {
         let spec = catalogue.find(runtime).ok_or_else(|| no_adapter(runtime, &catalogue))?;
-        // An adapter that does not answer leaves time for the others.
+        // A quarter of the remaining budget, so that an adapter that does not answer leaves time for the others.
         let patience =
             Duration::from_millis(Picos((budget - machine.preparing()).0 / 4).duration().as_millis() as u64);
-        let shop = Shop { users: &users, cache: &cache, patience };
-        match machine.prepare_runtime(spec, &shop, &mut building, stop) {
+        let preparation = Preparation { users: &users, cache: &cache, patience };
+        match machine.prepare_runtime(spec, &preparation, &mut building, stop) {
             None => {}
             Some(Ok(offered)) => {
                 check(runtime, &offered.description, trials, options)?;
                 is_any_ready = true;
             }
-            Some(Err(lacking)) if lacking.is_interrupted() => {
+            Some(Err(reason)) if reason.is_interrupted() => {
                 return Err(Failure::Interrupted("interrupted; nothing was measured".into()));
             }
-            Some(Err(lacking)) => notices.push(format!("`{runtime}` cannot be measured: {lacking}")),
+            Some(Err(reason)) => notices.push(format!("`{runtime}` cannot be measured: {reason}")),
         }
     }
     let allowed = allowed(machine);

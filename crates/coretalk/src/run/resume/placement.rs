@@ -1,53 +1,25 @@
-//! `--resume RUN` of a comparison: more runs of the same work on the same placements. Parses the original command line
-//! again, which the file keeps.
+//! `--resume RUN` of a comparison: parses the original command line again, which the run file keeps.
 
 use crate::args::options::Global;
-use crate::args::parse::{Invocation, Typed, parse};
-use crate::args::{Cli, Command};
-use crate::exit::{ExitCode, Failure};
-use crate::resolve::placement::{Requested, request};
-use crate::run::outputs::{Measured, Outputs};
-use crate::run::placement::perform;
-use crate::run::resume::{ResumableRun, ResumedSegment};
-use coretalk_measure::{Machine, Stop};
+use crate::args::parse::{Typed, parse};
+use crate::args::words::FailOnWord;
+use crate::args::{Command, MeasureCommand};
+use crate::exit::Failure;
+use crate::resolve::task::Task;
+use crate::resolve::{placement, versus};
+use coretalk_measure::{Hooks, Machine, Stop};
 use coretalk_model::place::PlaceSettings;
-use coretalk_model::series::SeriesSettings;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Continues a comparison.
-///
-/// # Errors
-/// [`Failure`]: an option that would change its settings, another machine, a file that cannot be used.
-pub fn execute(invocation: &Invocation, run: &str, stop: &Stop) -> Result<ExitCode, Failure> {
-    let found = ResumableRun::open(invocation, run)?;
-    let name = &found.name;
-    let Some(was) = found.file.series_settings()?.as_ref().and_then(PlaceSettings::of_series) else {
-        return Err(Failure::Usage(format!(
-            "run {name} does not compare placements; resume it with `coretalk --resume {name}`"
-        )));
-    };
-    let mut machine = found.machine(invocation)?;
-    let requested = again(&mut *machine, &found.header.command, found.header.seed, &was)?;
-    if let Some(code) = found.needs_nothing(invocation, was.budget)? {
-        return Ok(code);
-    }
-    let outputs = Outputs::open(&found.options.output, Measured::Placements, stop)?;
-    let (options, ResumedSegment { segment, plan }) = found.go_on(invocation, &mut *machine, None, stop)?;
-    let Some((SeriesSettings { budget, .. }, past)) = plan.series else {
-        return Err(Failure::Internal("the settings of a comparison are missing".into()));
-    };
-    let requested = Requested { settings: PlaceSettings { budget, ..requested.settings }, ..requested };
-    perform(&mut *machine, segment, requested, past, &options.output, outputs, stop)
-}
-
 /// Parses the command line of the run again and checks that it still means the same.
-fn again(
+pub(super) fn again(
     machine: &mut dyn Machine,
     words: &[String],
     seed: u64,
-    was: &PlaceSettings,
-) -> Result<Requested, Failure> {
+    resumed: &PlaceSettings,
+    stop: &Stop,
+) -> Result<Task, Failure> {
     let changed = |what: &str| {
         Failure::Environment(format!(
             "{what}; start a new comparison, or see this one with `coretalk runs show`"
@@ -59,32 +31,61 @@ fn again(
                             exactly",
         ));
     }
-    let typed = std::iter::once("coretalk".to_owned()).chain(words.iter().cloned()).map(OsString::from);
-    let Typed::Command(invocation) = parse(typed)? else {
+    let Typed::Command(invocation) = parsed(words)? else {
         return Err(changed("this version does not know the command of the run"));
     };
-    let Cli { command: Some(Command::Place(args)), global } = invocation.cli else {
-        return Err(changed("this version does not know the comparison of the run"));
+    // The notices of the command were shown when the run began.
+    let global = Global { quiet: true, ..invocation.cli.global };
+    let mut task = match invocation.cli.command {
+        Some(Command::Measure(MeasureCommand::Place(args))) => {
+            check_relative_program(args.command.first())?;
+            let (settings, works) = placement::resolve(machine, &global, &args, seed)?;
+            Task::Comparison { settings, works, hooks: Hooks::new(), fail_on: None }
+        }
+        Some(Command::Measure(MeasureCommand::Versus(args))) => {
+            if !args.shell {
+                for arm in &args.arms {
+                    let program = shlex::split(&arm.command).and_then(|words| words.into_iter().next());
+                    check_relative_program(program.map(OsString::from).as_ref())?;
+                }
+            }
+            versus::resolve(machine, &global, &args, seed, Some(resumed), stop)?.0
+        }
+        _ => return Err(changed("this version does not know the comparison of the run")),
     };
-    if let Some(program) = args.command.first().map(Path::new)
-        && program.is_relative()
-        && program.components().count() > 1
-        && !program.exists()
-    {
+    let Task::Comparison { settings, .. } = &mut task else {
+        return Err(Failure::Internal("a comparison resolved to probes".into()));
+    };
+    // An earlier resumption may have changed the budget.
+    settings.budget = resumed.budget;
+    if settings != resumed {
+        return Err(changed(
+            "the placements of the run have changed: the topology, or the CPUs that this process may use, are different now",
+        ));
+    }
+    Ok(task)
+}
+
+/// The `--fail-on` of the command line of a run.
+pub(super) fn fail_on(words: &[String]) -> Option<FailOnWord> {
+    let Typed::Command(invocation) = parsed(words).ok()? else { return None };
+    match invocation.cli.command {
+        Some(Command::Measure(MeasureCommand::Versus(args))) => args.fail_on,
+        _ => None,
+    }
+}
+
+fn parsed(words: &[String]) -> Result<Typed, Failure> {
+    parse(std::iter::once("coretalk").chain(words.iter().map(String::as_str)).map(OsString::from))
+}
+
+fn check_relative_program(program: Option<&OsString>) -> Result<(), Failure> {
+    let Some(program) = program.map(Path::new) else { return Ok(()) };
+    if program.is_relative() && program.components().count() > 1 && !program.exists() {
         return Err(Failure::Environment(format!(
             "the command of the run is `{}`, which is not in this directory; resume it in the directory where it was started",
             program.display()
         )));
     }
-    // Its notices were shown when the run began.
-    let global = Global { quiet: true, ..global };
-    let now = request(machine, &global, &args, seed)?;
-    // An earlier resumption may have changed the budget.
-    let settings = PlaceSettings { budget: was.budget, ..now.settings };
-    if settings != *was {
-        return Err(changed(
-            "the placements of the run have changed: the topology, or the CPUs that this process may use, are different now",
-        ));
-    }
-    Ok(Requested { settings, ..now })
+    Ok(())
 }

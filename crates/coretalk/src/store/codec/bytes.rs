@@ -48,6 +48,7 @@ const MAX_NS: f32 = 1e11;
 /// Maximum core clock in GHz: ten times the fastest known.
 const FASTEST_GHZ: f32 = 100.0;
 
+/// Number of events in the rows read so far; limited to [`MAX_EVENTS`].
 #[derive(Debug, Default)]
 pub struct Events(u64);
 
@@ -260,14 +261,14 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_check_sum_is_the_one_of_zlib() {
+    fn the_checksum_equals_that_of_zlib() {
         assert_eq!(checksum(&[b"1234", b"56789"]), 0xCBF4_3926);
         assert_eq!(checksum(&[b"123456789"]), 0xCBF4_3926);
         assert_eq!(checksum(&[b"The quick brown fox ", b"jumps over the lazy dog"]), 0x414F_A339);
     }
 
     #[test]
-    fn counts_that_cannot_be_there_are_refused() {
+    fn counts_beyond_the_remaining_bytes_are_refused() {
         let mut writer = Writer::new(1);
         writer.varint(u64::MAX);
         let blob = writer.seal(b"");

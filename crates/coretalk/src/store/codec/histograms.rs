@@ -32,9 +32,9 @@ pub fn decode_histograms(
     let mut reader = Reader::open(blob, context, VERSION)?;
     let mut histograms = BTreeMap::new();
     for _ in 0..reader.count("distributions", 16)? {
-        let letters = reader.count("letters of a name", 8)?;
-        let name = std::str::from_utf8(reader.bytes(letters)?)
-            .map_err(|_| Damage::Value { what: "a name that is not UTF-8", value: letters as u64 })?;
+        let length = reader.count("letters of a name", 8)?;
+        let name = std::str::from_utf8(reader.bytes(length)?)
+            .map_err(|_| Damage::Value { what: "a name that is not UTF-8", value: length as u64 })?;
         let values = reader.count("values of a distribution", 16)?;
         let mut histogram = Histogram::with_capacity(values);
         let mut last = 0u64;
@@ -59,15 +59,15 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn counts_of_which_a_sum_would_wrap_are_refused() {
-        let of = |count: u64| {
+    fn counts_with_an_overflowing_sum_are_refused() {
+        let encoded = |count: u64| {
             let mut histogram = Histogram::new();
             histogram.record(5, count);
             encode_histograms(&BTreeMap::from([("trip".to_owned(), histogram)]), b"")
         };
         for (counts, fit) in [(vec![1 << 63, 1 << 63], 0), (vec![1 << 59; 4], 2), (vec![4, u64::MAX, 4], 1)] {
             let mut events = Events::default();
-            let read = |&&count: &&u64| decode_histograms(&of(count), b"", &mut events).is_ok();
+            let read = |&&count: &&u64| decode_histograms(&encoded(count), b"", &mut events).is_ok();
             assert_eq!(counts.iter().take_while(read).count(), fit, "{counts:?}");
         }
     }

@@ -1,4 +1,4 @@
-//! Raw recordings: in place of a trial's summary if that follows from them, else in a blob next to the round.
+//! Raw recordings. One that determines the summary of its trial replaces it; others are in a separate blob per round.
 
 use super::CLOCK_START_GHZ;
 use super::bytes::{Damage, Events, Reader, Writer, core_clock, number};
@@ -8,13 +8,14 @@ use coretalk_model::latency::{RecordedTrial, Reducer};
 use coretalk_model::{Disturbance, Picos, Recording, Samples, Span};
 
 const VERSION: u8 = 2;
-/// Last version that stores the evidence bits in one byte.
-const EVIDENCE_IN_A_BYTE: u8 = 1;
+/// Last version that stores the bits of a [`Disturbance`] in one byte.
+const DISTURBANCE_IN_A_BYTE: u8 = 1;
 
-/// Maximum counted value: ticks, or a packed difference of two clocks, which is four times its ticks.
+/// Maximum counted value: ticks, or a packed `OneWay`, whose number is about four times its difference in ticks.
 const MAX_TICKS: u64 = 1 << 62;
 
-/// Maximum time taken by the host, in milliseconds: one day of 10,000 CPUs. Counters of a guest may step back.
+/// Maximum time taken by the host, in milliseconds: one day of 10,000 CPUs. Also limits
+/// negative values, because counters of a guest may step back.
 const STOLEN_MS: f32 = 86_400e3 * 10_000.0;
 
 /// Encodes recordings whose trials also have a summary, each with the position of its trial in the round; `None` if
@@ -78,7 +79,7 @@ pub fn decode_recordings(
     context: &[u8],
 ) -> Result<Vec<(usize, Recording)>, Damage> {
     let mut from = Reader::open(blob, context, VERSION)?;
-    let evidence = Evidence::of(&from, EVIDENCE_IN_A_BYTE);
+    let evidence = Evidence::of(&from, DISTURBANCE_IN_A_BYTE);
     let count = from.count("the number of recordings", 6 * 8)?;
     let mut recordings = Vec::with_capacity(count);
     for _ in 0..count {
@@ -93,7 +94,7 @@ pub fn decode_recordings(
     Ok(recordings)
 }
 
-/// Encoding of the evidence bits, which outgrew the single byte of the first versions.
+/// Encoding of the bits of a [`Disturbance`], which outgrew the single byte of the first versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Evidence {
     Byte,
@@ -173,7 +174,7 @@ fn read_samples(from: &mut Reader<'_>, events: &mut Events) -> Result<Samples, D
             let visits = from.varint32("the visits of a line")?;
             Samples::Batches { visits, ticks: read_ticks(from, visits as usize)? }
         }
-        // Events form one long line, whose length only has to exceed their number.
+        // Events belong to no cache line, so the line length exceeds any number of events.
         1 => Samples::Events { ticks: read_ticks(from, usize::MAX)? },
         2 => {
             let count = from.count("the number of values", 2 * 8)?;
@@ -247,8 +248,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn evidence_that_is_a_byte_is_read_as_one() {
-        // Other programs were busy, nothing else is known: encoded as in version 1, and as a varint.
+    fn a_disturbance_in_one_byte_is_read() {
+        // Only the bit of busy other programs is set: encoded as in version 1, and as a varint.
         for (version, bits) in [(1, vec![0x80]), (2, vec![0x80, 0x01])] {
             let mut out = Writer::new(version);
             out.varint(1);

@@ -1,10 +1,10 @@
-//! Compression of raw ticks: predicted from their neighbours, with the residuals in a Rice code.
+//! Compression of raw ticks: each is predicted from its neighbours, and the residual is stored in a Rice code.
 //!
-//! The encoder tries three predictors and stores the number of the best: either batches of one line are similar while
-//! lines differ, or all ticks differ by noise only. Residuals of noise with a standard deviation of σ ticks have an
-//! entropy of log₂(4.13 σ) bits, which the Rice code (Rice, Plaunt 1971: quotient by 2ᵏ in unary, then the k low bits)
-//! reaches within about 0.2 bit. General byte compression does worse here (it sees no numbers) and would be another
-//! dependency.
+//! The encoder tries three predictors and stores the number of the best, because spans differ: in some, all ticks
+//! differ by noise only; in others, the batches of one line are similar while lines differ, more or less. Residuals of
+//! noise with a standard deviation of σ ticks have an entropy of log₂(4.13 σ) bits, which the Rice code (Rice, Plaunt
+//! 1971: quotient by 2ᵏ in unary, then the k low bits) reaches within about 0.2 bit. General byte compression does
+//! worse here (it sees no numbers) and would be another dependency.
 
 use super::bytes::{Damage, Reader, Writer};
 
@@ -14,8 +14,8 @@ const ESCAPE: u32 = 24;
 const RAW_BITS: u32 = 33;
 const MAX_LOW_BITS: u32 = 32;
 
-/// Appends ticks; each `line` consecutive ticks belong to one cache line.
-pub fn write_ticks(out: &mut Writer, ticks: &[u32], line: usize) {
+/// Appends ticks; each `ticks_per_line` consecutive ticks belong to one cache line.
+pub fn write_ticks(out: &mut Writer, ticks: &[u32], ticks_per_line: usize) {
     out.varint(ticks.len() as u64);
     if ticks.is_empty() {
         return;
@@ -28,7 +28,7 @@ pub fn write_ticks(out: &mut Writer, ticks: &[u32], line: usize) {
     let best = Predictor::ALL
         .into_iter()
         .map(|predictor| {
-            let residuals = residuals(ticks, line, step, centre, predictor);
+            let residuals = residuals(ticks, ticks_per_line, step, centre, predictor);
             let (low_bits, cost) = cheapest(&residuals);
             (cost, predictor, low_bits, residuals)
         })
@@ -52,7 +52,7 @@ pub fn write_ticks(out: &mut Writer, ticks: &[u32], line: usize) {
     out.bytes(&bits.finish());
 }
 
-pub fn read_ticks(from: &mut Reader<'_>, line: usize) -> Result<Vec<u32>, Damage> {
+pub fn read_ticks(from: &mut Reader<'_>, ticks_per_line: usize) -> Result<Vec<u32>, Damage> {
     // Each value takes at least one bit.
     let count = from.count("the number of ticks", 1)?;
     if count == 0 {
@@ -69,8 +69,8 @@ pub fn read_ticks(from: &mut Reader<'_>, line: usize) -> Result<Vec<u32>, Damage
     if low_bits > MAX_LOW_BITS {
         return Err(Damage::Value { what: "the parameter of a Rice code", value: u64::from(low_bits) });
     }
-    let mut prediction = Prediction::new(centre, line, predictor);
-    let mut bits = BitReader { from, word: 0, have: 0 };
+    let mut prediction = Prediction::new(centre, ticks_per_line, predictor);
+    let mut bits = BitReader { from, word: 0, pending: 0 };
     let mut ticks = Vec::with_capacity(count);
     for _ in 0..count {
         let quotient = bits.ones(ESCAPE)?;
@@ -82,7 +82,7 @@ pub fn read_ticks(from: &mut Reader<'_>, line: usize) -> Result<Vec<u32>, Damage
         let difference = (residual >> 1) as i64 ^ -((residual & 1) as i64);
         let damage = Damage::Value { what: "a residual of ticks", value: residual };
         let value = u32::try_from(i64::from(prediction.next()) + difference).map_err(|_| damage.clone())?;
-        prediction.was(value);
+        prediction.observe(value);
         ticks.push(u32::try_from(u64::from(value) * step).map_err(|_| damage)?);
     }
     Ok(ticks)
@@ -94,53 +94,59 @@ enum Predictor {
     Centre = 0,
     /// Mean of the line so far: lines differ much more than batches.
     Line = 1,
-    /// Mean of the line so far with the centre counted once: both differ.
-    Both = 2,
+    /// Mean of the line so far with the centre counted once: lines and batches differ.
+    Mixed = 2,
 }
 
 impl Predictor {
-    const ALL: [Predictor; 3] = [Predictor::Centre, Predictor::Line, Predictor::Both];
+    const ALL: [Predictor; 3] = [Predictor::Centre, Predictor::Line, Predictor::Mixed];
 }
 
 struct Prediction {
     centre: u64,
-    line: usize,
+    ticks_per_line: usize,
     predictor: Predictor,
     seen: usize,
     sum: u64,
 }
 
 impl Prediction {
-    fn new(centre: u32, line: usize, predictor: Predictor) -> Prediction {
-        Prediction { centre: u64::from(centre), line: line.max(1), predictor, seen: 0, sum: 0 }
+    fn new(centre: u32, ticks_per_line: usize, predictor: Predictor) -> Prediction {
+        Prediction {
+            centre: u64::from(centre),
+            ticks_per_line: ticks_per_line.max(1),
+            predictor,
+            seen: 0,
+            sum: 0,
+        }
     }
 
     fn next(&self) -> u32 {
         let seen = self.seen as u64;
         (match self.predictor {
             Predictor::Line if seen > 0 => (self.sum + seen / 2) / seen,
-            Predictor::Both => (self.sum + self.centre + seen.div_ceil(2)) / (seen + 1),
+            Predictor::Mixed => (self.sum + self.centre + seen.div_ceil(2)) / (seen + 1),
             _ => self.centre,
         }) as u32
     }
 
-    fn was(&mut self, value: u32) {
+    fn observe(&mut self, value: u32) {
         self.seen += 1;
         self.sum += u64::from(value);
-        if self.seen == self.line {
+        if self.seen == self.ticks_per_line {
             (self.seen, self.sum) = (0, 0);
         }
     }
 }
 
-fn residuals(ticks: &[u32], line: usize, step: u32, centre: u32, predictor: Predictor) -> Vec<u64> {
-    let mut prediction = Prediction::new(centre, line, predictor);
+fn residuals(ticks: &[u32], ticks_per_line: usize, step: u32, centre: u32, predictor: Predictor) -> Vec<u64> {
+    let mut prediction = Prediction::new(centre, ticks_per_line, predictor);
     ticks
         .iter()
         .map(|&tick| {
             let value = tick / step;
             let difference = i64::from(value) - i64::from(prediction.next());
-            prediction.was(value);
+            prediction.observe(value);
             (difference << 1 ^ difference >> 63) as u64
         })
         .collect()
@@ -174,29 +180,29 @@ fn gcd(mut a: u32, mut b: u32) -> u32 {
     a
 }
 
-/// Lowest bits first.
+/// Writes bits, lowest first.
 #[derive(Default)]
 struct BitWriter {
     bytes: Vec<u8>,
     word: u64,
-    have: u32,
+    pending: u32,
 }
 
 impl BitWriter {
     /// Appends the low `count` bits, at most 33.
     fn push(&mut self, value: u64, count: u32) {
         // At most 7 bits are pending, so the word holds at most 40.
-        self.word |= value << self.have;
-        self.have += count;
-        while self.have >= 8 {
+        self.word |= value << self.pending;
+        self.pending += count;
+        while self.pending >= 8 {
             self.bytes.push(self.word as u8);
             self.word >>= 8;
-            self.have -= 8;
+            self.pending -= 8;
         }
     }
 
     fn finish(mut self) -> Vec<u8> {
-        if self.have > 0 {
+        if self.pending > 0 {
             self.bytes.push(self.word as u8);
         }
         self.bytes
@@ -206,19 +212,19 @@ impl BitWriter {
 struct BitReader<'r, 'a> {
     from: &'r mut Reader<'a>,
     word: u64,
-    have: u32,
+    pending: u32,
 }
 
 impl BitReader<'_, '_> {
     /// Returns the next `count` bits, at most 33.
     fn take(&mut self, count: u32) -> Result<u64, Damage> {
-        while self.have < count {
-            self.word |= u64::from(self.from.byte()?) << self.have;
-            self.have += 8;
+        while self.pending < count {
+            self.word |= u64::from(self.from.byte()?) << self.pending;
+            self.pending += 8;
         }
         let value = self.word & ((1 << count) - 1);
         self.word >>= count;
-        self.have -= count;
+        self.pending -= count;
         Ok(value)
     }
 
@@ -238,21 +244,21 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn encoded(ticks: &[u32], line: usize) -> Vec<u8> {
+    fn encoded(ticks: &[u32], ticks_per_line: usize) -> Vec<u8> {
         let mut out = Writer::new(1);
-        write_ticks(&mut out, ticks, line);
+        write_ticks(&mut out, ticks, ticks_per_line);
         out.seal(b"")
     }
 
-    fn decoded(blob: &[u8], line: usize) -> Vec<u32> {
+    fn decoded(blob: &[u8], ticks_per_line: usize) -> Vec<u32> {
         let mut from = Reader::open(blob, b"", 1).unwrap();
-        let ticks = read_ticks(&mut from, line).unwrap();
+        let ticks = read_ticks(&mut from, ticks_per_line).unwrap();
         from.finish().unwrap();
         ticks
     }
 
     #[test]
-    fn a_constant_takes_a_bit_and_a_coarse_counter_costs_nothing() {
+    fn equal_ticks_take_one_bit_each_and_a_coarse_counter_costs_nothing() {
         assert!(encoded(&[1500; 800], 8).len() < 115);
         let fine: Vec<u32> = (0..256u32).map(|index| 1000 + index * 37 % 64).collect();
         let coarse: Vec<u32> = fine.iter().map(|tick| tick * 26).collect();
@@ -272,11 +278,11 @@ mod tests {
         #[test]
         fn ticks_read_as_written(
             ticks in proptest::collection::vec(prop_oneof![4 => 1000u32..2000, 1 => any::<u32>()], 0..300),
-            line in 0usize..9,
+            ticks_per_line in 0usize..9,
             step in 1u32..40,
         ) {
             let ticks: Vec<u32> = ticks.into_iter().map(|tick| tick / step * step).collect();
-            prop_assert_eq!(decoded(&encoded(&ticks, line), line), ticks);
+            prop_assert_eq!(decoded(&encoded(&ticks, ticks_per_line), ticks_per_line), ticks);
         }
     }
 }

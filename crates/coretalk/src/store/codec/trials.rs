@@ -7,17 +7,18 @@ use super::recordings::{Evidence, read_recording, saying_all, shape_of, write_re
 use coretalk_model::latency::{RecordedTrial, Reducer, SpanSummary, Visit};
 use coretalk_model::{CommandEnd, Flags, Hint, KernelId, Picos, Protocol, Recording, TrialFailure};
 
-/// Version 1 stored a summary for every trial and no recordings.
 const VERSION: u8 = 3;
-/// Last version that stores the evidence bits of a recording in one byte.
-const EVIDENCE_IN_A_BYTE: u8 = 2;
+/// Last version that stores the bits of a recording's `Disturbance` in one byte.
+const DISTURBANCE_IN_A_BYTE: u8 = 2;
+/// Version that stored a summary for every trial and no recordings.
 const ONLY_SUMMARIES: u8 = 1;
 
 /// Encodes the trials of a round that began at `started`.
 ///
-/// A visit takes 10 to 13 bytes for each span, of which four are its location, and about 6 more. The rest are
-/// differences: floor from location, spread from 1, cell and clock from the previous trial, start from the round's. Raw
-/// ticks replace the summary if it follows from them; other recordings are returned with the positions of their trials.
+/// A visit takes about 6 bytes, and 10 to 13 for each span. Only the location of a span (4 bytes) is stored as it is;
+/// other values are differences: floor from location, spread from 1, cell and clock from the previous trial, start from
+/// that of the round. A recording replaces a summary that follows from it; other recordings are
+/// returned, each with the index of its trial.
 pub fn encode_trials<'a>(
     trials: &'a [RecordedTrial],
     started: Picos,
@@ -26,7 +27,7 @@ pub fn encode_trials<'a>(
     context: &[u8],
 ) -> (Vec<u8>, Vec<(usize, &'a Recording)>) {
     let mut out = Writer::new(VERSION);
-    let mut beside = Vec::new();
+    let mut separate = Vec::new();
     out.varint(trials.len() as u64);
     let (mut last_cell, mut last_clock) = (0, CLOCK_START_GHZ);
     for (position, trial) in trials.iter().enumerate() {
@@ -37,7 +38,7 @@ pub fn encode_trials<'a>(
             write_recording(&mut out, recording, started);
             continue;
         }
-        beside.extend(trial.raw.as_ref().map(|recording| (position, recording)));
+        separate.extend(trial.raw.as_ref().map(|recording| (position, recording)));
         match &trial.outcome {
             Err(failure) => {
                 out.varint(0);
@@ -56,11 +57,11 @@ pub fn encode_trials<'a>(
             }
         }
     }
-    (out.seal(context), beside)
+    (out.seal(context), separate)
 }
 
-/// Decodes what [`encode_trials`] wrote, except the recordings that it returned. Every cell is below `cells`. `reducer`
-/// is the one of the segment, `None` if the file has none for it.
+/// Decodes what [`encode_trials`] wrote, except the recordings that it returned. A cell number ≥ `cells` is damage.
+/// `reducer` is that of the round's segment; `None` if the file lacks that segment.
 pub fn decode_trials(
     blob: &[u8],
     started: Picos,
@@ -71,7 +72,7 @@ pub fn decode_trials(
     context: &[u8],
 ) -> Result<Vec<RecordedTrial>, Damage> {
     let mut from = Reader::open(blob, context, VERSION)?;
-    let evidence = Evidence::of(&from, EVIDENCE_IN_A_BYTE);
+    let evidence = Evidence::of(&from, DISTURBANCE_IN_A_BYTE);
     let only_summaries = blob.first() == Some(&ONLY_SUMMARIES);
     let count = from.count("the number of trials", 3 * 8)?;
     let mut trials = Vec::with_capacity(count);
@@ -82,11 +83,14 @@ pub fn decode_trials(
             .ok()
             .filter(|&cell| cell < cells)
             .ok_or(Damage::Value { what: "the number of a cell", value: last_cell as u64 })?;
-        let Some(what) = from.varint()?.checked_sub(1) else {
+        let Some(kind_and_shape) = from.varint()?.checked_sub(1) else {
             trials.push(RecordedTrial { cell, outcome: Err(read_failure(&mut from)?), raw: None });
             continue;
         };
-        let (shape, is_recording) = if only_summaries { (what, false) } else { (what / 2, what % 2 == 1) };
+        let (shape, is_recording) = match only_summaries {
+            true => (kind_and_shape, false),
+            false => (kind_and_shape / 2, kind_and_shape % 2 == 1),
+        };
         let kernels = u32::try_from(shape)
             .ok()
             .and_then(|number| shapes.get(number))
@@ -131,7 +135,7 @@ pub fn decode_trials(
     Ok(trials)
 }
 
-/// Checks the numbers of a span, also if they come from ticks: their clock is stored in the file.
+/// Checks the numbers of a span, even if computed from ticks: the clock rate is from the same file and may be damaged.
 fn check_span(span: &SpanSummary) -> Result<(), Damage> {
     // A one-way message is a packed difference of two clocks, whose median has no meaning and is not used.
     if span.kernel != KernelId::of(Protocol::OneWay, Hint::None) {
@@ -139,7 +143,7 @@ fn check_span(span: &SpanSummary) -> Result<(), Damage> {
         latency("the fastest batch in ns", span.floor_ns)?;
     }
     span.line_error_ns.map(|error| latency("the error of a latency in ns", error)).transpose()?;
-    // If the fastest line took no time, the median of lines is divided by a single tick.
+    // No upper bound: the spread is the ratio of a slow to a fast line, and a line of 0 ticks counts as half a tick.
     span.line_spread.map(|spread| number("the spread of lines", spread, 0.0..=f32::MAX)).transpose()?;
     Ok(())
 }
@@ -284,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_no_trial_says_are_named() {
+    fn impossible_numbers_are_named() {
         let read = |visit: &Visit| {
             let mut shapes = Shapes::default();
             let mut reducer =
@@ -336,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recording_stands_for_what_follows_from_it_and_for_nothing_else() {
+    fn a_recording_replaces_only_a_summary_that_follows_from_it() {
         let scale = Scale { rate: TickRate { hz: 2.5e9 }, step_ns: Some(0.4) };
         let mut reducer = Reducer::new(scale, Counts::Adaptive);
         let span = |(kernel, home): (KernelId, Home)| {
@@ -356,8 +360,8 @@ mod tests {
             .map(|visit| RecordedTrial { cell: 7, outcome: Ok(visit), raw: Some(recording.clone()) })
             .to_vec();
         let mut shapes = Shapes::default();
-        let (blob, beside) = encode_trials(&trials, Picos(4_000), &mut shapes, &mut reducer, b"key");
-        assert_eq!(beside, [(1, &recording)]);
+        let (blob, separate) = encode_trials(&trials, Picos(4_000), &mut shapes, &mut reducer, b"key");
+        assert_eq!(separate, [(1, &recording)]);
         let mut read = decode_trials(
             &blob,
             Picos(4_000),

@@ -12,8 +12,8 @@ use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// One key per field; an absent key is unknown. Repeats the fields of `Environment`, so that a new one does not compile
-/// until the format has a place for it.
+/// One key per field; an absent key is unknown. Repeats the fields of `Environment`, so that a new field does not
+/// compile until the format has a place for it.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(remote = "Environment", rename_all = "kebab-case", default)]
 struct EnvironmentRow {
@@ -101,8 +101,8 @@ pub fn read_environment(db: &Connection) -> rusqlite::Result<Environment> {
     ] {
         value.map_or(Ok(0.0), |value| within(what, value, 0.0..=1e9))?;
     }
-    let others = most(environment.others_share, others_of_segments(db)?);
-    // Older versions derived it from the load average, which has no upper limit.
+    let others = max_known(environment.others_share, others_of_segments(db)?);
+    // Older versions derived this share from the load average, which has no upper limit.
     environment.others_share = others.filter(|share| (0.0..=1.0).contains(share));
     environment.throttled = throttled_of_segments(db)?;
     Ok(environment)
@@ -114,7 +114,7 @@ fn others_of_segments(db: &Connection) -> rusqlite::Result<Option<f64>> {
     let shares = select.query_map([], |row| row.get::<_, String>(0))?;
     let mut all = None;
     for share in shares {
-        all = most(all, share?.parse().ok());
+        all = max_known(all, share?.parse().ok());
     }
     Ok(all)
 }
@@ -132,7 +132,7 @@ fn throttled_of_segments(db: &Connection) -> rusqlite::Result<Option<Throttled>>
     Ok(all)
 }
 
-fn most(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+fn max_known(a: Option<f64>, b: Option<f64>) -> Option<f64> {
     [a, b].into_iter().flatten().max_by(f64::total_cmp)
 }
 
@@ -155,7 +155,7 @@ pub fn read_findings(db: &Connection) -> rusqlite::Result<Vec<DoctorFinding>> {
     findings.collect()
 }
 
-/// `same` and `memory_nodes` are both present or neither: files older than schema 4 lack them.
+/// Facts that no group of CPUs can represent. Files older than schema 4 lack `same` and `memory_nodes`.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 struct BesideRow {
@@ -191,15 +191,15 @@ pub fn write_topology(db: &Connection, topology: &Topology) -> rusqlite::Result<
     for domain in topology.domains() {
         insert.execute((domain.level.name(), domain.cpus.to_string(), domain.os_id))?;
     }
-    let Some(beside) = topology.beside() else { return Ok(()) };
-    let same = beside.same.iter().map(|(level, same)| (level.name().to_owned(), same.name().to_owned()));
-    let memory = beside.memory_nodes.iter().cloned();
+    let Some(other_facts) = topology.beside() else { return Ok(()) };
+    let same = other_facts.same.iter().map(|(level, same)| (level.name().to_owned(), same.name().to_owned()));
+    let memory = other_facts.memory_nodes.iter().cloned();
     let memory = memory.map(|MemoryNode { number: node, memory_bytes, distances }| MemoryRow {
         node,
         memory_bytes,
         distances,
     });
-    let caches = beside.caches.iter().cloned().map(|CacheSize { name, bytes, groups }| CacheRow {
+    let caches = other_facts.caches.iter().cloned().map(|CacheSize { name, bytes, groups }| CacheRow {
         name,
         bytes,
         groups: groups.iter().map(ToString::to_string).collect(),
@@ -207,7 +207,7 @@ pub fn write_topology(db: &Connection, topology: &Topology) -> rusqlite::Result<
     let row = BesideRow {
         same: Some(same.collect()),
         memory_nodes: Some(memory.collect()),
-        caches: (!beside.caches.is_empty()).then(|| caches.collect()),
+        caches: (!other_facts.caches.is_empty()).then(|| caches.collect()),
     };
     write_keys(db, "beside", &row)
 }
@@ -248,10 +248,10 @@ pub fn read_topology(db: &Connection) -> rusqlite::Result<Topology> {
         Ok(Domain { level, cpus: group(&cpus)?, os_id: row.get(2)? })
     })?;
     let domains = domains.collect::<rusqlite::Result<Vec<_>>>()?;
-    Ok(Topology::new(cpus, domains, classes).with(read_beside(db, group)?))
+    Ok(Topology::new(cpus, domains, classes).with(read_other_facts(db, group)?))
 }
 
-fn read_beside(
+fn read_other_facts(
     db: &Connection,
     mut group: impl FnMut(&str) -> rusqlite::Result<CpuSet>,
 ) -> rusqlite::Result<Option<Beside>> {

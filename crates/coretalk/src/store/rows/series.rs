@@ -4,8 +4,8 @@ use super::super::codec::{Damage, Events, checksum, decode_histograms, encode_hi
 use super::{SMALLEST, conversion, decimal, once, read_keys, time, within, write_keys};
 use coretalk_model::quantity::Aggregate;
 use coretalk_model::series::{
-    Headline, Numbers, Observed, Parameters, PassOutcome, RoleEvidence, SeriesEntry, SeriesSettings,
-    TrialSpec,
+    Headline, MAX_VALUE, Numbers, Observed, Parameters, PassOutcome, RoleEvidence, SeriesEntry,
+    SeriesSettings, TrialSpec,
 };
 use coretalk_model::{CpuId, Flags, Picos, TrialFailure};
 use rusqlite::{Connection, Row};
@@ -40,9 +40,9 @@ struct ObservationRow {
     coordinator_shared: bool,
     #[serde(skip_serializing_if = "is_alone")]
     company: u32,
-    #[serde(skip_serializing_if = "is_calm")]
+    #[serde(skip_serializing_if = "is_false")]
     others_busy: bool,
-    #[serde(skip_serializing_if = "is_calm")]
+    #[serde(skip_serializing_if = "is_false")]
     quota: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     sentinel_ns: Option<[f32; 2]>,
@@ -122,7 +122,7 @@ pub fn read_series_settings(db: &Connection) -> rusqlite::Result<Option<SeriesSe
         if row.get::<_, String>(1)? != trial.id().to_string() {
             return Err(conversion(1, "the ID of a trial does not match its contents"));
         }
-        // Tables and pictures have a place only for CPUs that take part.
+        // Tables and pictures have rows only for the CPUs of the run.
         if let Some(cpu) = trial.placement.iter().find(|cpu| !known.contains(cpu)) {
             return Err(conversion(4, format!("CPU {cpu} is not among the CPUs of the run")));
         }
@@ -143,23 +143,23 @@ pub fn read_series_settings(db: &Connection) -> rusqlite::Result<Option<SeriesSe
 
 pub fn write_pass(db: &Connection, entry: &SeriesEntry) -> rusqlite::Result<()> {
     let SeriesEntry { segment, pass, trial, outcome } = entry;
-    let nothing = PassOutcome::default();
-    let numbers = outcome.as_ref().unwrap_or(&nothing).observed.flat();
-    let said = match outcome {
+    let empty_pass = PassOutcome::default();
+    let numbers = outcome.as_ref().unwrap_or(&empty_pass).observed.flat();
+    let fields = match outcome {
         Ok(outcome) => observation(outcome, &numbers),
         Err(failure) => ObservationRow { failure: Some(failure.clone()), ..ObservationRow::default() },
     };
-    let said = json(&said)?;
-    let outcome = outcome.as_ref().unwrap_or(&nothing);
+    let fields = json(&fields)?;
+    let outcome = outcome.as_ref().unwrap_or(&empty_pass);
     let (started, elapsed) = (outcome.started.0, outcome.elapsed.0);
     let context =
-        context([u64::from(*segment), u64::from(*pass), u64::from(*trial), started, elapsed], &said);
+        context([u64::from(*segment), u64::from(*pass), u64::from(*trial), started, elapsed], &fields);
     let histograms = encode_histograms(&numbers.histograms, &context);
     db.prepare_cached(
         "INSERT INTO passes (segment, pass, trial, started, elapsed, said, histograms)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?
-    .execute((segment, pass, trial, started as i64, elapsed as i64, said, histograms))?;
+    .execute((segment, pass, trial, started as i64, elapsed as i64, fields, histograms))?;
     Ok(())
 }
 
@@ -169,10 +169,7 @@ pub struct Counted {
     events: Events,
 }
 
-/// Maximum absolute value of a pass, in its own unit: 32 years in nanoseconds.
-const LARGEST: f64 = 1e18;
-
-/// Reads one pass from its columns in the order of the table, without the first.
+/// Reads one pass from the columns of the table in order, without the first.
 pub fn read_pass(
     row: &Row<'_>,
     settings: &SeriesSettings,
@@ -186,30 +183,30 @@ pub fn read_pass(
         Ok(histograms) => histograms,
         Err(damage) => return Ok(Err(damage)),
     };
-    let said: ObservationRow = super::json(row, 5)?;
+    let fields: ObservationRow = super::json(row, 5)?;
     let spec = settings.trials.get(trial as usize).ok_or_else(|| {
         conversion(2, format!("trial {trial} is not among the {} of the run", settings.trials.len()))
     })?;
-    if let Err(damage) = check(&said, settings, &spec.probe, &mut counted.events)? {
+    if let Err(damage) = check(&fields, settings, &spec.probe, &mut counted.events)? {
         return Ok(Err(damage));
     }
-    let outcome = match said.failure {
+    let outcome = match fields.failure {
         Some(failure) => Err(failure),
         None => Ok(PassOutcome {
             started: Picos(started),
             elapsed: Picos(elapsed),
             observed: Observed::of_flat(
-                Numbers { values: said.values, histograms, counts: said.counts },
-                Flags(said.flags),
+                Numbers { values: fields.values, histograms, counts: fields.counts },
+                Flags(fields.flags),
             ),
-            roles: said.roles.into_iter().map(|RoleRow(role)| role).collect(),
-            steal_ms: said.steal_ms,
-            coordinator_shared: said.coordinator_shared,
-            concurrent: said.company,
-            others_busy: said.others_busy,
-            quota: said.quota,
-            sentinel_ns: said.sentinel_ns,
-            process: said.process,
+            roles: fields.roles.into_iter().map(|RoleRow(role)| role).collect(),
+            steal_ms: fields.steal_ms,
+            coordinator_shared: fields.coordinator_shared,
+            concurrent: fields.company,
+            others_busy: fields.others_busy,
+            quota: fields.quota,
+            sentinel_ns: fields.sentinel_ns,
+            process: fields.process,
         }),
     };
     Ok(Ok(SeriesEntry { segment, pass, trial, outcome }))
@@ -217,24 +214,27 @@ pub fn read_pass(
 
 /// Checks the numbers of a pass: JSON numbers are finite but otherwise arbitrary.
 fn check(
-    said: &ObservationRow,
+    fields: &ObservationRow,
     settings: &SeriesSettings,
     probe: &str,
     events: &mut Events,
 ) -> rusqlite::Result<Result<(), Damage>> {
-    said.values.values().try_for_each(|&value| within("a value", value, -LARGEST..=LARGEST).map(drop))?;
-    let clocks = said.roles.iter().flat_map(|RoleRow(role)| role.core_ghz).flatten();
-    let single = clocks.chain(said.steal_ms).chain(said.sentinel_ns.into_iter().flatten());
-    single.map(f64::from).try_for_each(|value| within("a value", value, -LARGEST..=LARGEST).map(drop))?;
+    fields
+        .values
+        .values()
+        .try_for_each(|&value| within("a value", value, -MAX_VALUE..=MAX_VALUE).map(drop))?;
+    let clocks = fields.roles.iter().flat_map(|RoleRow(role)| role.core_ghz).flatten();
+    let single = clocks.chain(fields.steal_ms).chain(fields.sentinel_ns.into_iter().flatten());
+    single.map(f64::from).try_for_each(|value| within("a value", value, -MAX_VALUE..=MAX_VALUE).map(drop))?;
     for quantity in settings.quantities.of_probe(probe) {
         if quantity.aggregate == Aggregate::SumOverStates
-            && let Some(&count) = said.counts.get(quantity.id)
+            && let Some(&count) = fields.counts.get(quantity.id)
         {
             // A pass contributes at most one to this count.
             within(quantity.id, count, 0..=1)?;
         }
     }
-    Ok(said
+    Ok(fields
         .counts
         .values()
         .try_for_each(|&count| events.add("how often something happened", count).map(drop)))
@@ -273,7 +273,7 @@ fn observation(outcome: &PassOutcome, numbers: &Numbers) -> ObservationRow {
 }
 
 /// Most passes are undisturbed, so their rows omit the field.
-fn is_calm(disturbed: &bool) -> bool {
+fn is_false(disturbed: &bool) -> bool {
     !disturbed
 }
 
@@ -282,10 +282,10 @@ fn is_alone(concurrent: &u32) -> bool {
     *concurrent == 0
 }
 
-/// Returns the rest of the row, which the checksum of the blob also covers.
-fn context(numbers: [u64; 5], said: &str) -> Vec<u8> {
+/// Returns the other columns of the row as bytes, which the checksum of the blob also covers.
+fn context(numbers: [u64; 5], fields: &str) -> Vec<u8> {
     let mut bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
-    bytes.extend_from_slice(&checksum(&[said.as_bytes()]).to_le_bytes());
+    bytes.extend_from_slice(&checksum(&[fields.as_bytes()]).to_le_bytes());
     bytes
 }
 

@@ -81,7 +81,7 @@ pub fn write_settings(
     }
 }
 
-/// Replaces the budget, the only setting that resuming may change, and allows further analyses, so wide cells use it.
+/// Replaces the budget, the only setting that resuming may change, and allows more analyses of wide intervals.
 pub fn write_budget(db: &Connection, budget: Picos) -> rusqlite::Result<()> {
     let mut replace = db.prepare("INSERT OR REPLACE INTO settings (key, value) VALUES (?1, ?2)")?;
     replace.execute(("budget-ps", budget.0.to_string()))?;

@@ -1,5 +1,5 @@
 //! Damaged files and unwritable places: one sentence and one class each. After a kill at any moment, a run file opens
-//! and holds every committed slot.
+//! and holds every commit.
 
 use super::*;
 use crate::store::{FailureClass, RawTicks, RunFile, StoreError};
@@ -55,7 +55,7 @@ fn check(bytes: &[u8], class: FailureClass, word: &str) {
 }
 
 #[test]
-fn other_files_are_told_apart_from_run_files() {
+fn foreign_files_are_distinguished_from_run_files() {
     let mut program = bytes().to_vec();
     program[68..72].copy_from_slice(b"Fire");
     let mut fresh = bytes().to_vec();
@@ -82,7 +82,7 @@ fn a_newer_file_is_refused_with_both_versions() {
 }
 
 #[test]
-fn a_file_that_is_not_there_and_a_folder_are_named() {
+fn missing_files_and_folders_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let error = RunFile::open(&folder.path().join("none.coretalk")).unwrap_err();
     assert!(matches!(error, StoreError::Missing { .. }), "{error}");
@@ -161,7 +161,7 @@ fn rows_that_contradict_the_run_are_damage() {
 }
 
 #[test]
-fn passes_that_say_what_none_can_are_damage() {
+fn impossible_passes_are_damage() {
     type Change = fn(&mut SeriesEntry, &mut PassOutcome);
     let changes: [(Change, &str); 8] = [
         (|_, _| {}, ""),
@@ -221,7 +221,7 @@ fn passes_that_say_what_none_can_are_damage() {
 }
 
 #[test]
-fn settings_that_would_ask_for_billions_of_pairs_are_refused() {
+fn settings_with_billions_of_pairs_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = file_with(folder.path(), bytes());
     let cpus = serde_json::Value::from((0..100_000).collect::<Vec<u32>>()).to_string();
@@ -257,7 +257,7 @@ proptest! {
             for round in rounds {
                 prop_assert!(
                     known.iter().any(|known| {
-                        // A lost page of `raw` removes ticks; the visit without them is still true.
+                        // A lost page of `raw` removes ticks; the visit without them is still correct.
                         let mut bare = known.clone();
                         bare.trials.iter_mut().for_each(|trial| trial.raw = None);
                         *known == round || bare == round
@@ -269,7 +269,7 @@ proptest! {
     }
 
     #[test]
-    fn a_cut_or_scrambled_file_is_an_error_and_no_panic(cut: proptest::sample::Index, noise in proptest::collection::vec(any::<u8>(), 0..600)) {
+    fn damaged_files_are_errors_without_panic(cut: proptest::sample::Index, noise in proptest::collection::vec(any::<u8>(), 0..600)) {
         let folder = tempfile::tempdir().unwrap();
         let cut = cut.index(bytes().len());
         let mut damaged = bytes().to_vec();
@@ -281,7 +281,7 @@ proptest! {
 }
 
 #[test]
-fn a_full_disk_keeps_every_slot_before_it_and_says_what_to_do() {
+fn a_full_disk_keeps_earlier_commits_and_states_a_remedy() {
     let folder = tempfile::tempdir().unwrap();
     let mut writer = sample("0193-a").create(folder.path());
     writer.commit(&slot(0)).unwrap();
@@ -342,7 +342,7 @@ fn a_read_only_place_refuses_new_runs_and_shows_old_ones() {
 }
 
 #[test]
-fn a_slot_that_a_crash_left_half_written_is_taken_back_where_that_is_possible() {
+fn a_half_written_commit_is_rolled_back_if_possible() {
     let folder = tempfile::tempdir().unwrap();
     let path = file_with(folder.path(), bytes());
     let db = rusqlite::Connection::open(&path).unwrap();
@@ -432,7 +432,7 @@ fn the_child_commits_until_it_is_killed() {
 
 #[test]
 fn every_slot_that_was_said_to_be_kept_is_there_after_a_kill() {
-    // Number of slots to wait for, and the delay after that: from before the file has a name to the middle of a slot.
+    // Number of commits to wait for, and the delay after them: from before the file exists to the middle of a commit.
     for (slots, delay_us) in [
         (0, 0),
         (0, 5_000),
@@ -459,17 +459,21 @@ fn every_slot_that_was_said_to_be_kept_is_there_after_a_kill() {
         std::thread::sleep(Duration::from_micros(delay_us));
         child.kill().unwrap();
         child.wait().unwrap();
-        let said = waited_for + lines.filter(|line| line.starts_with("kept")).count();
-        assert!(said >= slots);
+        let reported = waited_for + lines.filter(|line| line.starts_with("kept")).count();
+        assert!(reported >= slots);
 
         let path = folder.path().join("0193-a.coretalk");
         if !path.exists() {
-            assert_eq!(said, 0, "killed {delay_us} µs after slot {slots}");
+            assert_eq!(reported, 0, "killed {delay_us} µs after slot {slots}");
             continue;
         }
         let mut rounds = Vec::new();
         RunFile::open(&path).unwrap().each_round(RawTicks::All, |_, round| rounds.push(round)).unwrap();
-        assert!(rounds.len() >= 2 * said, "{said} slots were said, {} rounds are there", rounds.len());
+        assert!(
+            rounds.len() >= 2 * reported,
+            "{reported} slots were said, {} rounds are there",
+            rounds.len()
+        );
         for (number, kept) in rounds.chunks(2).enumerate() {
             assert_eq!(kept, slot(number as u32).rounds, "killed {delay_us} µs after slot {slots}");
         }

@@ -11,7 +11,7 @@ fn conditions(sample: &Sample) -> Conditions {
 }
 
 #[test]
-fn a_resumed_run_goes_on_in_a_new_segment_with_a_new_budget() {
+fn a_resumed_run_continues_in_a_new_segment_with_a_new_budget() {
     let folder = tempfile::tempdir().unwrap();
     let sample = sample("0193-a");
     let mut writer = sample.create(folder.path());
@@ -28,7 +28,7 @@ fn a_resumed_run_goes_on_in_a_new_segment_with_a_new_budget() {
         (resumed.topology, resumed.environment),
         (sample.topology.clone(), sample.environment.clone())
     );
-    assert_eq!(file_entries(resumed.writer.path()).len(), 3);
+    assert_eq!(trial_segments(resumed.writer.path()).len(), 3);
     assert_eq!(resumed.record.decision("hint"), Some("1"));
     resumed.writer.commit(&slot(1)).unwrap();
     let done = LatencyResult { complete: true, budget_ended: true, ..LatencyResult::default() };
@@ -38,13 +38,13 @@ fn a_resumed_run_goes_on_in_a_new_segment_with_a_new_budget() {
     assert_eq!(file.settings().unwrap().unwrap().budget, Picos::from_ms(9000));
     let ended: Vec<_> = file.segments().unwrap().into_iter().map(|segment| segment.ended.unwrap()).collect();
     assert_eq!(ended, ["interrupted", "budget"]);
-    let segments: Vec<u32> = file_entries(file.path());
+    let segments: Vec<u32> = trial_segments(file.path());
     assert_eq!(segments, [0, 0, 0, 1, 1, 1]);
     assert!(file.header().unwrap().complete);
 }
 
 #[test]
-fn the_last_slot_says_that_the_segment_was_interrupted_unless_it_was_not() {
+fn the_last_commit_records_an_interruption_of_the_segment() {
     let folder = tempfile::tempdir().unwrap();
     let stop = Stop::new();
     let mut writer = sample("0193-a").create(folder.path());
@@ -65,11 +65,11 @@ fn the_last_slot_says_that_the_segment_was_interrupted_unless_it_was_not() {
 }
 
 #[test]
-fn another_machine_is_refused_and_the_file_stays_as_it_was() {
-    let mut was = sample("0193-a");
-    was.environment.runtimes.insert("java".into(), "OpenJDK 17".into());
+fn another_machine_is_refused_and_the_file_is_unchanged() {
+    let mut recorded = sample("0193-a");
+    recorded.environment.runtimes.insert("java".into(), "OpenJDK 17".into());
     let change = |what: fn(&mut Conditions)| {
-        let mut here = conditions(&was);
+        let mut here = conditions(&recorded);
         what(&mut here);
         here
     };
@@ -84,25 +84,25 @@ fn another_machine_is_refused_and_the_file_stays_as_it_was() {
             "the runtime java OpenJDK 17, but here it is java OpenJDK 21",
         ),
     ] {
-        let refusal = compatible(&conditions(&was), &here).unwrap_err();
+        let refusal = compatible(&conditions(&recorded), &here).unwrap_err();
         assert!(refusal.to_string().contains(word), "{refusal}");
         let folder = tempfile::tempdir().unwrap();
-        let path = was.create(folder.path()).close().unwrap();
+        let path = recorded.create(folder.path()).close().unwrap();
         let before = std::fs::read(&path).unwrap();
         let error = RunWriter::resume(&path, &here, None).unwrap_err();
         assert!(matches!(error, ResumeError::Refused(_)) && error.class() == FailureClass::Environment);
         assert_eq!(std::fs::read(&path).unwrap(), before);
     }
-    let mut busier = conditions(&was);
+    let mut busier = conditions(&recorded);
     busier.environment.load_1min = Some(3.5);
     busier.environment.clock.hz += 10.0;
-    // No longer installed, so it makes no more passes.
+    // The runtime is no longer installed, so it makes no more passes.
     busier.environment.runtimes.clear();
-    assert_eq!(compatible(&conditions(&was), &busier), Ok(()));
+    assert_eq!(compatible(&conditions(&recorded), &busier), Ok(()));
 }
 
 #[test]
-fn of_two_that_resume_one_run_the_earlier_is_told_to_stop() {
+fn when_two_processes_resume_a_run_the_earlier_one_fails() {
     let folder = tempfile::tempdir().unwrap();
     let sample = sample("0193-a");
     let path = sample.create(folder.path()).close().unwrap();
@@ -117,7 +117,7 @@ fn of_two_that_resume_one_run_the_earlier_is_told_to_stop() {
 }
 
 /// The segment number of each trial in a file, in order.
-fn file_entries(path: &std::path::Path) -> Vec<u32> {
+fn trial_segments(path: &std::path::Path) -> Vec<u32> {
     let mut segments = Vec::new();
     let each = |segment, round: RecordedRound| segments.extend(round.trials.iter().map(|_| segment));
     RunFile::open(path).unwrap().each_round(RawTicks::Leave, each).unwrap();

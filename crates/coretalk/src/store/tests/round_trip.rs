@@ -4,7 +4,7 @@ use super::*;
 use crate::store::{RawTicks, RunFile, VERSION};
 use coretalk_measure::session::Sink;
 use coretalk_model::CommandReason;
-use coretalk_model::latency::{Cell, CellValue, LatencyMap, LatencyResult, MissingReason, Regime};
+use coretalk_model::latency::{CellValue, LatencyMap, LatencyResult, MissingReason, PairOutcome, Regime};
 use coretalk_model::stats::Estimate;
 use proptest::prelude::*;
 
@@ -27,9 +27,9 @@ fn a_run_without_rounds_is_whole() {
     assert_eq!(names(folder.path()), ["0193-a.coretalk"], "beside {}", path.display());
 }
 
-/// Other programs and later versions of this one read these words.
+/// Other programs and later versions of this one read these keys and values.
 #[test]
-fn settings_are_kept_in_these_words() {
+fn names_of_stored_settings_are_frozen() {
     let folder = tempfile::tempdir().unwrap();
     let writer = sample("0193-a").create(folder.path());
     let file = RunFile::open(writer.path()).unwrap();
@@ -63,13 +63,13 @@ fn settings_are_kept_in_these_words() {
 }
 
 #[test]
-fn what_stands_beside_the_groups_is_kept_and_unknown_in_older_files() {
+fn facts_beyond_groups_are_kept_and_unknown_in_older_files() {
     let folder = tempfile::tempdir().unwrap();
     let mut sample = sample("0193-a");
     let l2 = topology::Domain { level: Level::L2, cpus: "0-1".parse().unwrap(), os_id: None };
     let domains = sample.topology.domains().iter().cloned().chain([l2]).collect();
     let memory = |number, memory_bytes, distances| topology::MemoryNode { number, memory_bytes, distances };
-    let beside = topology::Beside {
+    let other_facts = topology::Beside {
         same: [
             (Level::Die, topology::Same::Level(Level::Package)),
             (Level::Node, topology::Same::Machine),
@@ -84,7 +84,7 @@ fn what_stands_beside_the_groups_is_kept_and_unknown_in_older_files() {
         }],
     };
     sample.topology =
-        Topology::new(sample.topology.cpus().clone(), domains, Default::default()).with(Some(beside));
+        Topology::new(sample.topology.cpus().clone(), domains, Default::default()).with(Some(other_facts));
     let writer = sample.create(folder.path());
     assert_eq!(RunFile::open(writer.path()).unwrap().topology().unwrap(), sample.topology);
     // The state of a file of schema 3 after its migration.
@@ -95,7 +95,7 @@ fn what_stands_beside_the_groups_is_kept_and_unknown_in_older_files() {
 }
 
 #[test]
-fn slots_and_decisions_read_back_in_order_with_their_raw_ticks() {
+fn commits_and_decisions_read_back_in_order_with_their_raw_ticks() {
     let folder = tempfile::tempdir().unwrap();
     let mut writer = sample("0193-a").create(folder.path());
     for number in 0..5 {
@@ -167,8 +167,10 @@ fn result() -> LatencyResult {
         reason: None,
     };
     let cells = Matrix::symmetric(vec![CpuId(0), CpuId(4), CpuId(2)], |row, _| match row {
-        1 => Cell::Measured(value.clone()),
-        _ => Cell::Missing { reason: MissingReason::Failed(TrialFailure::of("CPU 2 refused the pin")) },
+        1 => PairOutcome::Measured(value.clone()),
+        _ => {
+            PairOutcome::Missing { reason: MissingReason::Failed(TrialFailure::of("CPU 2 refused the pin")) }
+        }
     });
     let map = LatencyMap {
         protocol: Protocol::Cas,
@@ -182,7 +184,7 @@ fn result() -> LatencyResult {
 }
 
 #[test]
-fn a_run_kept_elsewhere_is_moved_at_the_end_and_that_is_said() {
+fn a_run_kept_elsewhere_is_moved_at_the_end_with_a_notice() {
     let folder = tempfile::tempdir().unwrap();
     let sample = sample(&format!("0193-apart-{}", std::process::id()));
     let mut writer = RunWriter::create_apart(folder.path(), &sample.new_run()).unwrap();
@@ -194,12 +196,12 @@ fn a_run_kept_elsewhere_is_moved_at_the_end_and_that_is_said() {
     assert_eq!(path.parent(), Some(folder.path()));
     assert_eq!(names(folder.path()), [format!("{}.coretalk", sample.header.id)]);
     assert_eq!(RunFile::open(&path).unwrap().rounds().unwrap(), 2);
-    let left = std::env::temp_dir().join(format!("coretalk-{}", sample.header.id));
-    assert!(!left.exists(), "{local}");
+    let local_folder = std::env::temp_dir().join(format!("coretalk-{}", sample.header.id));
+    assert!(!local_folder.exists(), "{local}");
 }
 
 #[test]
-fn what_a_crash_left_half_made_is_swept_away_by_the_next_run_an_hour_later() {
+fn incomplete_files_of_a_crash_are_removed_after_an_hour() {
     let folder = tempfile::tempdir().unwrap();
     let make = |name: &str, age_s| {
         let file = std::fs::File::create(folder.path().join(name)).unwrap();
@@ -366,17 +368,17 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn whatever_a_session_says_reads_back_to_the_bit(
-        slots in proptest::collection::vec(proptest::collection::vec(a_round(), 0..4), 1..4),
+    fn rounds_of_a_session_read_back_bit_for_bit(
+        commits in proptest::collection::vec(proptest::collection::vec(a_round(), 0..4), 1..4),
     ) {
         let folder = tempfile::tempdir().unwrap();
         let mut writer = sample("0193-a").create(folder.path());
-        for rounds in &slots {
+        for rounds in &commits {
             writer.commit(&Commit { rounds: rounds.clone(), ..Commit::default() }).unwrap();
         }
         let mut read = Vec::new();
         RunFile::open(writer.path()).unwrap().each_round(RawTicks::All, |_, round| read.push(round)).unwrap();
-        prop_assert_eq!(read, slots.concat());
+        prop_assert_eq!(read, commits.concat());
     }
 }
 

@@ -24,16 +24,16 @@ fn store() -> (tempfile::TempDir, Directory) {
 #[test]
 fn runs_are_listed_newest_first_and_a_broken_file_hides_none() {
     let (_place, directory) = store();
-    let seen: Vec<Option<String>> =
+    let listed: Vec<Option<String>> =
         directory.list().unwrap().into_iter().map(|run| run.run.ok().map(|run| run.header.id)).collect();
-    assert_eq!(seen, [Some(NEW.into()), None, Some(MIDDLE.into()), Some(OLD.into())]);
+    assert_eq!(listed, [Some(NEW.into()), None, Some(MIDDLE.into()), Some(OLD.into())]);
     assert!(Directory::at("/nowhere/at/all").list().unwrap().is_empty());
 }
 
 #[test]
 fn a_run_is_found_by_what_users_type() {
     let (folder, directory) = store();
-    // Given before there was a run whose id begins like this; the command would refuse the tag now.
+    // These tags are older than the run whose id they begin; the command would refuse them now.
     let old = RunFile::open(&folder.path().join(format!("{OLD}.coretalk"))).unwrap();
     old.db.execute_batch("INSERT INTO tags VALUES ('0193a5c', ''), ('0193', '')").unwrap();
     let path = folder.path().join(format!("{MIDDLE}.coretalk"));
@@ -42,7 +42,7 @@ fn a_run_is_found_by_what_users_type() {
         ("latest~0", NEW),
         ("latest~2", MIDDLE),
         ("latest~3", OLD),
-        // The id of one run precedes a tag, and a tag precedes a prefix of several ids.
+        // Priority: a prefix of a single id, a tag, a prefix of several ids.
         ("0193a5c", NEW),
         ("0193", OLD),
         ("0193a5c0", NEW),
@@ -57,7 +57,7 @@ fn a_run_is_found_by_what_users_type() {
 }
 
 #[test]
-fn a_run_that_is_not_there_is_a_usage_error_that_says_what_is() {
+fn an_unknown_run_is_a_usage_error_that_names_existing_runs() {
     let (_place, directory) = store();
     for (selector, word) in [
         ("latest~9", "4 runs"),
@@ -102,7 +102,7 @@ fn the_names_that_output_gives_runs_find_them() {
 }
 
 #[test]
-fn an_id_is_found_by_names_of_files_alone_and_a_tag_by_tags_alone() {
+fn an_id_is_found_by_file_names_only_and_a_tag_by_tags_only() {
     let folder = tempfile::tempdir().unwrap();
     let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/coretalk/src/store/tests/versions/3.sqlite");
     for id in [OLD, MIDDLE, NEW] {
@@ -140,7 +140,7 @@ fn a_tag_is_found_in_a_file_that_is_being_written() {
 }
 
 #[test]
-fn names_are_the_shortest_ends_whatever_the_others_are() {
+fn names_are_the_shortest_distinct_suffixes() {
     let letters = |number: usize| format!("{:06x}", number * number * 7919 % 4099);
     let ids: Vec<String> = (0..400).map(letters).collect();
     let names = Names::of(ids.clone());
@@ -154,7 +154,7 @@ fn names_are_the_shortest_ends_whatever_the_others_are() {
 
 #[cfg(unix)]
 #[test]
-fn what_is_no_file_is_refused_without_being_opened() {
+fn devices_are_refused_without_being_opened() {
     let directory = Directory::at(tempfile::tempdir().unwrap().path());
     for path in ["/dev/zero", "/dev/null"] {
         let Err(StoreError::Foreign { what, .. }) = find(&directory, path) else {
@@ -165,7 +165,7 @@ fn what_is_no_file_is_refused_without_being_opened() {
 }
 
 #[test]
-fn of_equal_tags_the_one_given_last_wins_and_that_is_said() {
+fn the_newest_of_equal_tags_wins_with_a_notice() {
     let (folder, directory) = store();
     let tag = |id: &str| {
         RunFile::open(&folder.path().join(format!("{id}.coretalk"))).unwrap().tag("base").unwrap();
@@ -181,7 +181,7 @@ fn of_equal_tags_the_one_given_last_wins_and_that_is_said() {
 }
 
 #[test]
-fn tags_that_could_not_be_typed_again_are_refused() {
+fn ambiguous_and_invalid_tags_are_refused() {
     let (folder, _) = store();
     let file = RunFile::open(&folder.path().join(format!("{OLD}.coretalk"))).unwrap();
     for tag in ["", "latest", "latest~1", "a/b", "a b", "-x", "tab\t", "0193a5c", "CCCC", &"x".repeat(101)] {
@@ -219,7 +219,7 @@ fn a_removed_run_leaves_nothing() {
 }
 
 #[test]
-fn the_first_place_that_is_named_wins() {
+fn the_first_known_directory_source_wins() {
     let tree = tempfile::tempdir().unwrap();
     let below = tree.path().join("a/b");
     std::fs::create_dir_all(&below).unwrap();

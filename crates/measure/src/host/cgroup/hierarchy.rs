@@ -38,11 +38,11 @@ fn group_of<'a>(groups: &'a str, version: Version, controller: &str) -> Option<&
     groups.lines().find_map(|line| {
         let (_, rest) = line.split_once(':')?;
         let (controllers, path) = rest.split_once(':')?;
-        let is_it = match version {
+        let is_match = match version {
             Version::One => controllers.split(',').any(|name| name == controller),
             Version::Two => controllers.is_empty(),
         };
-        is_it.then_some(path)
+        is_match.then_some(path)
     })
 }
 

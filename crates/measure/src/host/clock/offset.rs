@@ -67,14 +67,14 @@ pub enum NoOffset {
 
 /// Tracks CPUs that go offline while pairs are measured.
 #[derive(Debug, Default)]
-pub struct Attendance {
+pub struct CpuTracker {
     /// CPUs that have accepted a thread.
-    held: CpuSet,
+    accepted: CpuSet,
     departed: Vec<CpuLoss>,
 }
 
-impl Attendance {
-    /// Whether one of these CPUs is absent; asks the system about those that were present.
+impl CpuTracker {
+    /// Whether one of these CPUs is absent; asks the system only about those not yet found absent.
     pub fn misses(
         &mut self,
         cpus: &[CpuId],
@@ -97,9 +97,9 @@ impl Attendance {
         absence: &dyn Fn(CpuId) -> Option<LossReason>,
     ) {
         match *measured {
-            Ok(_) => self.held = self.held.union(&pair.into_iter().collect()),
+            Ok(_) => self.accepted = self.accepted.union(&pair.into_iter().collect()),
             Err(NoOffset::Refused(cpu)) => {
-                let was_away = Some(LossReason::Offline).filter(|_| self.held.contains(cpu));
+                let was_away = Some(LossReason::Offline).filter(|_| self.accepted.contains(cpu));
                 let why = absence(cpu).or(was_away).unwrap_or(LossReason::PinRefused);
                 self.departed.push(CpuLoss { cpu, after, why });
             }
@@ -128,26 +128,26 @@ pub fn measure(from: CpuId, to: CpuId, limits: Limits) -> Result<Offset, NoOffse
     let (ready, in_place) = mpsc::channel();
     let (begin, go) = mpsc::channel();
     let (found, offset) = mpsc::channel();
-    let until = |end: Instant| end.saturating_duration_since(Instant::now());
+    let time_until = |end: Instant| end.saturating_duration_since(Instant::now());
     // A thread that does not run must not use up the time of other pairs.
-    let placed = limits.end.min(limits.share + GRACE);
+    let pin_deadline = limits.end.min(limits.share + GRACE);
     let answering = Arc::clone(&exchange);
     let holds: [Arc<Hold>; 2] = Default::default();
-    let [of_answer, of_ask] = holds.clone();
+    let [answer_hold, ask_hold] = holds.clone();
     let answer = move || {
-        of_answer.begin();
+        answer_hold.begin();
         // The other thread may be gone and need no answer.
         let _ = ready.send(affinity::pin_current_thread(to).is_ok());
         if go.recv() == Ok(true) {
             answering.answer(limits);
         }
-        of_answer.end();
+        answer_hold.end();
     };
     let ask = move || {
-        of_ask.begin();
+        ask_hold.begin();
         let agreed = match affinity::pin_current_thread(from) {
             Err(_) => Err(NoOffset::Refused(from)),
-            Ok(()) => match in_place.recv_timeout(until(placed)) {
+            Ok(()) => match in_place.recv_timeout(time_until(pin_deadline)) {
                 Ok(true) => Ok(()),
                 Ok(false) => Err(NoOffset::Refused(to)),
                 Err(_) => Err(NoOffset::Silent),
@@ -156,14 +156,14 @@ pub fn measure(from: CpuId, to: CpuId, limits: Limits) -> Result<Offset, NoOffse
         let _ = begin.send(agreed.is_ok());
         let asked = agreed.and_then(|()| exchange.initiate(from, to, limits).ok_or(NoOffset::Silent));
         let _ = found.send(asked);
-        of_ask.end();
+        ask_hold.end();
     };
     // If a thread cannot be created, its channel ends are dropped and the other thread leaves.
     let begun = [Box::new(answer) as Box<dyn FnOnce() + Send>, Box::new(ask)]
         .into_iter()
-        .all(|end| std::thread::Builder::new().spawn(end).is_ok());
+        .all(|role| std::thread::Builder::new().spawn(role).is_ok());
     let measured = match begun {
-        true => offset.recv_timeout(until(limits.end) + GRACE).unwrap_or(Err(NoOffset::Silent)),
+        true => offset.recv_timeout(time_until(limits.end) + GRACE).unwrap_or(Err(NoOffset::Silent)),
         false => Err(NoOffset::Silent),
     };
     if measured == Err(NoOffset::Silent) {
@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_offset_is_what_the_midpoint_says() {
+    fn offsets_are_computed_from_the_midpoint() {
         assert_eq!(midpoint_offset(1000, 1050, 1100), 0.0);
         assert_eq!(midpoint_offset(1000, 550, 1100), -500.0);
         assert_eq!(midpoint_offset(u64::MAX - 10, 1_000_089, 89), 1_000_050.0);
@@ -312,21 +312,21 @@ mod tests {
         });
         let there = |_: CpuId| None;
         let two_is_off = |cpu: CpuId| (cpu == CpuId(2)).then_some(LossReason::Offline);
-        let mut attendance = Attendance::default();
-        assert!(!attendance.misses(&[CpuId(0), CpuId(2)], at(1), &there));
-        attendance.note([CpuId(0), CpuId(2)], &offset, at(2), &there);
-        assert!(attendance.misses(&[CpuId(1), CpuId(2)], at(3), &two_is_off));
+        let mut tracker = CpuTracker::default();
+        assert!(!tracker.misses(&[CpuId(0), CpuId(2)], at(1), &there));
+        tracker.note([CpuId(0), CpuId(2)], &offset, at(2), &there);
+        assert!(tracker.misses(&[CpuId(1), CpuId(2)], at(3), &two_is_off));
         // Present again, but still counted as gone, and listed once.
-        assert!(attendance.misses(&[CpuId(0), CpuId(2)], at(4), &there));
-        assert_eq!(attendance.end(), [CpuLoss { cpu: CpuId(2), after: at(3), why: LossReason::Offline }]);
+        assert!(tracker.misses(&[CpuId(0), CpuId(2)], at(4), &there));
+        assert_eq!(tracker.end(), [CpuLoss { cpu: CpuId(2), after: at(3), why: LossReason::Offline }]);
         // If a listed CPU refuses a thread, it was offline if it had accepted one before; otherwise it only refused.
-        for (held, why) in [(true, LossReason::Offline), (false, LossReason::PinRefused)] {
-            let mut attendance = Attendance::default();
-            if held {
-                attendance.note([CpuId(0), CpuId(2)], &offset, at(2), &there);
+        for (accepted, why) in [(true, LossReason::Offline), (false, LossReason::PinRefused)] {
+            let mut tracker = CpuTracker::default();
+            if accepted {
+                tracker.note([CpuId(0), CpuId(2)], &offset, at(2), &there);
             }
-            attendance.note([CpuId(1), CpuId(2)], &Err(NoOffset::Refused(CpuId(2))), at(5), &there);
-            assert_eq!(attendance.end(), [CpuLoss { cpu: CpuId(2), after: at(5), why }]);
+            tracker.note([CpuId(1), CpuId(2)], &Err(NoOffset::Refused(CpuId(2))), at(5), &there);
+            assert_eq!(tracker.end(), [CpuLoss { cpu: CpuId(2), after: at(5), why }]);
         }
     }
 

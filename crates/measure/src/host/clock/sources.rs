@@ -23,8 +23,8 @@ pub fn children_cpu() -> Picos {
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: the structure is writable.
     let status = unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &mut usage) };
-    let of = |time: libc::timeval| Picos::from_secs(time.tv_sec as f64 + time.tv_usec as f64 * 1e-6);
-    if status == 0 { of(usage.ru_utime) + of(usage.ru_stime) } else { Picos::ZERO }
+    let picos = |time: libc::timeval| Picos::from_secs(time.tv_sec as f64 + time.tv_usec as f64 * 1e-6);
+    if status == 0 { picos(usage.ru_utime) + picos(usage.ru_stime) } else { Picos::ZERO }
 }
 
 /// Clock source of the kernel (`tsc`, `kvm-clock`, `arch_sys_counter`): on x86-64 `tsc` unless the kernel distrusts it.

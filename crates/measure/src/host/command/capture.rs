@@ -37,7 +37,7 @@ impl Capture {
     /// Reads what is available.
     pub fn read(&mut self) -> io::Result<()> {
         let mut buffer = [0; 16 << 10];
-        // At most many times the capacity of a pipe: endless output must not block this process.
+        // Many times the capacity of a pipe: endless output must not block this process.
         for _ in 0..256 {
             let Some(pipe) = &mut self.pipe else { return Ok(()) };
             match pipe.read(&mut buffer) {
@@ -73,8 +73,8 @@ impl Capture {
     }
 }
 
-/// Kept output of one stream. If bytes between beginning and end are missing, both parts stay separate, so that
-/// searches match neither across the gap nor in words about it.
+/// Kept output of one stream. If bytes in the middle are missing, beginning and end stay separate, so that searches
+/// match neither across the gap nor in a note about it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Printed {
     head: Vec<u8>,
@@ -89,7 +89,7 @@ impl Printed {
         if self.dropped == 0 { Ok(&self.head) } else { Err(self.dropped) }
     }
 
-    /// The complete lines at the end: all of them, or those after the first line break behind the gap.
+    /// The complete lines at the end: all of them, or those after the first line break that follows the gap.
     pub fn last_lines(&self) -> &[u8] {
         if self.dropped == 0 {
             return &self.head;
@@ -99,7 +99,7 @@ impl Printed {
         &self.tail[begin.unwrap_or(self.tail.len())..]
     }
 
-    /// The first and last `kept` characters; a line between them tells how much is missing.
+    /// The first and last `kept` characters; a line between them states how much is missing.
     pub fn cut(&self, kept: usize) -> String {
         let letters = |bytes: &[u8]| -> Vec<char> { String::from_utf8_lossy(bytes).chars().collect() };
         let (head, tail) = (letters(&self.head), letters(&self.tail));
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_missing_of_what_fits() {
+    fn output_that_fits_is_complete() {
         let mut capture = capture();
         capture.keep(&vec![b'a'; KEPT]);
         capture.keep(b"the end");
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_the_gap_cut_is_not_there_as_it_was_printed() {
+    fn a_line_cut_by_the_gap_is_left_out() {
         let mut capture = capture();
         capture.keep(&vec![b'7'; 2 * KEPT + 1]);
         assert_eq!(capture.take().last_lines(), b"");

@@ -1,12 +1,12 @@
 //! `Launched`: a program started by a small launcher process, so that its peak memory is its own.
 //!
-//! The peak memory of a process survives exec: what the child of a fork inherits from its parent counts for the new
-//! program (`setmax_mm_hiwater_rss` in Linux's fs/exec.c). The child of a fresh launcher holds two megabytes; a child
-//! of this process would hold many.
+//! The peak memory of a process survives exec: memory that the child of a fork inherits from its parent counts for the
+//! new program (`setmax_mm_hiwater_rss` in Linux's fs/exec.c). The child of a fresh launcher holds two megabytes; a
+//! child of this process would hold many.
 //!
 //! `Parent`: the parent of a program, either this process or a launcher.
 
-use super::migrations::Migrations;
+use super::counters::{Counters, Counts};
 use super::watchdog::Watchdog;
 use super::{Launch, RunFailure, Usage, tree};
 use crate::host::affinity;
@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 /// Subcommand that makes this program a launcher.
 pub const LAUNCH: &str = "launch";
 /// Time limit for an answer of the launcher, which does nothing else.
-const ANSWER: Duration = Duration::from_secs(30);
+const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 /// Maximum bytes of a word, more than any command has (`ARG_MAX` of common systems is 2 MiB).
 const MAX_BYTES: u64 = 64 << 20;
 
@@ -39,7 +39,7 @@ pub(super) struct Program<'a> {
 #[derive(Debug)]
 pub(super) struct Launched {
     helper: Child,
-    line: UnixStream,
+    socket: UnixStream,
     pid: u32,
 }
 
@@ -49,10 +49,10 @@ pub(super) struct Reaped {
     pub(super) status: i32,
     /// Resources used by it and the children that it waited for.
     pub(super) usage: Usage,
-    /// Peak memory that any program started this way reports at least, in bytes.
+    /// Minimum peak memory in bytes that any program started this way reports.
     pub(super) floor_bytes: u64,
-    /// Number of CPU migrations of its threads; `None` if the system does not count them.
-    pub(super) migrations: Option<u64>,
+    /// Events that the system counted.
+    pub(super) counts: Counts,
     /// Time from before the fork to its end; `None` if the caller measured it.
     pub(super) wall: Option<Duration>,
 }
@@ -73,23 +73,23 @@ impl Launched {
         watchdog: Option<&Watchdog>,
         program: &Program<'_>,
     ) -> Result<(Launched, ChildStdout, ChildStderr), Refused> {
-        let (mut helper, mut line) =
+        let (mut helper, mut socket) =
             Launched::helper_for(launcher, watchdog, program).map_err(|_| Refused::Launcher)?;
         let streams = helper.stdout.take().zip(helper.stderr.take());
-        let refused = match (Launched::order(&mut line, program), streams) {
+        let refused = match (Launched::send_program(&mut socket, program), streams) {
             (Ok((0, pid)), Some((stdout, stderr))) => {
-                return Ok((Launched { helper, line, pid: pid as u32 }, stdout, stderr));
+                return Ok((Launched { helper, socket, pid: pid as u32 }, stdout, stderr));
             }
             (Ok((errno, _)), _) => Refused::Program(io::Error::from_raw_os_error(errno as i32)),
             (Err(Silent::Before), _) => Refused::Launcher,
-            (Err(Silent::After(error)), _) => return Err(Refused::Lost(gone(&mut helper, error))),
+            (Err(Silent::After(error)), _) => return Err(Refused::Lost(end_launcher(&mut helper, error))),
         };
-        // It has ended, or ends when its input is closed.
+        // The launcher has ended, or ends when its input is closed.
         let _ = helper.kill();
         let _ = helper.wait();
         match refused {
-            // It may have reported its begin just before it ended.
-            Refused::Launcher if read_number(&mut line).is_ok() => Err(Refused::Lost(no_answer())),
+            // The launcher may have reported its begin just before it ended.
+            Refused::Launcher if read_number(&mut socket).is_ok() => Err(Refused::Lost(no_answer())),
             refused => Err(refused),
         }
     }
@@ -99,25 +99,25 @@ impl Launched {
         watchdog: Option<&Watchdog>,
         program: &Program<'_>,
     ) -> io::Result<(Child, UnixStream)> {
-        let (line, theirs) = UnixStream::pair()?;
-        line.set_read_timeout(Some(ANSWER))?;
+        let (socket, theirs) = UnixStream::pair()?;
+        socket.set_read_timeout(Some(ANSWER_LIMIT))?;
         let mut command = Command::new(launcher);
         command.args(["work", LAUNCH]).stdin(Stdio::from(OwnedFd::from(theirs)));
         // The program inherits the launcher's environment.
         command.envs(variables(program.environment)).envs(watchdog.map(Watchdog::mark));
-        Ok((prepare(command, None).spawn()?, line))
+        Ok((prepare(command, None).spawn()?, socket))
     }
 
     /// Sends the program to start; returns the error number or 0, and the process id.
-    fn order(line: &mut UnixStream, program: &Program<'_>) -> Result<(u64, u64), Silent> {
+    fn send_program(socket: &mut UnixStream, program: &Program<'_>) -> Result<(u64, u64), Silent> {
         let cpus = program.cpus.to_string();
         let words = [program.name, OsStr::new(&cpus)].map(OsStrExt::as_bytes);
         let words = words.into_iter().chain(program.arguments.iter().map(|word| word.as_bytes()));
-        number(line, 2 + program.arguments.len() as u64)
-            .and_then(|()| words.into_iter().try_for_each(|word| block(line, word)))
-            .and_then(|()| read_number(line))
+        write_number(socket, 2 + program.arguments.len() as u64)
+            .and_then(|()| words.into_iter().try_for_each(|word| write_block(socket, word)))
+            .and_then(|()| read_number(socket))
             .map_err(|_| Silent::Before)?;
-        let mut next = || read_number(line).map_err(Silent::After);
+        let mut next = || read_number(socket).map_err(Silent::After);
         Ok((next()?, next()?))
     }
 
@@ -131,22 +131,22 @@ impl Launched {
 
     /// Descriptor that becomes readable when the program has ended.
     pub(super) fn end(&self) -> RawFd {
-        self.line.as_raw_fd()
+        self.socket.as_raw_fd()
     }
 
     /// Reaps the program, whose id is valid until then. Fails if the launcher has ended or does not answer.
     pub(super) fn reap(&mut self) -> io::Result<Reaped> {
-        match self.told() {
-            Err(error) => Err(gone(&mut self.helper, error)),
-            told => told,
+        match self.read_report() {
+            Err(error) => Err(end_launcher(&mut self.helper, error)),
+            outcome => outcome,
         }
     }
 
-    fn told(&mut self) -> io::Result<Reaped> {
+    fn read_report(&mut self) -> io::Result<Reaped> {
         // The end is reported first; this waits for it if the program was just killed.
-        let wall_ns = read_number(&mut self.line)?;
-        number(&mut self.line, 1)?;
-        let mut next = || read_number(&mut self.line);
+        let wall_ns = read_number(&mut self.socket)?;
+        write_number(&mut self.socket, 1)?;
+        let mut next = || read_number(&mut self.socket);
         let reaped = Reaped {
             status: next()? as i32,
             usage: Usage {
@@ -156,7 +156,13 @@ impl Launched {
                 switches: next()?,
             },
             floor_bytes: next()?,
-            migrations: next()?.checked_sub(1),
+            counts: {
+                let mut counts = Counts::default();
+                for count in &mut counts.0 {
+                    *count = next()?.checked_sub(1);
+                }
+                counts
+            },
             wall: Some(Duration::from_nanos(wall_ns)),
         };
         self.helper.wait()?;
@@ -170,14 +176,14 @@ enum Silent {
     After(io::Error),
 }
 
-/// Error for a launcher that has begun but no longer answers.
-fn gone(helper: &mut Child, error: io::Error) -> io::Error {
+/// Waits for the end of a launcher that began but no longer answers, killing it after a timeout; returns the error.
+fn end_launcher(helper: &mut Child, error: io::Error) -> io::Error {
     if error.kind() == io::ErrorKind::WouldBlock {
         let _ = helper.kill();
         let _ = helper.wait();
         return no_answer();
     }
-    // Its end of the line closes only when it ends.
+    // The launcher's socket closes only when the launcher ends.
     match helper.wait() {
         Ok(status) => io::Error::other(format!("the process that had started it ended first ({status})")),
         Err(error) => error,
@@ -185,12 +191,15 @@ fn gone(helper: &mut Child, error: io::Error) -> io::Error {
 }
 
 fn no_answer() -> io::Error {
-    io::Error::other(format!("the process that had started it gave no answer for {} s", ANSWER.as_secs()))
+    io::Error::other(format!(
+        "the process that had started it gave no answer for {} s",
+        ANSWER_LIMIT.as_secs()
+    ))
 }
 
 impl Drop for Launched {
     fn drop(&mut self) {
-        // It has ended if it was reaped; otherwise its program ends with it.
+        // The launcher has ended if the program was reaped; otherwise the program ends with it.
         let _ = self.helper.kill();
         let _ = self.helper.wait();
     }
@@ -208,7 +217,7 @@ pub(crate) fn prepare(mut command: Command, cpus: Option<&CpuSet>) -> Command {
         tree::die_with_parent();
         cpus.as_ref().map_or(Ok(()), affinity::set_mask)
     };
-    // SAFETY: between fork and exec the closure makes two system calls on memory that was there before the fork; it
+    // SAFETY: between fork and exec the closure makes two system calls on memory that existed before the fork; it
     // allocates nothing and takes no lock.
     unsafe { command.pre_exec(bind) };
     command
@@ -219,58 +228,58 @@ pub(crate) fn prepare(mut command: Command, cpus: Option<&CpuSet>) -> Command {
 /// # Errors
 /// The caller is gone, or the system refuses to wait for the program.
 pub fn serve() -> io::Result<()> {
-    let mut line = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-    let count = read_number(&mut line)?;
-    let words: Vec<OsString> = (0..count).map(|_| read_block(&mut line)).collect::<io::Result<_>>()?;
+    let mut socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let count = read_number(&mut socket)?;
+    let words: Vec<OsString> = (0..count).map(|_| read_block(&mut socket)).collect::<io::Result<_>>()?;
     let [name, cpus, arguments @ ..] = words.as_slice() else {
         return Err(io::Error::other("a program and its CPUs were expected"));
     };
     let cpus = CpuSet::from_list(&cpus.to_string_lossy()).map_err(io::Error::other)?;
-    let floor_bytes = floor(&cpus);
-    let migrations = Migrations::watch();
+    let floor_bytes = peak_floor_bytes(&cpus);
+    let counters = Counters::watch();
     let mut command = Command::new(name);
     command.args(arguments).stdin(Stdio::null());
     let command = &mut prepare(command, Some(&cpus));
     command.stdout(Stdio::inherit()).stderr(Stdio::inherit());
     // From here on the program may have run even if this process fails.
-    number(&mut line, 0)?;
+    write_number(&mut socket, 0)?;
     let begun = Instant::now();
     let child = match command.spawn() {
         Ok(child) => child,
         Err(error) => {
-            number(&mut line, error.raw_os_error().unwrap_or(libc::EIO) as u64)?;
-            return number(&mut line, 0);
+            write_number(&mut socket, error.raw_os_error().unwrap_or(libc::EIO) as u64)?;
+            return write_number(&mut socket, 0);
         }
     };
-    number(&mut line, 0)?;
-    number(&mut line, u64::from(child.id()))?;
+    write_number(&mut socket, 0)?;
+    write_number(&mut socket, u64::from(child.id()))?;
     // Close the streams here, so that they end with the program and its children.
-    // SAFETY: numbers only; nothing of this process prints after this.
+    // SAFETY: the calls take only numbers; this process prints nothing afterwards.
     unsafe {
         libc::close(libc::STDOUT_FILENO);
         libc::close(libc::STDERR_FILENO);
     }
     tree::until_end(child.id())?;
-    number(&mut line, begun.elapsed().as_nanos() as u64)?;
+    write_number(&mut socket, begun.elapsed().as_nanos() as u64)?;
     // The caller kills the remaining group now, while its id is valid.
-    read_number(&mut line)?;
-    let (status, usage) = tree::wait_for(child.id(), Instant::now() + ANSWER)?;
+    read_number(&mut socket)?;
+    let (status, usage) = tree::wait_for(child.id(), Instant::now() + ANSWER_LIMIT)?;
     let micros = |seconds: f64| (seconds * 1e6) as u64;
-    let migrations = migrations.and_then(Migrations::count).map_or(0, |count| count + 1);
-    let said = [
+    // Zero stands for unknown.
+    let counts = counters.counts().0.map(|count| count.map_or(0, |count| count + 1));
+    let numbers = [
         u64::from(status as u32),
         micros(usage.user_s),
         micros(usage.system_s),
         usage.peak_bytes.unwrap_or(0),
         usage.switches,
         floor_bytes,
-        migrations,
     ];
-    said.into_iter().try_for_each(|value| number(&mut line, value))
+    numbers.into_iter().chain(counts).try_for_each(|value| write_number(&mut socket, value))
 }
 
 /// Peak memory reported for a program that never ran: a fork whose exec of a directory fails.
-fn floor(cpus: &CpuSet) -> u64 {
+fn peak_floor_bytes(cpus: &CpuSet) -> u64 {
     if prepare(Command::new("/"), Some(cpus)).spawn().is_ok() {
         // Exec of a directory cannot succeed; if it does, no floor is known.
         return u64::MAX;
@@ -278,12 +287,12 @@ fn floor(cpus: &CpuSet) -> u64 {
     tree::children_peak_bytes()
 }
 
-fn number(to: &mut UnixStream, value: u64) -> io::Result<()> {
+fn write_number(to: &mut UnixStream, value: u64) -> io::Result<()> {
     to.write_all(&value.to_le_bytes())
 }
 
-fn block(to: &mut UnixStream, bytes: &[u8]) -> io::Result<()> {
-    number(to, bytes.len() as u64)?;
+fn write_block(to: &mut UnixStream, bytes: &[u8]) -> io::Result<()> {
+    write_number(to, bytes.len() as u64)?;
     to.write_all(bytes)
 }
 
@@ -308,7 +317,7 @@ pub(super) enum Parent {
         child: Child,
         /// Readable once it has ended; `None` before Linux 5.3.
         end: Option<OwnedFd>,
-        migrations: Option<Migrations>,
+        counters: Option<Counters>,
         floor_bytes: u64,
     },
     Launcher(Launched),
@@ -333,17 +342,16 @@ impl Parent {
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::null());
         command.envs(variables(environment)).envs(launch.watchdog.map(Watchdog::mark));
-        let (migrations, floor_bytes) = (Migrations::watch(), own_memory());
+        let (counters, floor_bytes) = (Some(Counters::watch()), own_memory_bytes());
         let mut child = prepare(command, Some(cpus)).spawn().map_err(not_started)?;
         let missing = || RunFailure::Watch(io::Error::other("a pipe is missing"));
         let stdout = child.stdout.take().ok_or_else(missing)?;
         let stderr = child.stderr.take().ok_or_else(missing)?;
-        // SAFETY: the call takes two numbers; the process is our child and not yet waited for, so the number is its
-        // own.
+        // SAFETY: the call takes two numbers; the process is our unreaped child, so its id is valid.
         let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, child.id() as libc::pid_t, 0) };
-        // SAFETY: the descriptor is fresh and nobody else has it.
+        // SAFETY: the descriptor is new and has no other owner.
         let end = (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd as i32) });
-        Ok((Parent::Own { child, end, migrations, floor_bytes }, stdout, stderr))
+        Ok((Parent::Own { child, end, counters, floor_bytes }, stdout, stderr))
     }
 
     pub(super) fn pid(&self) -> u32 {
@@ -364,17 +372,17 @@ impl Parent {
     /// Reaps the program, which has ended or is about to. Fails if it does not end or its launcher does not answer.
     pub(super) fn reap(&mut self, deadline: Instant) -> io::Result<Reaped> {
         match self {
-            Parent::Own { child, migrations, floor_bytes, .. } => {
+            Parent::Own { child, counters, floor_bytes, .. } => {
                 let (status, usage) = tree::wait_for(child.id(), deadline)?;
-                let migrations = migrations.take().and_then(Migrations::count);
-                Ok(Reaped { status, usage, floor_bytes: *floor_bytes, migrations, wall: None })
+                let counts = counters.take().map_or_else(Counts::default, Counters::counts);
+                Ok(Reaped { status, usage, floor_bytes: *floor_bytes, counts, wall: None })
             }
             Parent::Launcher(launched) => launched.reap(),
         }
     }
 }
 
-fn own_memory() -> u64 {
+fn own_memory_bytes() -> u64 {
     // SAFETY: asks for a number, no memory involved.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();

@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
-const MOST: usize = 4096;
+const MAX_PROCESSES: usize = 4096;
 /// Poll interval for the end of a killed process, which normally takes microseconds.
-const BREATH: Duration = Duration::from_micros(100);
+const POLL_INTERVAL: Duration = Duration::from_micros(100);
 
 /// Makes this process adopt orphans among its descendants. Without this flag (before Linux 3.4) daemons survive.
 pub fn adopt_orphans() {
@@ -33,7 +33,7 @@ pub struct ThreadInfo {
 /// Threads of these processes and all their descendants; processes that end meanwhile are skipped.
 pub fn threads(roots: impl Iterator<Item = u32>) -> Vec<ThreadInfo> {
     let mut seen = Vec::new();
-    for (process, threads) in processes(roots, MOST) {
+    for (process, threads) in processes(roots, MAX_PROCESSES) {
         for thread in threads {
             let file = |name: &str| {
                 fs::read_to_string(format!("/proc/{process}/task/{thread}/{name}")).unwrap_or_default()
@@ -103,11 +103,11 @@ pub fn children() -> Vec<u32> {
 
 /// All live processes of this user with the given environment entry.
 pub fn marked(entry: &str) -> Vec<u32> {
-    let has = |pid: &u32| {
+    let has_entry = |pid: &u32| {
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
         environment.split(|byte| *byte == 0).any(|found| found == entry.as_bytes())
     };
-    numbers_in("/proc").into_iter().filter(has).collect()
+    numbers_in("/proc").into_iter().filter(has_entry).collect()
 }
 
 /// Whether a child has ended, without reaping it. Fails if it is no child of this process.
@@ -125,8 +125,19 @@ pub fn has_ended(pid: u32) -> io::Result<bool> {
     Ok(unsafe { info.si_pid() } != 0)
 }
 
+/// Whether a process has ended or is exiting: its memory may be released before it becomes a zombie.
+pub fn is_exiting(pid: u32) -> bool {
+    /// `PF_EXITING` in Linux's include/linux/sched.h; set before the memory is released.
+    const EXITING: u64 = 0x4;
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The flags are the seventh value after the name, which may contain spaces and parentheses.
+    let flags =
+        stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(6)?.parse::<u64>().ok());
+    flags.is_none_or(|flags| flags & EXITING != 0)
+}
+
 pub fn kill_group(leader: u32) {
-    // SAFETY: takes numbers; the leader is a child that nobody has waited for, so the group is its own.
+    // SAFETY: the call takes only numbers; the leader is an unreaped child, so the id of its group is valid.
     unsafe { libc::kill(-(leader as libc::pid_t), libc::SIGKILL) };
 }
 
@@ -156,7 +167,7 @@ pub fn wait_for(pid: u32, deadline: Instant) -> io::Result<(i32, Usage)> {
         if Instant::now() >= deadline {
             return Err(io::Error::other(format!("process {pid} was killed but does not exit")));
         }
-        std::thread::sleep(BREATH);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 

@@ -1,7 +1,8 @@
 //! [`Watchdog`]: a process that kills leftover programs if this process is killed.
 //!
-//! A program dies with its parent, but its own descendants do not: daemons have left its group, and orphans are adopted
-//! elsewhere. A second process sleeps until this one ends and finds them by an environment variable.
+//! A program dies with its parent, but its own descendants do not: daemons have left its process group, and orphans
+//! have another parent. A second process sleeps until this one ends, and finds the descendants by an environment
+//! variable.
 
 use super::tree;
 use std::io::{self, Read};
@@ -15,7 +16,7 @@ pub const GUARD: &str = "guard";
 const MARK: &str = "CORETALK_GUARDED";
 /// Maximum scans: a process may start another while it is being killed.
 const SCANS: usize = 1_000;
-const BETWEEN: Duration = Duration::from_millis(1);
+const SCAN_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Handle of the watchdog process.
 #[derive(Debug)]
@@ -54,11 +55,11 @@ pub fn keep(word: &str) {
     // A read error counts as end of input.
     let _ = io::stdin().read_to_end(&mut Vec::new());
     for _ in 0..SCANS {
-        let left = tree::marked(&format!("{MARK}={word}"));
-        if left.is_empty() {
+        let remaining = tree::marked(&format!("{MARK}={word}"));
+        if remaining.is_empty() {
             return;
         }
-        left.into_iter().for_each(tree::kill);
-        std::thread::sleep(BETWEEN);
+        remaining.into_iter().for_each(tree::kill);
+        std::thread::sleep(SCAN_INTERVAL);
     }
 }

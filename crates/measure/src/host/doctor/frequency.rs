@@ -139,13 +139,13 @@ fn by_flags(root: &SystemRoot) -> Option<bool> {
     Some(cpuinfo.has_flag("constant_tsc")? && cpuinfo.has_flag("nonstop_tsc")?)
 }
 
-/// Offsets have an error of about half a round trip, at most some hundred nanoseconds between sockets.
+/// Maximum offset of synchronous counters. Its error is about half a round trip, at most some 100 ns between sockets.
 const SYNCHRONOUS_NS: f64 = 100.0;
 
-/// Error above which an offset that reorders events of a run would stay undetected.
+/// Error that can hide an offset large enough to reorder events of a run.
 const BLURRED_NS: f64 = 1_000.0;
 
-/// Far beyond any error of the estimate, and beyond the margin of a common start.
+/// Offset far above any error of the estimate, and above the margin of a common start.
 const APART_NS: f64 = 1e6;
 
 pub(super) fn sync(_: &SystemRoot, live: &LiveFacts) -> Report {

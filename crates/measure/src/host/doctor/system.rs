@@ -48,12 +48,12 @@ fn soft_limit(root: &SystemRoot, name: &str) -> Option<u64> {
 /// Whether the kernel honours this capability, which it does only in the initial user namespace: root in a container
 /// with its own namespace has every bit set without effect.
 fn has_capability(root: &SystemRoot, bit: u32) -> bool {
-    let is_first =
+    let is_initial_namespace =
         root.peek("/proc/self/uid_map").is_none_or(|map| map.split_whitespace().eq(["0", "0", "4294967295"]));
     let status = root.peek("/proc/self/status").unwrap_or_default();
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let bits = effective.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0);
-    is_first && bits >> bit & 1 == 1
+    is_initial_namespace && bits >> bit & 1 == 1
 }
 
 pub(super) fn libc(_: &SystemRoot, live: &LiveFacts) -> Report {
@@ -101,12 +101,12 @@ pub(super) fn hypervisor(root: &SystemRoot, _: &LiveFacts) -> Report {
     }
 }
 
-/// Steal fraction worth a warning: no median changes, but stalls become visible in the tails of a run of seconds.
+/// Minimum steal fraction for a warning: medians stay the same, but stalls show in the tails of a run of a few seconds.
 const NOTABLE_STEAL: f64 = 0.001;
 
 pub(super) fn steal(root: &SystemRoot, live: &LiveFacts) -> Report {
     let (times, span) = match live.recent {
-        Some(recent) => (Some(recent.clone()), watched(recent)),
+        Some(recent) => (Some(recent.clone()), span_text(recent)),
         None => (CpuTimes::read(root), "since boot".to_owned()),
     };
     let Some(stolen) = times.and_then(|times| times.steal_fraction(&times.cpus())) else {
@@ -121,7 +121,7 @@ pub(super) fn steal(root: &SystemRoot, live: &LiveFacts) -> Report {
     warn(text)
 }
 
-fn watched(recent: &CpuTimes) -> String {
+fn span_text(recent: &CpuTimes) -> String {
     format!("in {:.1} s", recent.span_s())
 }
 
@@ -129,13 +129,13 @@ fn watched(recent: &CpuTimes) -> String {
 const LASTING_S: f64 = 0.9;
 
 pub(super) fn load(_: &SystemRoot, live: &LiveFacts) -> Report {
-    // Not the load average: it counts waiting threads, even for a disk, and is no share of the CPUs.
+    // Not the load average: it includes threads that wait, for example for a disk, and is no share of the CPUs.
     let Some((recent, busy)) =
         live.recent.and_then(|recent| Some((recent, recent.busy_fraction(&recent.cpus())?)))
     else {
         return cannot_tell("the system does not report how busy it is");
     };
-    let took = format!("{} of the CPUs {}", percent(busy), watched(recent));
+    let took = format!("{} of the CPUs {}", percent(busy), span_text(recent));
     if busy > DISTURBED_SHARE {
         let text = format!(
             "other programs took {took}: numbers measured meanwhile are doubtful; stop these programs, or wait \
@@ -150,7 +150,7 @@ pub(super) fn load(_: &SystemRoot, live: &LiveFacts) -> Report {
 }
 
 /// Whether to observe the CPUs longer, to distinguish lasting from transient load.
-pub fn is_moment(recent: &CpuTimes) -> bool {
+pub fn needs_longer_observation(recent: &CpuTimes) -> bool {
     recent.span_s() < LASTING_S
         && recent.busy_fraction(&recent.cpus()).is_some_and(|busy| busy > DISTURBED_SHARE)
 }
@@ -198,7 +198,7 @@ pub(super) fn node_memory(root: &SystemRoot, _: &LiveFacts) -> Report {
     let lacking: CpuSet = with_cpus().filter(lacks).map(|node| CpuId(node.id)).collect();
     if !lacking.is_empty() {
         return warn(format!(
-            "no memory that this process may use on NUMA node {lacking}: cache lines of its CPUs lie on another node (flag `home`)"
+            "no memory that this process may use on NUMA node {lacking}: cache lines of its CPUs are allocated on another node (flag `home`)"
         ));
     }
     match with_cpus().count() {

@@ -20,7 +20,7 @@ macro_rules! verdicts {
 
 verdicts! {
     threads_that_stay_are_fine: "affinity" is Ok, Tree::new(), pinning(Result::Ok(()));
-    pinning_that_nobody_tried_is_unknown: "affinity" is CannotTell, Tree::new();
+    untested_pinning_is_unknown: "affinity" is CannotTell, Tree::new();
     a_refused_affinity_is_a_failure: "affinity" is Fail, Tree::new(), pinning(Result::Err("EPERM"));
 
     a_group_and_a_mask_that_hold_every_cpu_are_fine: "cpuset" is Ok, group("0-7", "0-7");
@@ -36,7 +36,7 @@ verdicts! {
     a_quota_of_every_cpu_is_fine: "cpu-quota" is Ok, quota("800000 100000");
     a_quota_out_of_reach_is_unknown: "cpu-quota" is CannotTell, Tree::new().online("0-7");
     a_quota_of_some_cpus_stops_threads: "cpu-quota" is Warn, quota("400000 100000");
-    a_quota_below_one_pair_spoils_everything: "cpu-quota" is Fail, quota("150000 100000");
+    a_quota_below_two_cpus_is_a_failure: "cpu-quota" is Fail, quota("150000 100000");
 
     no_isolated_cpu_is_fine: "isolated-cpus" is Ok, group("0-7", "0-7").file(ISOLATED, "\n");
     isolated_cpus_in_the_mask_are_measured_anyway: "isolated-cpus" is Ok, group("0-7", "0-7").file(ISOLATED, "6-7");
@@ -48,17 +48,17 @@ verdicts! {
     smt_forced_off_is_fine: "smt" is Ok, Tree::new().file(SMT, "forceoff\n");
     a_processor_without_smt_is_fine: "smt" is Ok, Tree::new().file(SMT, "notsupported\n");
     smt_shows_in_the_cores_too: "smt" is Ok, Tree::new().file(SMT, "notimplemented\n").online("0-1").cores(&["0-1"]);
-    siblings_that_nobody_names_are_unknown: "smt" is CannotTell, Tree::new().online("0-1");
+    unreported_siblings_are_unknown: "smt" is CannotTell, Tree::new().online("0-1");
 
     groups_inside_each_other_are_fine: "topology" is Ok, Tree::new().online("0-3").cores(&["0", "1", "2", "3"]).packages(&["0-3"]);
     a_system_that_names_no_group_is_unknown: "topology" is CannotTell, Tree::new().online("0-1");
-    groups_that_cross_are_no_structure: "topology" is Warn,
+    crossing_groups_are_a_warning: "topology" is Warn,
         Tree::new().online("0-3").packages(&["0-1", "2-3"]).nodes(&[(0, "0,2"), (1, "1,3")]);
 
     bare_metal_is_fine: "hypervisor" is Ok, flags("fpu tsc");
     a_processor_that_cannot_say_is_unknown: "hypervisor" is CannotTell, Tree::new();
-    a_guest_may_move: "hypervisor" is Warn, flags("fpu tsc hypervisor");
-    the_first_wsl_is_windows: "hypervisor" is Warn,
+    a_guest_is_a_warning: "hypervisor" is Warn, flags("fpu tsc hypervisor");
+    wsl_1_is_a_warning: "hypervisor" is Warn,
         Tree::of(&[("/proc/sys/kernel/osrelease", "4.4.0-19041-Microsoft\n")]);
     an_emulator_has_no_hardware_times: "hypervisor" is Fail,
         Tree::of(&[("/proc/cpuinfo", "model name : QEMU TCG CPU version 2.5+\n")]);
@@ -71,7 +71,7 @@ verdicts! {
 
     an_idle_machine_is_fine: "load" is Ok, load("3.00 0.00 0.00 1/9 9"),
         LiveFacts { recent: Some(&times("cpu0 1 0 0 99 0 0 0 0 0 0")), ..LiveFacts::default() };
-    a_silent_machine_may_be_busy: "load" is CannotTell, Tree::new();
+    a_machine_without_cpu_times_is_unknown: "load" is CannotTell, Tree::new();
     a_load_average_is_no_share_of_the_cpus: "load" is CannotTell, load("3.00 0.00 0.00 1/9 9"),
         LiveFacts { recent: Some(&times("cpu0 0 0 0 0 0 0 0 0 0 0")), ..LiveFacts::default() };
     more_than_a_twentieth_of_the_cpus_is_background_load: "load" is Warn, Tree::new(),
@@ -94,7 +94,7 @@ verdicts! {
     no_idle_driver_is_fine: "kernel-idle" is Ok, idle("none", &[]);
     deep_states_that_are_switched_off_are_fine: "kernel-idle" is Ok,
         idle("intel_idle", &[("C1", "2", "0"), ("C6", "133", "1")]);
-    sleep_that_nobody_describes_is_unknown: "kernel-idle" is CannotTell, Tree::new();
+    unreported_idle_states_are_unknown: "kernel-idle" is CannotTell, Tree::new();
     a_driver_without_states_is_unknown: "kernel-idle" is CannotTell, idle("acpi_idle", &[]);
     deep_sleep_takes_long_to_leave: "kernel-idle" is Warn, idle("intel_idle", &[("C1", "2", "0"), ("C6", "133", "0")]);
 
@@ -111,9 +111,9 @@ verdicts! {
     the_arm_counter_is_invariant_by_definition: "tsc-invariant" is Ok, Tree::new(),
         LiveFacts { clock: Some(Result::Ok(&counter("cntvct", None))), ..LiveFacts::default() };
     a_processor_silent_about_its_counter_is_unknown: "tsc-invariant" is CannotTell, Tree::new();
-    a_guest_without_the_promise_is_a_warning: "tsc-invariant" is Warn, flags("constant_tsc hypervisor");
-    a_counter_that_follows_the_clock_is_wrong: "tsc-invariant" is Fail, flags("tsc");
-    the_clocks_own_word_comes_first: "tsc-invariant" is Fail, flags("constant_tsc nonstop_tsc"),
+    a_guest_without_an_invariant_counter_is_a_warning: "tsc-invariant" is Warn, flags("constant_tsc hypervisor");
+    a_counter_that_follows_the_core_clock_is_a_failure: "tsc-invariant" is Fail, flags("tsc");
+    the_measured_clock_overrides_cpu_flags: "tsc-invariant" is Fail, flags("constant_tsc nonstop_tsc"),
         LiveFacts { clock: Some(Result::Ok(&counter("tsc", Some(false)))), ..LiveFacts::default() };
 
     counters_that_agree_are_fine: "tsc-sync" is Ok, Tree::new(), offset(-40.0);
@@ -148,23 +148,23 @@ verdicts! {
         Tree::of(&[(BALANCING, "1\n")]).nodes(&[(0, "0-3"), (1, "4-7")]);
 
     generous_limits_are_fine: "rlimits" is Ok, limits("unlimited", "40");
-    capabilities_stand_for_limits: "rlimits" is Ok, limits("65536", "0").file("/proc/self/status", "CapEff:\t0000000000804000\n");
+    capabilities_replace_limits: "rlimits" is Ok, limits("65536", "0").file("/proc/self/status", "CapEff:\t0000000000804000\n");
     a_process_without_limits_in_reach_is_unknown: "rlimits" is CannotTell, Tree::new();
     tight_limits_let_others_disturb: "rlimits" is Warn, limits("65536", "0");
-    the_root_of_a_name_space_of_its_own_may_raise_nothing: "rlimits" is Warn,
+    root_of_its_own_user_namespace_has_no_capabilities: "rlimits" is Warn,
         limits("unlimited", "0").file("/proc/self/status", "CapEff:\t000001ffffffffff\n").file("/proc/self/uid_map", "0 100000 65536\n");
 
     the_usual_c_library_is_fine: "libc" is Ok, Tree::new(), library("glibc 2.36");
     a_c_library_without_a_name_is_unknown: "libc" is CannotTell, Tree::new();
-    another_c_library_measures_itself: "libc" is Warn, Tree::new(), library("musl");
+    another_c_library_is_a_warning: "libc" is Warn, Tree::new(), library("musl");
 
     current_microcode_is_fine: "microcode" is Ok, Tree::of(&[(MICROCODE, "Not affected\n")]);
     microcode_of_unknown_age_is_unknown: "microcode" is CannotTell, Tree::of(&[(MICROCODE, "Unknown (running under hypervisor)\n")]);
-    old_microcode_may_change: "microcode" is Warn, Tree::of(&[(MICROCODE, "Vulnerable\n")]);
+    old_microcode_is_a_warning: "microcode" is Warn, Tree::of(&[(MICROCODE, "Vulnerable\n")]);
 }
 
 #[test]
-fn every_verdict_of_every_check_has_a_fixture_and_no_other_is_reached() {
+fn every_verdict_of_every_check_has_a_fixture() {
     let claimed: BTreeSet<(&str, Verdict)> =
         CHECKS.iter().flat_map(|check| check.verdicts.iter().map(|&verdict| (check.id, verdict))).collect();
     let covered: BTreeSet<(&str, Verdict)> = COVERED.iter().copied().collect();
@@ -180,7 +180,7 @@ fn ids_are_distinct_and_kebab_case() {
 }
 
 #[test]
-fn the_command_that_fixes_is_the_one_for_this_system() {
+fn fixes_are_commands_for_this_system() {
     let fix = |id: &str, tree: Tree| finding(id, &tree, &LiveFacts::default()).fix;
     let cpu = "/sys/devices/system/cpu";
     for (id, tree, command) in [
@@ -225,14 +225,14 @@ fn the_command_that_fixes_is_the_one_for_this_system() {
 }
 
 #[test]
-fn a_quota_says_how_often_it_stopped_the_process() {
+fn a_quota_reports_how_often_it_throttled_the_process() {
     let tree = quota("400000 100000").file("/sys/fs/cgroup/cpu.stat", "nr_periods 90\nnr_throttled 12\n");
     let text = finding("cpu-quota", &tree, &LiveFacts::default()).text;
     assert!(text.contains("throttled 12 times"), "{text}");
 }
 
 #[test]
-fn a_hypervisor_without_a_name_is_not_called_one() {
+fn a_hypervisor_without_a_name_is_unnamed() {
     let board = Tree::new().file("/proc/device-tree/compatible", "linux,dummy-virt\0");
     let text = finding("hypervisor", &board, &LiveFacts::default()).text;
     assert!(
@@ -242,7 +242,7 @@ fn a_hypervisor_without_a_name_is_not_called_one() {
 }
 
 #[test]
-fn offsets_are_told_as_they_were_measured() {
+fn offsets_are_reported_as_measured() {
     let text = |nanoseconds: f64| finding("tsc-sync", &Tree::new(), &offset(nanoseconds)).text;
     assert_eq!(text(-12.0), "the counters of 4 CPUs agree within the error of ± 60 ns");
     assert_eq!(text(81.4), "the counters of 4 CPUs are at most 81 ± 60 ns apart");
@@ -253,10 +253,10 @@ proptest::proptest! {
     #![proptest_config(proptest::test_runner::Config { cases: 64, failure_persistence: None, ..Default::default() })]
 
     #[test]
-    fn whatever_files_hold_every_check_is_answered(
-        contents in proptest::collection::vec("[ -~\n\t]{0,40}|[0-9]{0,3}([,\\-][0-9]{1,3}){0,3}|(cpu[0-9]{0,11} ?([0-9]{1,22} ){0,9}\n){0,3}", HOSTILE.len()),
+    fn every_check_answers_for_arbitrary_file_contents(
+        contents in proptest::collection::vec("[ -~\n\t]{0,40}|[0-9]{0,3}([,\\-][0-9]{1,3}){0,3}|(cpu[0-9]{0,11} ?([0-9]{1,22} ){0,9}\n){0,3}", FUZZED_FILES.len()),
     ) {
-        let files: Vec<(&str, &str)> = HOSTILE.iter().copied().zip(contents.iter().map(String::as_str)).collect();
+        let files: Vec<(&str, &str)> = FUZZED_FILES.iter().copied().zip(contents.iter().map(String::as_str)).collect();
         let tree = Tree::of(&files);
         proptest::prop_assert_eq!(examine(tree.root(), &LiveFacts::default()).len(), CHECKS.len());
         let environment = crate::host::facts::read_environment(tree.root());
@@ -264,7 +264,7 @@ proptest::proptest! {
     }
 }
 
-const HOSTILE: &[&str] = &[
+const FUZZED_FILES: &[&str] = &[
     "/proc/cpuinfo",
     "/proc/loadavg",
     "/proc/meminfo",
@@ -282,10 +282,10 @@ const HOSTILE: &[&str] = &[
 ];
 
 #[test]
-fn cpus_that_are_switched_off_are_named() {
+fn offline_cpus_are_named() {
     let off = Tree::of(&[("/sys/devices/system/cpu/present", "0-7\n")]).online("0-3").packages(&["0-3"]);
-    let said = finding("topology", &off, &LiveFacts::default()).text;
-    assert_eq!(said, "the reported groups of CPUs lie inside each other; offline: CPUs 4-7");
+    let text = finding("topology", &off, &LiveFacts::default()).text;
+    assert_eq!(text, "the reported groups of CPUs lie inside each other; offline: CPUs 4-7");
 }
 
 #[cfg(target_os = "linux")]

@@ -15,7 +15,7 @@ pub const BUSY_FRACTION: f64 = 0.05;
 /// Time per CPU and state, since boot or between two readings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CpuTimes {
-    of: BTreeMap<CpuId, Times>,
+    by_cpu: BTreeMap<CpuId, Times>,
 }
 
 /// Times in jiffies. `user` includes guest time.
@@ -35,25 +35,26 @@ impl CpuTimes {
     /// Times since boot; `None` if `/proc/stat` lists no CPU.
     pub fn read(root: &SystemRoot) -> Option<CpuTimes> {
         let stat = root.peek("/proc/stat")?;
-        let of: BTreeMap<CpuId, Times> = stat.lines().filter_map(line).collect();
-        (!of.is_empty()).then_some(CpuTimes { of })
+        let by_cpu: BTreeMap<CpuId, Times> = stat.lines().filter_map(parse_line).collect();
+        (!by_cpu.is_empty()).then_some(CpuTimes { by_cpu })
     }
 
     /// Times since `earlier` of CPUs in both readings; a decreasing counter, as iowait may be, counts as 0.
     pub fn since(&self, earlier: &CpuTimes) -> CpuTimes {
-        let both = self.of.iter().filter_map(|(&cpu, now)| Some((cpu, now.minus(earlier.of.get(&cpu)?))));
-        CpuTimes { of: both.collect() }
+        let common =
+            self.by_cpu.iter().filter_map(|(&cpu, now)| Some((cpu, now.minus(earlier.by_cpu.get(&cpu)?))));
+        CpuTimes { by_cpu: common.collect() }
     }
 
     /// Milliseconds taken by the hypervisor and interrupts on these CPUs, in steps of 10; `None` if a CPU is unknown.
     pub fn stolen_ms(&self, cpus: &CpuSet) -> Option<f64> {
-        let each = |cpu| self.of.get(&cpu).map(|times| times.steal + times.irq + times.softirq);
+        let each = |cpu| self.by_cpu.get(&cpu).map(|times| times.steal + times.irq + times.softirq);
         Some(sum(cpus, each)? as f64 * JIFFY_MS)
     }
 
     /// Milliseconds taken by the hypervisor on these CPUs, in steps of 10; `None` if a CPU is unknown.
     pub fn steal_ms(&self, cpus: &CpuSet) -> Option<f64> {
-        Some(sum(cpus, |cpu| self.of.get(&cpu).map(|times| times.steal))? as f64 * JIFFY_MS)
+        Some(sum(cpus, |cpu| self.by_cpu.get(&cpu).map(|times| times.steal))? as f64 * JIFFY_MS)
     }
 
     /// Fraction of these CPUs' time taken by the hypervisor, 0 to 1; `None` if no time passed or a CPU is unknown.
@@ -67,32 +68,32 @@ impl CpuTimes {
         self.fraction(cpus, |times| times.user + times.nice + times.system + times.irq + times.softirq)
     }
 
-    /// Share of its time that each CPU was not idle, 0 to 1; stolen time counts as busy. Without CPUs that spent no time.
+    /// Share of its time that each CPU was not idle, 0 to 1; stolen time counts as busy. Omits CPUs that spent no time.
     pub fn use_of_each(&self) -> CpuUse {
         let share = |times: &Times| 1.0 - (times.idle + times.iowait) as f64 / times.total() as f64;
-        let known = self.of.iter().filter(|(_, times)| times.total() > 0);
+        let known = self.by_cpu.iter().filter(|(_, times)| times.total() > 0);
         known.map(|(&cpu, times)| (cpu, share(times))).collect()
     }
 
     /// Milliseconds used by programs on these CPUs, in steps of 10; `None` if a CPU is unknown.
     pub fn busy_ms(&self, cpus: &CpuSet) -> Option<f64> {
-        let each = |cpu| self.of.get(&cpu).map(|times| times.user + times.nice + times.system);
+        let each = |cpu| self.by_cpu.get(&cpu).map(|times| times.user + times.nice + times.system);
         Some(sum(cpus, each)? as f64 * JIFFY_MS)
     }
 
     /// Seconds between the readings, in steps of 10 ms: the maximum over the CPUs.
     pub fn span_s(&self) -> f64 {
-        self.of.values().map(Times::total).max().unwrap_or(0) as f64 * JIFFY_MS * 1e-3
+        self.by_cpu.values().map(Times::total).max().unwrap_or(0) as f64 * JIFFY_MS * 1e-3
     }
 
     /// All known CPUs.
     pub fn cpus(&self) -> CpuSet {
-        self.of.keys().copied().collect()
+        self.by_cpu.keys().copied().collect()
     }
 
     fn fraction(&self, cpus: &CpuSet, part: impl Fn(&Times) -> u64) -> Option<f64> {
-        let total = sum(cpus, |cpu| self.of.get(&cpu).map(Times::total))?;
-        let part = sum(cpus, |cpu| self.of.get(&cpu).map(&part))?;
+        let total = sum(cpus, |cpu| self.by_cpu.get(&cpu).map(Times::total))?;
+        let part = sum(cpus, |cpu| self.by_cpu.get(&cpu).map(&part))?;
         (total > 0).then(|| part as f64 / total as f64)
     }
 }
@@ -107,7 +108,7 @@ fn sum(cpus: &CpuSet, each: impl Fn(CpuId) -> Option<u64>) -> Option<u64> {
 }
 
 /// Parses `cpu3 user nice system idle iowait irq softirq steal …`; the line without a number is the sum.
-fn line(line: &str) -> Option<(CpuId, Times)> {
+fn parse_line(line: &str) -> Option<(CpuId, Times)> {
     let mut words = line.split_ascii_whitespace();
     let cpu = words.next()?.strip_prefix("cpu")?.parse().ok().filter(|&cpu| cpu <= MAX_CPU)?;
     // Larger values (20 million years) could overflow the sums.
@@ -192,21 +193,21 @@ mod tests {
     }
 
     #[test]
-    fn no_time_is_no_fraction() {
+    fn without_elapsed_time_there_is_no_fraction() {
         let now = times(EARLIER).unwrap();
         assert_eq!(now.since(&now).busy_fraction(&cpus("0-1")), None);
         assert_eq!(now.busy_fraction(&CpuSet::new()), None);
     }
 
     #[test]
-    fn kernels_that_count_less_are_unknown() {
+    fn missing_counters_make_times_unknown() {
         assert_eq!(times("cpu0 1 2 3 4\n"), None);
         assert_eq!(times("ctxt 1\n"), None);
         assert_eq!(CpuTimes::read(Tree::new().root()), None);
     }
 
     #[test]
-    fn the_reading_since_boot_is_at_hand() {
+    fn steal_time_since_boot_is_summed() {
         let tree = Tree::of(&[("/proc/stat", LATER)]);
         assert_eq!(steal_ms(tree.root(), &cpus("0,2")), Some(130.0));
     }

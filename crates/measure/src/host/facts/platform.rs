@@ -34,25 +34,25 @@ impl Platform {
     pub fn read(root: &SystemRoot) -> Platform {
         let cpuinfo = CpuInfo::read(root);
         let signature = if root.is_live() { live_signature() } else { None };
-        let platform = Platform::of(root, &cpuinfo, signature.as_deref());
+        let platform = Platform::detect(root, &cpuinfo, signature.as_deref());
         match root.is_live().then(|| translated(root, std::env::consts::ARCH)).flatten() {
-            Some(translated) => platform.under(translated),
+            Some(translated) => platform.under_emulator(translated),
             None => platform,
         }
     }
 
     /// Replaces facts that are invalid under a user-mode emulator, since the files describe another processor.
-    fn under(self, Translated { by, evidence }: Translated) -> Platform {
+    fn under_emulator(self, Translated { emulator, evidence }: Translated) -> Platform {
         Platform {
             hypervisor: None,
-            emulator: Some(by),
+            emulator: Some(emulator),
             bare_metal: Some(false),
             evidence: Some(evidence),
             ..self
         }
     }
 
-    fn of(root: &SystemRoot, cpuinfo: &CpuInfo, signature: Option<&str>) -> Platform {
+    fn detect(root: &SystemRoot, cpuinfo: &CpuInfo, signature: Option<&str>) -> Platform {
         let flag = cpuinfo.has_flag("hypervisor");
         let (wsl, emulator) = (wsl(root), emulator(cpuinfo, signature));
         let found = signature
@@ -188,7 +188,7 @@ fn emulator(cpuinfo: &CpuInfo, signature: Option<&str>) -> Option<String> {
 /// A user-mode emulator: the kernel has another architecture, and its description of processors does not apply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Translated {
-    by: String,
+    emulator: String,
     evidence: String,
 }
 
@@ -201,21 +201,21 @@ pub(super) fn translated(root: &SystemRoot, arch: &str) -> Option<Translated> {
     let (x86, arm) = ("x86_64", "aarch64");
     let cpuinfo = CpuInfo(root.peek(CPUS).unwrap_or_default());
     let by_keys = || {
-        let of = |key, arch| cpuinfo.value(key).map(|_| (arch, format!("{CPUS} has `{key}`")));
-        of("vendor_id", x86).or_else(|| of("CPU implementer", arm))
+        let if_present = |key, arch| cpuinfo.value(key).map(|_| (arch, format!("{CPUS} has `{key}`")));
+        if_present("vendor_id", x86).or_else(|| if_present("CPU implementer", arm))
     };
     let by_kernel = root.peek(KERNEL).map(|named| (named.clone(), format!("{KERNEL}: `{named}`")));
     let (of_kernel, evidence) =
-        by_kernel.or_else(|| by_keys().map(|(arch, told)| (arch.to_owned(), told)))?;
+        by_kernel.or_else(|| by_keys().map(|(arch, evidence)| (arch.to_owned(), evidence)))?;
     if ![x86, arm].contains(&arch) || ![x86, arm].contains(&of_kernel.as_str()) || of_kernel == arch {
         return None;
     }
     // QEMU replaces the executable link of the process but not that of its thread.
     let executable = root.executable_of_thread();
-    let by =
+    let emulator =
         executable.filter(|name| name.starts_with("qemu-")).unwrap_or_else(|| "a user-mode emulator".into());
     let evidence = format!("the kernel is of {of_kernel} ({evidence}), this program of {arch}");
-    Some(Translated { by, evidence })
+    Some(Translated { emulator, evidence })
 }
 
 /// Kernels of both versions name the vendor in their release: `4.4.0-19041-Microsoft`,
@@ -239,7 +239,7 @@ mod tests {
 
     fn hypervisor(files: &[(&str, &str)], signature: Option<&str>) -> Option<String> {
         let tree = Tree::of(files);
-        Platform::of(tree.root(), &CpuInfo::read(tree.root()), signature).hypervisor
+        Platform::detect(tree.root(), &CpuInfo::read(tree.root()), signature).hypervisor
     }
 
     const GUEST: (&str, &str) = ("/proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu tsc hypervisor lahf_lm\n");
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn without_the_processors_word_files_are_asked() {
+    fn without_a_cpuid_signature_files_name_the_hypervisor() {
         assert_eq!(hypervisor(&[("/sys/hypervisor/type", "xen\n")], None).as_deref(), Some("xen"));
         assert_eq!(
             hypervisor(&[("/proc/device-tree/hypervisor/compatible", "linux,kvm\0")], None).as_deref(),
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_is_not_a_statement() {
+    fn without_evidence_bare_metal_is_unknown() {
         let bare = |files: &[(&str, &str)]| Platform::read(Tree::of(files).root()).bare_metal;
         const ARM: (&str, &str) = ("/proc/cpuinfo", "processor\t: 0\nFeatures\t: fp asimd\n");
         assert_eq!([bare(&[METAL]), bare(&[GUEST])], [Some(true), Some(false)]);
@@ -293,10 +293,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_the_ground_has_its_evidence() {
+    fn platform_facts_have_evidence() {
         let evidence = |files: &[(&str, &str)], signature| {
             let tree = Tree::of(files);
-            Platform::of(tree.root(), &CpuInfo::read(tree.root()), signature).evidence
+            Platform::detect(tree.root(), &CpuInfo::read(tree.root()), signature).evidence
         };
         assert_eq!(
             evidence(&[GUEST], Some("KVMKVMKVM")).as_deref(),
@@ -311,7 +311,7 @@ mod tests {
     fn emulators_are_recognised() {
         let emulator = |cpuinfo: &str, signature| {
             let tree = Tree::of(&[("/proc/cpuinfo", cpuinfo)]);
-            Platform::of(tree.root(), &CpuInfo::read(tree.root()), signature).emulator
+            Platform::detect(tree.root(), &CpuInfo::read(tree.root()), signature).emulator
         };
         assert_eq!(emulator("", Some("TCGTCGTCGTCG")).as_deref(), Some("qemu-tcg"));
         assert_eq!(emulator("model name : QEMU TCG CPU version 2.5+", None).as_deref(), Some("qemu-tcg"));
@@ -324,8 +324,9 @@ mod tests {
         let x86 = ("/proc/cpuinfo", "processor\t: 0\nvendor_id\t: GenuineIntel\nflags\t\t: fpu hypervisor\n");
         let arm = ("/proc/cpuinfo", "processor\t: 0\nCPU implementer\t: 0x41\n");
         let kernel = ("/proc/sys/kernel/arch", "x86_64\n");
-        let told = |files: &[(&str, &str)], arch| translated(Tree::of(files).root(), arch);
-        let evidence = |files: &[(&str, &str)], arch| told(files, arch).map(|translated| translated.evidence);
+        let emulator = |files: &[(&str, &str)], arch| translated(Tree::of(files).root(), arch);
+        let evidence =
+            |files: &[(&str, &str)], arch| emulator(files, arch).map(|translated| translated.evidence);
         assert_eq!(
             evidence(&[x86], "aarch64").as_deref(),
             Some("the kernel is of x86_64 (/proc/cpuinfo has `vendor_id`), this program of aarch64")
@@ -335,22 +336,22 @@ mod tests {
             Some("the kernel is of x86_64 (/proc/sys/kernel/arch: `x86_64`), this program of aarch64"),
             "an emulator that writes that file itself"
         );
-        assert!(told(&[arm], "x86_64").is_some());
+        assert!(emulator(&[arm], "x86_64").is_some());
         for (files, arch) in
             [(&[x86, kernel][..], "x86_64"), (&[arm], "aarch64"), (&[], "aarch64"), (&[x86], "riscv64")]
         {
-            assert_eq!(told(files, arch), None, "{arch}");
+            assert_eq!(emulator(files, arch), None, "{arch}");
         }
         let tree = Tree::of(&[x86]);
-        let guest = Platform::of(tree.root(), &CpuInfo::read(tree.root()), None);
+        let guest = Platform::detect(tree.root(), &CpuInfo::read(tree.root()), None);
         assert_eq!(guest.hypervisor.as_deref(), Some("unnamed"));
-        let emulated = guest.under(told(&[x86], "aarch64").unwrap());
+        let emulated = guest.under_emulator(emulator(&[x86], "aarch64").unwrap());
         assert_eq!((emulated.hypervisor, emulated.bare_metal), (None, Some(false)), "that of another system");
         assert_eq!(emulated.emulator.as_deref(), Some("a user-mode emulator"));
     }
 
     #[test]
-    fn both_kinds_of_wsl_are_told_apart_from_azure() {
+    fn both_kinds_of_wsl_are_distinguished_from_azure() {
         let wsl =
             |release: &str| Platform::read(Tree::of(&[("/proc/sys/kernel/osrelease", release)]).root()).wsl;
         assert_eq!(wsl("5.15.153.1-microsoft-standard-WSL2\n"), Some(Wsl::Two));

@@ -1,13 +1,13 @@
 //! [`Caches`]: the unified caches of every CPU, the CPUs that share them, and the sizes of caches.
 
-use super::{CPU, list_in_reach};
+use super::{CPU, read_list_if_visible};
 use crate::host::root::{ReadError, SystemRoot};
 use coretalk_model::topology::CacheSize;
 use coretalk_model::{CpuId, CpuSet, Domain, Level};
 use std::collections::BTreeMap;
 
 pub struct Caches {
-    of: BTreeMap<CpuId, Vec<Cache>>,
+    by_cpu: BTreeMap<CpuId, Vec<Cache>>,
     /// See [`coretalk_model::topology::Beside::caches`].
     pub sizes: Vec<CacheSize>,
 }
@@ -23,7 +23,7 @@ struct Cache {
 impl Caches {
     /// Reads `cpu*/cache`. Fails for an invalid CPU list.
     pub fn read(root: &SystemRoot, cpus: &CpuSet) -> Result<Caches, ReadError> {
-        let mut of = BTreeMap::new();
+        let mut by_cpu = BTreeMap::new();
         let mut sizes: BTreeMap<_, Vec<CpuSet>> = BTreeMap::new();
         for cpu in cpus.iter() {
             let directory = format!("{CPU}/cpu{cpu}/cache");
@@ -39,17 +39,17 @@ impl Caches {
                 unified.extend(cache.is_unified.then_some(cache));
             }
             unified.sort_by_key(|cache| cache.level);
-            of.insert(cpu, unified);
+            by_cpu.insert(cpu, unified);
         }
         let size = |((name, bytes), groups)| CacheSize { name, bytes, groups };
-        Ok(Caches { of, sizes: sizes.into_iter().map(size).collect() })
+        Ok(Caches { by_cpu, sizes: sizes.into_iter().map(size).collect() })
     }
 
     /// The last-level caches, as [`super::read_topology`] defines them.
     pub fn last_level(&self, cores: &[Domain]) -> Vec<Domain> {
-        let highest = self.of.keys().filter_map(|&cpu| self.last_level_of(cpu)).max();
+        let highest = self.by_cpu.keys().filter_map(|&cpu| self.last_level_of(cpu)).max();
         let mut found = DomainSet::default();
-        for (&cpu, caches) in &self.of {
+        for (&cpu, caches) in &self.by_cpu {
             let Some(last) = caches.last() else { continue };
             let core = cores.iter().map(|core| &core.cpus).find(|core| core.contains(cpu));
             let is_private = core.map_or(last.cpus.len() == 1, |core| last.cpus.is_subset(core));
@@ -62,10 +62,10 @@ impl Caches {
         found.domains
     }
 
-    /// The second-largest cache of each CPU, such as an efficiency module's L2; others than L2 count as clusters.
+    /// The second-largest cache of each CPU, such as an efficiency module's L2; caches other than L2 count as clusters.
     pub fn second_level(&self) -> Vec<Domain> {
         let mut found = DomainSet::default();
-        for (&cpu, caches) in &self.of {
+        for (&cpu, caches) in &self.by_cpu {
             if let [.., second, _last] = caches.as_slice() {
                 let level = if second.level == 2 { Level::L2 } else { Level::Cluster };
                 found.add(cpu, Domain { level, cpus: second.cpus.clone(), os_id: second.id });
@@ -75,7 +75,7 @@ impl Caches {
     }
 
     pub fn last_level_of(&self, cpu: CpuId) -> Option<u32> {
-        self.of.get(&cpu)?.last().map(|cache| cache.level)
+        self.by_cpu.get(&cpu)?.last().map(|cache| cache.level)
     }
 }
 
@@ -107,7 +107,9 @@ fn read_cache(
         _ => return Ok(None),
     };
     let Some(level) = root.number(&format!("{directory}/level")) else { return Ok(None) };
-    let Some(cpus) = list_in_reach(root, &format!("{directory}/shared_cpu_list"))? else { return Ok(None) };
+    let Some(cpus) = read_list_if_visible(root, &format!("{directory}/shared_cpu_list"))? else {
+        return Ok(None);
+    };
     let id = root.number(&format!("{directory}/id"));
     // `32K`; some firmware reports `0K`.
     let kib = root.peek(&format!("{directory}/size")).and_then(|size| size.strip_suffix('K')?.parse().ok());

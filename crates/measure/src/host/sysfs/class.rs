@@ -1,7 +1,7 @@
 //! Core classes of hybrid machines.
 
 use super::cache::Caches;
-use super::{CPU, list_in_reach};
+use super::{CPU, read_list_if_visible};
 use crate::host::root::{ReadError, SystemRoot};
 use coretalk_model::{CoreClass, CpuId, CpuSet};
 use std::collections::BTreeMap;
@@ -34,11 +34,11 @@ pub(super) fn core_classes(root: &SystemRoot, cpus: &CpuSet, caches: &Caches) ->
     Ok(named(by_clock, &[]))
 }
 
-/// Classes by Intel's counter units, one per kind. Newer kernels have a third for low-power cores; older ones count
-/// these as efficiency cores, recognised by lacking the L3 of the others.
+/// Classes by Intel's counter units, one per kind. Newer kernels have a third for low-power cores; older kernels count
+/// these as efficiency cores, here recognised by the missing L3.
 fn by_counters(root: &SystemRoot, cpus: &CpuSet, caches: &Caches) -> Result<Classes, ReadError> {
     let kind = |name: &str| -> Result<CpuSet, ReadError> {
-        let list = list_in_reach(root, &format!("/sys/devices/{name}/cpus"))?;
+        let list = read_list_if_visible(root, &format!("/sys/devices/{name}/cpus"))?;
         Ok(list.unwrap_or_default().intersection(cpus))
     };
     let (fast, efficient, low_power) = (kind("cpu_core")?, kind("cpu_atom")?, kind("cpu_lowpower")?);
@@ -61,7 +61,7 @@ fn by_counters(root: &SystemRoot, cpus: &CpuSet, caches: &Caches) -> Result<Clas
     Ok(classes)
 }
 
-/// Rank of each CPU among groups of similar values; empty unless every CPU has a value and they differ.
+/// Rank of each CPU among groups of similar values; empty unless every CPU has a value and the values differ.
 fn by_value(cpus: &CpuSet, value_of: impl Fn(CpuId) -> Option<u64>) -> BTreeMap<CpuId, u32> {
     let values: Option<Vec<(u64, CpuId)>> =
         cpus.iter().map(|cpu| Some((value_of(cpu).filter(|&value| value > 0)?, cpu))).collect();

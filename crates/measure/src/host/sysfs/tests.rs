@@ -7,8 +7,8 @@ fn check(tree: Tree, expected: &str) {
 }
 
 /// Cores of two threads in common numbering: `"0,4" "1,5" …`.
-fn pairs(cores: u32, apart: u32) -> Vec<String> {
-    (0..cores).map(|core| format!("{core},{}", core + apart)).collect()
+fn pairs(cores: u32, offset: u32) -> Vec<String> {
+    (0..cores).map(|core| format!("{core},{}", core + offset)).collect()
 }
 
 fn strs(groups: &[String]) -> Vec<&str> {
@@ -201,7 +201,7 @@ fn clusters_may_hold_several_last_level_caches() {
 }
 
 #[test]
-fn levels_stand_as_they_lie_inside_each_other_and_crossing_ones_are_kept() {
+fn levels_are_sorted_by_nesting_and_crossing_ones_are_kept() {
     let power = Tree::new()
         .online("0-7")
         .cores(&["0-7"])
@@ -243,7 +243,7 @@ fn memory_without_cpus_is_named_with_its_distance() {
 }
 
 #[test]
-fn what_is_reported_and_left_out_is_said_to_be_the_same_as_another() {
+fn omitted_levels_name_the_equal_level() {
     let desktop = |dies: &[&str], clusters: &[&str]| {
         Tree::new()
             .online("0-3")
@@ -328,7 +328,7 @@ fn efficiency_cores_without_the_l3_are_low_power_cores() {
 }
 
 #[test]
-fn big_and_little_cores_are_told_by_capacity_and_their_l2_is_the_last_cache() {
+fn big_and_little_cores_differ_in_capacity_and_their_l2_is_the_last_cache() {
     let board = Tree::new()
         .online("0-5")
         .cores(&["0", "1", "2", "3", "4", "5"])
@@ -394,7 +394,7 @@ fn a_capacity_that_one_cpu_lacks_makes_no_classes() {
 }
 
 #[test]
-fn cpus_that_are_offline_or_missing_are_nowhere() {
+fn offline_and_missing_cpus_are_omitted() {
     let holes = Tree::new()
         .online("0-1,4,8-9")
         .cores(&["0", "1", "4", "5", "8", "9"])
@@ -457,7 +457,7 @@ fn without_the_online_list_the_entries_of_sysfs_count() {
 }
 
 #[test]
-fn a_system_that_names_no_cpu_says_so() {
+fn a_system_without_cpus_is_an_error() {
     let error = read_topology(Tree::new().root()).unwrap_err();
     assert!(error.to_string().starts_with("find the CPUs of this system"), "{error}");
 }

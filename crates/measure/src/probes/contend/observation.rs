@@ -47,8 +47,9 @@ pub fn rates(observed: &mut Observed, observations: &[Observation], rate: TickRa
     observed.value(names::SHARE_MAX, fastest / all);
     observed.value(names::JAIN, jain(each.iter().copied()));
     // The last part of a window is incomplete.
-    let whole = observations.iter().map(|one| one.parts.len().saturating_sub(1)).min().unwrap_or(0);
-    let parts = (0..whole).map(|part| jain(observations.iter().map(|one| f64::from(one.parts[part]))));
+    let complete_parts = observations.iter().map(|one| one.parts.len().saturating_sub(1)).min().unwrap_or(0);
+    let parts =
+        (0..complete_parts).map(|part| jain(observations.iter().map(|one| f64::from(one.parts[part]))));
     let parts: Vec<f64> = parts.filter(|jain| jain.is_finite()).collect();
     observed.value(names::JAIN_1MS, parts.iter().sum::<f64>() / parts.len() as f64);
     if observations.iter().all(|one| one.ordered) {
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn both_definitions_fairness_and_overlap_follow_from_the_counts() {
+    fn both_times_fairness_and_overlap_follow_from_the_counts() {
         let mut observed = Observed::default();
         let both = [
             observation(3_000, [0, 1_000_000], &[3, 0, 9]),
@@ -161,13 +162,13 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_add_up_is_invalid_and_of_the_racy_method_lost() {
+    fn wrong_totals_are_invalid_or_lost_updates_of_racy() {
         let flags = |method: &str, total: u64, sound: bool| {
             let config =
                 Config { method: method_by_id(method).unwrap(), sections_ns: [0.0; 2], read_share: 0.0 };
             let mut observed = Observed::default();
-            let said = [observation(7, [0, 10], &[]), observation(5, [0, 10], &[])];
-            verify(&mut observed, &config, &[(&said, Memory { total, sound })]);
+            let threads = [observation(7, [0, 10], &[]), observation(5, [0, 10], &[])];
+            verify(&mut observed, &config, &[(&threads, Memory { total, sound })]);
             (observed.flags, observed.numbers.counts[names::EXPECTED], observed.numbers.counts[names::FINAL])
         };
         use coretalk_model::Flags;

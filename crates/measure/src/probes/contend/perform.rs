@@ -1,14 +1,14 @@
-//! One pass of a trial on real threads: a phase without a clock in the loop and one with; and the calibrated work of
-//! threads.
+//! One pass of a trial on real threads: a phase without a clock in the loop and a phase with it; and the calibrated
+//! work of threads.
 
 use super::observation::{Memory, Observation, acquired, rates, verify};
 use super::trials::{Config, STAMPED_SHARE};
 use crate::counter;
 use crate::counters::catalogue::{METHODS, MethodKind, Task};
 use crate::counters::{Counter, Setup, Step, atomic};
+use crate::kernel_context::Halt;
 use crate::room;
 use crate::series::{PATIENCE, TrialOrder};
-use crate::stage::Halt;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{AcqRel, Acquire, Relaxed};
 use crate::tick_histogram::TickHistogram;
@@ -19,22 +19,22 @@ use std::collections::BTreeMap;
 use std::hint::black_box;
 
 /// Additional patience per thread on the most crowded CPU: about ten quanta of 3 ms.
-const PATIENCE_A_THREAD: Picos = Picos::from_ms(30);
-/// Warm-up of a phase as a share, at most 5 ms, so that all threads are loaded when the windows begin.
+const PATIENCE_PER_THREAD: Picos = Picos::from_ms(30);
+/// Warm-up as a share of a phase, at most 5 ms, so that all threads are loaded when the windows begin.
 const WARM_SHARE: f64 = 0.1;
 const MAX_WARM_NS: f64 = 5e6;
-/// Duration of operations between two clock reads: a read costs 0.2 % of it.
+/// Intended time between two clock reads: a read costs 0.2 % of it.
 const BATCH_NS: f64 = 10_000.0;
 const MAX_BATCH: u32 = 1 << 20;
-const MAX_SHARED: u32 = 8;
+const MAX_BATCH_ON_SHARED_CPU: u32 = 8;
 /// Length of the windows for fairness over short times.
 const PART_NS: f64 = 1e6;
 
 /// The instruction, or the room for its threads, that this machine lacks for a trial.
 pub fn lacks(spec: &TrialSpec) -> Option<String> {
-    // Only the first CPUs of x86-64 lack it. On other architectures a lock replaces the method, and the legend says so.
+    // Only the first x86-64 CPUs lack it. On other architectures a lock replaces the method, and the legend says so.
     let name = spec.parameters.text("method");
-    let is_wide = || METHODS.iter().any(|of| of.kind == MethodKind::Wide && name == Some(of.id));
+    let is_wide = || METHODS.iter().any(|method| method.kind == MethodKind::Wide && name == Some(method.id));
     if cfg!(target_arch = "x86_64") && !atomic::is_native() && is_wide() {
         return Some("CMPXCHG16B".to_owned());
     }
@@ -81,7 +81,7 @@ struct Plan {
 struct Shared {
     /// Steps of the critical and the parallel section, calibrated by the first thread.
     steps: CachePadded<[AtomicU64; 2]>,
-    over: CachePadded<AtomicU64>,
+    finished: CachePadded<AtomicU64>,
 }
 
 impl Task for Pass<'_> {
@@ -95,19 +95,19 @@ impl Pass<'_> {
     /// Performs the pass with this counter.
     pub fn perform<C: Counter>(&self) -> Result<Observed, TrialFailure> {
         let rate = self.context.rate();
-        let (plain, memory) = self.run_phase::<C, false>(1.0 - STAMPED_SHARE)?;
-        let (stamped, beside) = self.run_phase::<C, true>(STAMPED_SHARE)?;
+        let (plain, plain_memory) = self.run_phase::<C, false>(1.0 - STAMPED_SHARE)?;
+        let (stamped, stamped_memory) = self.run_phase::<C, true>(STAMPED_SHARE)?;
         let mut observed = Observed::default();
         rates(&mut observed, &plain, rate);
         acquired(&mut observed, &stamped, rate);
-        verify(&mut observed, &self.config, &[(&plain, memory), (&stamped, beside)]);
-        if self.crowd() > 1 && self.config.spins() {
+        verify(&mut observed, &self.config, &[(&plain, plain_memory), (&stamped, stamped_memory)]);
+        if self.max_threads_per_cpu() > 1 && self.config.spins() {
             observed.flags.set(Flag::SharedSpin);
         }
         Ok(observed)
     }
 
-    fn crowd(&self) -> u64 {
+    fn max_threads_per_cpu(&self) -> u64 {
         let mut threads: BTreeMap<CpuId, u64> = BTreeMap::new();
         for &cpu in self.context.cpus() {
             *threads.entry(cpu).or_default() += 1;
@@ -133,7 +133,7 @@ impl Pass<'_> {
             batch_ticks: ticks(BATCH_NS),
             part_ticks: ticks(PART_NS),
         };
-        let limit = self.span + PATIENCE + Picos(PATIENCE_A_THREAD.0 * self.crowd());
+        let limit = self.span + PATIENCE + Picos(PATIENCE_PER_THREAD.0 * self.max_threads_per_cpu());
         let run_role = |role: &RoleContext<'_>| {
             act::<C, STAMPED>(role, &counter.0, &shared, &plan, setup.threads as u64)
         };
@@ -156,7 +156,7 @@ fn act<C: Counter, const STAMPED: bool>(
     if role.number == 0 {
         let step = step_ticks();
         for (steps, ticks) in shared.steps.iter().zip(plan.sections_ticks) {
-            // Relaxed: the barrier orders this before the reads of the others.
+            // Relaxed: the barrier orders this before the reads of the other threads.
             steps.store((ticks / step).round() as u64, Relaxed);
         }
     }
@@ -169,23 +169,23 @@ fn act<C: Counter, const STAMPED: bool>(
     };
     role.wait_for_all()?;
     let [critical, parallel] = [0, 1].map(|section| shared.steps[section].load(Relaxed) as u32);
-    let mut hand: Hand<'_, '_, C> =
-        Hand { role, counter, handle: counter.handle(role.number), critical, parallel, next: 0 };
+    let mut worker: Worker<'_, '_, C> =
+        Worker { role, counter, handle: counter.handle(role.number), critical, parallel, next: 0 };
     let mut batch = 1u32;
     let warm_until = counter::now_ticks() + plan.warm_ticks;
     let mut last = counter::now_ticks();
     while last < warm_until {
-        hand.work::<false>(batch, &mut observation)?;
-        last = hand.choose_batch(last, &mut batch, plan.batch_ticks)?;
+        worker.work::<false>(batch, &mut observation)?;
+        last = worker.choose_batch(last, &mut batch, plan.batch_ticks)?;
     }
     let (cpu_ns, switches) = (role.cpu_ns(), role.switches());
     observation.window[0] = counter::now_ticks();
     last = observation.window[0];
     while last - observation.window[0] < plan.span_ticks {
-        hand.work::<STAMPED>(batch, &mut observation)?;
+        worker.work::<STAMPED>(batch, &mut observation)?;
         observation.operations += u64::from(batch);
         let made = batch;
-        last = hand.choose_batch(last, &mut batch, plan.batch_ticks)?;
+        last = worker.choose_batch(last, &mut batch, plan.batch_ticks)?;
         let index = ((last - observation.window[0]) / plan.part_ticks) as usize;
         if index < observation.parts.capacity() {
             if index >= observation.parts.len() {
@@ -198,18 +198,18 @@ fn act<C: Counter, const STAMPED: bool>(
     observation.cpu_ns = cpu_ns.zip(role.cpu_ns()).map(|(before, after)| after.saturating_sub(before));
     let since = |[a, b]: [[u32; 2]; 2]| [0, 1].map(|kind| b[kind].saturating_sub(a[kind]));
     observation.switches = switches.zip(role.switches()).map(|(before, after)| since([before, after]));
-    // AcqRel and Acquire: a thread that sees the last window over may leave; no other data depends on it.
-    shared.over.fetch_add(1, AcqRel);
-    while shared.over.load(Acquire) < threads {
-        hand.work::<false>(batch, &mut observation)?;
-        last = hand.choose_batch(last, &mut batch, plan.batch_ticks)?;
-        // A thread on the same CPU may not have had its window yet.
+    // AcqRel and Acquire: a thread that sees all windows finished may leave; no other data depends on it.
+    shared.finished.fetch_add(1, AcqRel);
+    while shared.finished.load(Acquire) < threads {
+        worker.work::<false>(batch, &mut observation)?;
+        last = worker.choose_batch(last, &mut batch, plan.batch_ticks)?;
+        // A thread on the same CPU may not have begun its window.
         role.give_way();
     }
     Ok(observation)
 }
 
-struct Hand<'a, 'b, C: Counter + 'a> {
+struct Worker<'a, 'b, C: Counter + 'a> {
     role: &'a RoleContext<'b>,
     counter: &'a C,
     handle: C::Handle<'a>,
@@ -219,7 +219,7 @@ struct Hand<'a, 'b, C: Counter + 'a> {
     next: u64,
 }
 
-impl<C: Counter> Hand<'_, '_, C> {
+impl<C: Counter> Worker<'_, '_, C> {
     #[inline(always)]
     fn work<const STAMPED: bool>(
         &mut self,
@@ -229,14 +229,14 @@ impl<C: Counter> Hand<'_, '_, C> {
         let (critical, guard) = (self.critical, self.role.guard);
         for _ in 0..operations {
             let step = if STAMPED {
-                let wished = counter::start();
-                let mut acquired = wished;
+                let requested = counter::start();
+                let mut acquired = requested;
                 let step = self.counter.step(&mut self.handle, guard, || {
                     acquired = counter::stop();
                     work(critical);
                 })?;
                 if let Some(tally) = &mut observation.acquire {
-                    tally.count(acquired - wished);
+                    tally.count(acquired - requested);
                 }
                 step
             } else {
@@ -266,8 +266,12 @@ impl<C: Counter> Hand<'_, '_, C> {
         self.role.guard.check_at(now)?;
         let took = now.saturating_sub(last);
         if took < batch_ticks / 2 {
-            // Threads that share CPUs may wait for a quantum with every single operation.
-            *batch = batch.saturating_mul(2).min(if self.role.shared { MAX_SHARED } else { MAX_BATCH });
+            // Threads that share CPUs may wait for a quantum in every operation.
+            *batch = batch.saturating_mul(2).min(if self.role.shared {
+                MAX_BATCH_ON_SHARED_CPU
+            } else {
+                MAX_BATCH
+            });
         } else if took > batch_ticks * 2 {
             *batch = (*batch / 2).max(1);
         }

@@ -27,33 +27,39 @@ pub fn sections(config: &Config) -> Sections {
     }
 }
 
-pub fn simulate(stage: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
+pub fn simulate(sim: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     let mut observed = Observed::default();
     let config = Config::of(order.spec)?;
     let (cost, sections) = (config.method.cost, sections(&config));
     let span_ns = order.span.ns();
-    let plain = run(stage, cost, sections, span_ns, SIMULATED, &mut |_, _| ());
+    let plain = run(sim, cost, sections, span_ns, SIMULATED, &mut |_, _| ());
     let mut tally = TickHistogram::new();
-    let clock_ns = stage.clock_ns();
-    run(stage, cost, sections, span_ns * STAMPED_SHARE, SIMULATED, &mut |stage, waited_ns| {
-        let ticks = stage.ticks(waited_ns + clock_ns);
+    let clock_ns = sim.clock_ns();
+    run(sim, cost, sections, span_ns * STAMPED_SHARE, SIMULATED, &mut |sim, waited_ns| {
+        let ticks = sim.ticks(waited_ns + clock_ns);
         tally.count(ticks);
     });
-    let held_ns = stage.pass(span_ns.max(plain.elapsed_ns));
+    let held_ns = sim.pass(span_ns.max(plain.elapsed_ns));
     let whole_ns = span_ns.max(plain.elapsed_ns) + held_ns;
     // Without contention, or with lost additions, there is no defined order.
     let ordered = cost.turn != Turn::Apart && config.method.kind != MethodKind::Racy;
-    note(&mut observed, &plain, ordered, whole_ns / plain.elapsed_ns * (1.0 - held_ns / whole_ns), whole_ns);
+    record(
+        &mut observed,
+        &plain,
+        ordered,
+        whole_ns / plain.elapsed_ns * (1.0 - held_ns / whole_ns),
+        whole_ns,
+    );
     let mut acquire = Histogram::new();
-    acquire.add(&tally.histogram(stage.rate()));
+    acquire.add(&tally.histogram(sim.rate()));
     observed.histogram(names::ACQUIRE, acquire);
     for (role, (&busy_ns, &sleeps)) in plain.busy_ns.iter().zip(&plain.sleeps).enumerate() {
-        stage.spend(role, busy_ns, sleeps as u32);
+        sim.spend(role, busy_ns, sleeps as u32);
     }
     let made = (observed.numbers.counts[names::OPERATIONS] as f64 * (1.0 - config.read_share)).round() as u64;
     let lost = match config.method.kind {
         // A thread that wants the line while another adds reads the value that is about to be replaced, so one of the
-        // two additions is lost; of threads that read the same value all but one store in vain.
+        // two additions is lost; of threads that read the same value, only one store counts.
         MethodKind::Racy if plain.operations.len() > 1 => {
             let threads = plain.operations.len() as u64;
             (made * plain.crossed / plain.total().max(1)).min(made * (threads - 1) / threads)
@@ -65,16 +71,16 @@ pub fn simulate(stage: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Resul
     if lost > 0 {
         observed.flags.set(Flag::LostUpdates);
     }
-    let cpus = stage.placement();
+    let cpus = sim.placement();
     if cpus.iter().collect::<BTreeSet<_>>().len() < cpus.len() && config.spins() {
         observed.flags.set(Flag::SharedSpin);
     }
     Ok(observed)
 }
 
-fn note(observed: &mut Observed, plain: &Contended, ordered: bool, times: f64, whole_ns: f64) {
+fn record(observed: &mut Observed, plain: &Contended, ordered: bool, scale: f64, whole_ns: f64) {
     let (made, threads) = (plain.total() as f64, plain.operations.len() as f64);
-    let per_s = made * times / whole_ns * 1e9;
+    let per_s = made * scale / whole_ns * 1e9;
     observed.value(names::RATE, per_s);
     observed.value(names::WALL_NS, 1e9 / per_s);
     observed.value(names::THREAD_NS, threads * 1e9 / per_s);
@@ -90,5 +96,5 @@ fn note(observed: &mut Observed, plain: &Contended, ordered: bool, times: f64, w
     observed.value(names::OVERLAP, 1.0);
     observed.value(names::CPU_NS, plain.busy_ns.iter().sum::<f64>() / made);
     observed.value(names::VOLUNTARY, plain.sleeps.iter().sum::<u64>() as f64 / made);
-    observed.count(names::OPERATIONS, (made * times) as u64);
+    observed.count(names::OPERATIONS, (made * scale) as u64);
 }

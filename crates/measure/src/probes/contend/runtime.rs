@@ -8,13 +8,13 @@ use coretalk_model::series::Observed;
 
 pub fn result(pass: &Pass) -> Observed {
     let mut observed = pass.observed();
-    let of = |share: &RoleShare| Observation {
+    let observation = |share: &RoleShare| Observation {
         added: share.added,
         operations: share.operations,
         window: share.window,
         ..Observation::default()
     };
-    let observations: Vec<Observation> = pass.shares.iter().map(of).collect();
+    let observations: Vec<Observation> = pass.shares.iter().map(observation).collect();
     // Windows are in nanoseconds.
     rates(&mut observed, &observations, TickRate { hz: 1e9 });
     let added: u64 = pass.shares.iter().map(|share| share.added).sum();

@@ -11,7 +11,7 @@ use coretalk_model::{CpuId, CpuSet, Level, Topology};
 const DEFAULT: &str = "fetch-add,cas-backoff,std-mutex,parking-lot-mutex,ttas,mcs,per-thread";
 /// Default lengths of critical and parallel section in nanoseconds: a realistic case and the extreme case without work.
 pub const SECTIONS_NS: [[f64; 2]; 2] = [[50.0, 500.0], [0.0, 0.0]];
-/// Maximum section length in nanoseconds, so that a pass holds many.
+/// Maximum section length in nanoseconds, so that a pass holds many sections.
 pub const MAX_SECTION_NS: f64 = 1e6;
 /// Maximum threads of a trial.
 pub const MAX_THREADS: u32 = 4_096;
@@ -162,15 +162,15 @@ fn arranged(name: &str, topology: &Topology, cpus: &[CpuId]) -> Result<Vec<CpuId
     }
 }
 
-/// Alternates between the domains of the first of these levels that has several.
+/// Alternates between the domains of the first listed level that has several domains.
 fn scattered(topology: &Topology, levels: &[Level], cpus: Vec<CpuId>) -> Vec<CpuId> {
     let Some(&level) = levels.iter().find(|level| topology.level(**level).len() > 1) else { return cpus };
     let domains = topology.level(level);
-    let home = |cpu: CpuId| domains.iter().position(|domain| domain.cpus.contains(cpu));
+    let domain_of = |cpu: CpuId| domains.iter().position(|domain| domain.cpus.contains(cpu));
     let mut taken = vec![0usize; domains.len() + 1];
     let mut turns: Vec<(usize, usize, CpuId)> = Vec::with_capacity(cpus.len());
     for cpu in cpus {
-        let domain = home(cpu).unwrap_or(domains.len());
+        let domain = domain_of(cpu).unwrap_or(domains.len());
         turns.push((taken[domain], domain, cpu));
         taken[domain] += 1;
     }
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
     use crate::{Machine, Scenario, SimMachine};
 
-    fn of(scenario: &str, options: Parameters) -> Result<Vec<TrialSpec>, RequestError> {
+    fn trials_of(scenario: &str, options: Parameters) -> Result<Vec<TrialSpec>, RequestError> {
         let machine = SimMachine::open(Scenario::builtin(scenario).expect("a scenario"), 1);
         let topology = machine.topology();
         let cpus = topology.order(topology.cpus());
@@ -203,10 +203,10 @@ mod tests {
     }
 
     #[test]
-    fn arrangements_are_what_their_names_say() {
+    fn arrangements_match_their_names() {
         let placed = |scenario, arrange: &str, threads: &str| {
             let options = Parameters::default().with("method", "mcs").with("critical_ns", 0.0);
-            let all = of(scenario, options.with("arrange", arrange).with("threads", threads)).unwrap();
+            let all = trials_of(scenario, options.with("arrange", arrange).with("threads", threads)).unwrap();
             ids(&all[0].placement)
         };
         assert_eq!(placed("chiplet-16-smt", "compact-smt", "4"), [0, 16, 1, 17]);
@@ -218,8 +218,8 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_in_a_sentence() {
-        let refused = |options| of("chiplet-16", options).unwrap_err().to_string();
+    fn invalid_options_are_refused_in_a_sentence() {
+        let refused = |options| trials_of("chiplet-16", options).unwrap_err().to_string();
         let refusal = |name: &str, text: &str| refused(Parameters::default().with(name, text));
         assert!(refusal("method", "fetchadd").ends_with("a similar name exists: `fetch-add`"));
         assert_eq!(refusal("method", "mcs,tas,mcs"), "--method lists mcs twice; list it once");
@@ -227,6 +227,6 @@ mod tests {
         assert!(refusal("arrange", "scatter-l4").contains("similar name exists: `scatter-l3`"));
         let ratio = Parameters::default().with("read_share", 0.9);
         assert!(refused(ratio.clone()).contains("`rwlock` only"));
-        assert!(of("chiplet-16", ratio.with("method", "rwlock")).is_ok());
+        assert!(trials_of("chiplet-16", ratio.with("method", "rwlock")).is_ok());
     }
 }

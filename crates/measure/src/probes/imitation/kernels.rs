@@ -3,8 +3,8 @@
 use super::spin::{StackPointer, spin_until};
 use crate::counter;
 use crate::kernel::{Cost, Kernel, Spin};
+use crate::kernel_context::{Guard, Halt, KernelContext, Line, Recorder, count_event, wait_until};
 use crate::probes::ping_pong::{UNBROKEN, saturated};
-use crate::stage::{Guard, Halt, Line, Recorder, Stage, count_event, wait_until};
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{Relaxed, Release, SeqCst};
 use crate::wait::{Busy, Pauses, WaitAction};
@@ -28,7 +28,7 @@ pub static CPU_LATENCY: Kernel = Kernel::ping_pong(
     1,
 );
 
-/// google/multichase `pingpong -l`: a locked exchange with ten pauses after each failure, so that it times the pauses.
+/// google/multichase `pingpong -l`: a locked exchange with ten pauses after each failure, which it times too.
 pub static MULTICHASE: Kernel = Kernel {
     id: KernelId(Cow::Borrowed("as:multichase")),
     roles: &[clock_side::<Flag<Pauses<10>>>, other_side::<Flag<Pauses<10>>>],
@@ -62,7 +62,7 @@ pub static COHERENCY_LATENCY: Kernel = Kernel::ping_pong(
     1,
 );
 
-/// One trip from the side with the clock and from the other side. For every tool the clock side sees the partner's last
+/// Both sides of a trip: the side with the clock, and the other. For every tool the clock side sees the partner's last
 /// move of each trip, so no line is left while the partner still has a turn on it.
 trait Exchange {
     const LINES: usize;
@@ -73,7 +73,7 @@ trait Exchange {
     /// The clock side's preparation before the clock starts for a sample.
     fn reset(_place: &[&Line]) {}
 
-    /// The clock side's part of trip `trip` of this sample and `total` of this place.
+    /// The clock side's part of a trip: number `trip` in this sample, `total` at this place.
     fn clock_side(
         waiter: &Self::Waiter,
         place: &[&Line],
@@ -110,8 +110,8 @@ impl Exchange for CountingWord {
     type Waiter = ();
 
     fn reset(place: &[&Line]) {
-        // SeqCst as in the tool, which assigns to an atomic. One side only needs the value to arrive, and the partner,
-        // whose last move has been seen, writes nothing before it does.
+        // SeqCst as in the tool, which assigns to an atomic. A weaker order would do: the partner, whose last move has
+        // been seen, writes nothing before it sees the 0.
         place[0].words[0].store(0, SeqCst);
     }
 
@@ -165,12 +165,12 @@ impl Exchange for LoadStore {
 
     #[inline(always)]
     fn clock_side((): &(), place: &[&Line], _: u64, total: u64, guard: &Guard<'_>) -> Result<(), Halt> {
-        succeed(&place[0].words[0], 2 * total + 1, guard)
+        wait_and_increment(&place[0].words[0], 2 * total + 1, guard)
     }
 
     #[inline(always)]
     fn other_side(place: &[&Line], _: u64, total: u64, guard: &Guard<'_>) -> Result<(), Halt> {
-        succeed(&place[0].words[0], 2 * total, guard)
+        wait_and_increment(&place[0].words[0], 2 * total, guard)
     }
 }
 
@@ -186,20 +186,20 @@ fn exchange<W: WaitAction>(
 }
 
 #[inline(always)]
-fn succeed(word: &AtomicU64, expected: u64, guard: &Guard<'_>) -> Result<(), Halt> {
+fn wait_and_increment(word: &AtomicU64, expected: u64, guard: &Guard<'_>) -> Result<(), Halt> {
     // Acquire and Release pair across the sides. The tool's plain `volatile` accesses are the same instructions on x86.
     spin_until(word, expected, guard)?;
     word.store(expected + 1, Release);
     Ok(())
 }
 
-fn clock_side<E: Exchange>(stage: &mut Stage<'_>) -> Result<(), Halt> {
-    let (guard, waiter) = (stage.guard, E::Waiter::default());
-    let mut ahead = u64::from(stage.warm_up);
-    for (index, place) in stage.lines.chunks_exact(E::LINES).enumerate() {
-        let mut total = sample::<E>(&waiter, place, 0, ahead, guard)?;
-        ahead = 0;
-        match &mut stage.recorder {
+fn clock_side<E: Exchange>(context: &mut KernelContext<'_>) -> Result<(), Halt> {
+    let (guard, waiter) = (context.guard, E::Waiter::default());
+    let mut warm_up_trips = u64::from(context.warm_up);
+    for (index, place) in context.lines.chunks_exact(E::LINES).enumerate() {
+        let mut total = sample::<E>(&waiter, place, 0, warm_up_trips, guard)?;
+        warm_up_trips = 0;
+        match &mut context.recorder {
             Recorder::Batches { visits, round_trips, ticks } => {
                 for visit in 0..*visits as usize {
                     reset::<E>(place, total);
@@ -223,28 +223,28 @@ fn clock_side<E: Exchange>(stage: &mut Stage<'_>) -> Result<(), Halt> {
                 }
             }
         }
-        stage.verified += total;
+        context.verified += total;
     }
     Ok(())
 }
 
-fn other_side<E: Exchange>(stage: &mut Stage<'_>) -> Result<(), Halt> {
-    let guard = stage.guard;
-    let mut ahead = u64::from(stage.warm_up);
-    for place in stage.lines.chunks_exact(E::LINES) {
-        let (samples, trips) = match &stage.recorder {
+fn other_side<E: Exchange>(context: &mut KernelContext<'_>) -> Result<(), Halt> {
+    let guard = context.guard;
+    let mut warm_up_trips = u64::from(context.warm_up);
+    for place in context.lines.chunks_exact(E::LINES) {
+        let (samples, trips) = match &context.recorder {
             Recorder::Batches { visits, round_trips, .. } => (u64::from(*visits), u64::from(*round_trips)),
             Recorder::Events { round_trips, .. } => (*round_trips, 1),
         };
         let mut total = 0;
-        for trips in std::iter::once(ahead).chain((0..samples).map(|_| trips)) {
+        for trips in std::iter::once(warm_up_trips).chain((0..samples).map(|_| trips)) {
             for trip in 0..trips {
                 E::other_side(place, trip, total, guard)?;
                 total += 1;
             }
         }
-        ahead = 0;
-        stage.verified += total;
+        warm_up_trips = 0;
+        context.verified += total;
     }
     Ok(())
 }
@@ -266,8 +266,8 @@ fn sample<E: Exchange>(
 ) -> Result<u64, Halt> {
     let mut trip = 0;
     loop {
-        let pause = trips.min(trip + UNBROKEN);
-        while trip < pause {
+        let next_check = trips.min(trip + UNBROKEN);
+        while trip < next_check {
             E::clock_side(waiter, place, trip, total, guard)?;
             (trip, total) = (trip + 1, total + 1);
         }

@@ -5,7 +5,7 @@
 //! one short loop. Unrolled polls that share a countdown match the tools less well (*measured*: docs/evidence.md,
 //! "Other tools").
 
-use crate::stage::{Guard, Halt};
+use crate::kernel_context::{Guard, Halt};
 use crate::sync::AtomicU64;
 
 /// Polls until `word` is `wanted`.
@@ -16,9 +16,9 @@ use crate::sync::AtomicU64;
 #[inline(always)]
 pub(super) fn spin_until(word: &AtomicU64, wanted: u64, guard: &Guard<'_>) -> Result<(), Halt> {
     loop {
-        let mut left = crate::stage::POLLS;
+        let mut left = crate::kernel_context::POLLS;
         // A load is an acquire on x86, and without `nomem` the compiler moves no access across.
-        // SAFETY: each poll is a load of eight bytes from an atomic that is borrowed; nothing is written but two registers.
+        // SAFETY: each poll loads eight bytes from a borrowed atomic, and only two registers are written.
         unsafe {
             std::arch::asm!(
                 ".p2align 4",
@@ -43,7 +43,7 @@ pub(super) fn spin_until(word: &AtomicU64, wanted: u64, guard: &Guard<'_>) -> Re
     }
 }
 
-/// Polls until `word` is `wanted`. Not compared with a bare loop on such a CPU.
+/// Polls until `word` is `wanted`. Its timing has not been compared with a bare loop on such a CPU.
 ///
 /// # Errors
 /// The reason why the wait was given up.
@@ -52,7 +52,7 @@ pub(super) fn spin_until(word: &AtomicU64, wanted: u64, guard: &Guard<'_>) -> Re
 pub(super) fn spin_until(word: &AtomicU64, wanted: u64, guard: &Guard<'_>) -> Result<(), Halt> {
     use crate::sync::Ordering::Acquire;
     // Acquire pairs with the Release with which the partner stores its number.
-    crate::stage::wait_until::<crate::wait::Busy>(guard, || word.load(Acquire) == wanted)
+    crate::kernel_context::wait_until::<crate::wait::Busy>(guard, || word.load(Acquire) == wanted)
 }
 
 /// Polls as `c2clat` does, with words in the stack frame of the polling function: x86 CPUs handle loads relative to the
@@ -65,7 +65,7 @@ pub(super) fn spin_until(word: &AtomicU64, wanted: u64, guard: &Guard<'_>) -> Re
 pub(super) struct StackPointer {
     /// The previous signal mask in the kernel's format; `None` if it could not be changed.
     signals_before: Option<u64>,
-    /// A mask belongs to a thread, so this must not leave it.
+    /// A mask belongs to a thread, so this type is not `Send`.
     _of_this_thread: std::marker::PhantomData<*const ()>,
 }
 
@@ -89,12 +89,12 @@ impl StackPointer {
             return spin_until(word, wanted, guard);
         }
         loop {
-            let mut left = crate::stage::POLLS;
+            let mut left = crate::kernel_context::POLLS;
             // SAFETY: as in `spin_until`, each poll loads eight bytes from a borrowed atomic, and only registers are
             // written. The stack pointer is restored before the end; until then nothing uses it as a stack: the code
             // neither pushes nor calls, system code runs on stacks of its own, and every signal whose handler could run
-            // on this thread is blocked as long as `self` lives, which cannot leave the thread and alone changes its
-            // mask.
+            // on this thread is blocked as long as `self` lives; `self` cannot leave the thread, and nothing else
+            // changes its signal mask.
             unsafe {
                 std::arch::asm!(
                     "mov {stack}, rsp",
@@ -133,8 +133,8 @@ impl Drop for StackPointer {
     }
 }
 
-/// Blocks exactly these signals for this thread and returns the previous mask. Uses the kernel's call, since that of
-/// the C library leaves out two signals of its own.
+/// Blocks exactly these signals for this thread and returns the previous mask. Uses the system call, since the
+/// function of the C library leaves out two signals of its own.
 #[cfg(all(target_arch = "x86_64", target_os = "linux", not(any(loom, miri))))]
 fn set_signal_mask(mask: u64) -> Option<u64> {
     let mut before = 0u64;
@@ -171,7 +171,7 @@ impl StackPointer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stage::Line;
+    use crate::kernel_context::Line;
 
     fn line(value: u64) -> Line {
         let line = Line::default();
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_where_the_number_stands_and_where_none_will_come() {
+    fn a_spin_ends_at_the_number_or_at_the_deadline() {
         let halt = AtomicU64::new(0);
         let guard = Guard { halt: &halt, deadline_ticks: 5, now_ticks: || 6 };
         assert_eq!(spin_until(&line(7).words[0], 7, &guard), Ok(()));
@@ -204,7 +204,7 @@ mod tests {
 
     #[cfg(all(target_arch = "x86_64", target_os = "linux", not(any(loom, miri))))]
     #[test]
-    fn signals_are_blocked_meanwhile_and_as_before_afterwards() {
+    fn signals_are_blocked_meanwhile_and_restored_afterwards() {
         let only_usr1 = 1 << (libc::SIGUSR1 - 1);
         set_signal_mask(only_usr1).unwrap();
         let by_stack_pointer = StackPointer::default();

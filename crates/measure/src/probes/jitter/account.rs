@@ -77,7 +77,7 @@ impl Account {
             self.switches.sort_unstable();
             let long = self.switches.iter().rev().map(|&ticks| rate.ns(ticks as f64));
             for gap_ns in long.take_while(|gap_ns| *gap_ns >= MIN_STOP_NS) {
-                // A gap counts whole, even beyond the reported time: it includes the delay after the stop.
+                // The whole gap counts, even beyond the reported time: it includes the delay after the stop.
                 if stopped_ns >= throttled_ms * 1e6 {
                     break;
                 }
@@ -90,20 +90,20 @@ impl Account {
         let ns: Vec<f64> = self.others.iter().map(|&ticks| rate.ns(ticks as f64)).collect();
         let counted = evidence.ticks.zip(evidence.interrupts);
         let short = ns.iter().take_while(|ns| **ns <= MAX_INTERRUPT_NS).count();
-        let of_interrupts = counted.map_or(0, |(ticks, others)| short.min((ticks + others) as usize));
-        let interrupts_ns: f64 = ns[..of_interrupts].iter().sum();
+        let interrupt_gaps = counted.map_or(0, |(ticks, others)| short.min((ticks + others) as usize));
+        let interrupts_ns: f64 = ns[..interrupt_gaps].iter().sum();
         if let Some((ticks, others)) = counted {
-            let of_tick = ticks as f64 / (ticks + others).max(1) as f64;
-            value(names::TICK, share(interrupts_ns * of_tick));
-            value(names::INTERRUPT, share(interrupts_ns * (1.0 - of_tick)));
+            let tick_share = ticks as f64 / (ticks + others).max(1) as f64;
+            value(names::TICK, share(interrupts_ns * tick_share));
+            value(names::INTERRUPT, share(interrupts_ns * (1.0 - tick_share)));
         }
-        let mut left_ns = evidence.stolen_ms.unwrap_or(0.0) * 1e6;
+        let mut unattributed_steal_ns = evidence.stolen_ms.unwrap_or(0.0) * 1e6;
         let mut stolen_ns = 0.0;
-        for &gap_ns in ns[of_interrupts..].iter().rev() {
-            if gap_ns > left_ns {
+        for &gap_ns in ns[interrupt_gaps..].iter().rev() {
+            if gap_ns > unattributed_steal_ns {
                 break;
             }
-            left_ns -= gap_ns;
+            unattributed_steal_ns -= gap_ns;
             stolen_ns += gap_ns;
         }
         if evidence.stolen_ms.is_some() {
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_evident_has_a_cause() {
+    fn only_gaps_with_evidence_have_a_cause() {
         let known = shares(&Evidence {
             ticks: Some(1),
             interrupts: Some(1),

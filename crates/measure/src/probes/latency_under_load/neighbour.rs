@@ -2,8 +2,8 @@
 
 use super::Load;
 use crate::counter;
+use crate::kernel_context::Halt;
 use crate::room::available_bytes;
-use crate::stage::Halt;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{AcqRel, Acquire};
 use crate::trial_context::{CachePadded, RoleContext};
@@ -13,13 +13,13 @@ use std::hint::black_box;
 
 /// Size of the arrays relative to the last-level caches: almost nothing of an array is cached when it is read again.
 const TIMES_CACHE: u64 = 4;
-/// Memory of one neighbour, whatever the caches and the number of neighbours.
+/// Limits of one neighbour's memory, unless free memory is too small.
 const MIN_BYTES: u64 = 4 << 20;
 const MAX_BYTES: u64 = 256 << 20;
 /// Assumed cache size where the system does not report it.
 const UNKNOWN_CACHE_BYTES: u64 = 32 << 20;
-/// Divisor of the free memory that limits the memory of all neighbours together.
-const SHARE_OF_MEMORY: u64 = 4;
+/// All neighbours together use at most the free memory divided by this.
+const FREE_MEMORY_DIVISOR: u64 = 4;
 /// Multiplications between two polls for the end: several microseconds.
 const STEPS: u32 = 4096;
 /// Words between two polls for the end: 32 KiB.
@@ -40,7 +40,7 @@ impl Field {
         let cache = memory::last_level_bytes(&set).unwrap_or(UNKNOWN_CACHE_BYTES);
         let mut bytes = (TIMES_CACHE * cache / neighbours as u64).clamp(MIN_BYTES, MAX_BYTES);
         if let Some(free) = available_bytes() {
-            bytes = bytes.min(free / SHARE_OF_MEMORY / neighbours as u64);
+            bytes = bytes.min(free / FREE_MEMORY_DIVISOR / neighbours as u64);
         }
         let lines = (0..neighbours.div_ceil(2)).map(|_| CachePadded::default()).collect();
         Field { words_each: (bytes / 8) as usize, lines, neighbours }
@@ -97,7 +97,7 @@ fn stream(role: &RoleContext<'_>, array: &mut [u64], over: impl Fn() -> bool) ->
     }
 }
 
-/// Two neighbours hand a line of their own to each other; one without a partner leaves.
+/// Two neighbours hand a line of their own to each other; a neighbour without a partner leaves.
 fn pass_on(
     role: &RoleContext<'_>,
     number: usize,
@@ -110,13 +110,13 @@ fn pass_on(
     let line = &field.lines[number / 2];
     let mine = (number % 2) as u64;
     loop {
-        let mut left = false;
+        let mut is_over = false;
         role.wait_until(|| {
-            left = over();
-            // AcqRel: each turn is handed off with whatever was written before it. Only the parity says whose it is.
-            left || line.compare_exchange(mine, 1 - mine, AcqRel, Acquire).is_ok()
+            is_over = over();
+            // AcqRel: a turn passes on everything written before it. The word is the side whose turn it is.
+            is_over || line.compare_exchange(mine, 1 - mine, AcqRel, Acquire).is_ok()
         })?;
-        if left {
+        if is_over {
             return Ok(());
         }
         role.guard.check_at(counter::now_ticks())?;

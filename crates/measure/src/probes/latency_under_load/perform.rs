@@ -4,8 +4,8 @@ use super::neighbour::{self, Field};
 use super::word::Word;
 use super::{Load, names};
 use crate::counter;
+use crate::kernel_context::Halt;
 use crate::series::{MIN_ROUNDS, TrialOrder};
-use crate::stage::Halt;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::tick_histogram::TickHistogram;
@@ -22,16 +22,16 @@ pub fn gap(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observe
     let word = Word::default();
     let gap_ns = order.spec.parameters.number(names::GAP_NS).unwrap_or(0.0);
     let (gap_ticks, key) = (rate.ticks(gap_ns), Key::of(&[order.key]));
-    let gap = |round| (gap_ticks * (1.0 + JITTER * (2.0 * key.uniform(round) - 1.0))) as u64;
+    let gap_of_round = |round| (gap_ticks * (1.0 + JITTER * (2.0 * key.uniform(round) - 1.0))) as u64;
     let span_ticks = rate.ticks(order.span.ns()) as u64;
     // The minimum number of messages may exceed the span of the pass.
     let limit = order.limit() + Picos::from_ns(2.0 * MIN_ROUNDS as f64 * gap_ns);
     let run_role = |role: &RoleContext<'_>| match role.number {
-        0 => ask_after_gaps(role, &word, span_ticks, gap).map(Some),
+        0 => ask_after_gaps(role, &word, span_ticks, gap_of_round).map(Some),
         _ => role.wait_for_all().and_then(|()| word.answer(role)).map(|()| None),
     };
-    let said = context.run(limit, run_role, || ())?;
-    let trips = said.into_iter().flatten().next().unwrap_or_default();
+    let outcomes = context.run(limit, run_role, || ())?;
+    let trips = outcomes.into_iter().flatten().next().unwrap_or_default();
     Ok(super::observe(&trips, rate, context.clock_ns()))
 }
 
@@ -68,7 +68,7 @@ fn ask_after_gaps(
 const LOAD_PATIENCE: Picos = Picos::from_ms(10_000);
 /// Round trips per batch: 2 µs at 36 ns each, so that the clock is less than a hundredth.
 const BATCH: u64 = 64;
-const WARM: u32 = 4;
+const WARM_UP_BATCHES: u32 = 4;
 
 #[derive(Debug, Default)]
 struct Shared {
@@ -124,8 +124,8 @@ fn run_phase(
             neighbour::work(role, load, number - 2, field, begun, over).map(|()| None)
         }
     };
-    let said = context.run(order.span + LOAD_PATIENCE, run_role, || ())?;
-    Ok(said.into_iter().flatten().next().unwrap_or_default())
+    let outcomes = context.run(order.span + LOAD_PATIENCE, run_role, || ())?;
+    Ok(outcomes.into_iter().flatten().next().unwrap_or_default())
 }
 
 fn ask(
@@ -148,7 +148,7 @@ fn ask(
             turn += 2;
         }
         let ended = counter::stop();
-        if warm < WARM {
+        if warm < WARM_UP_BATCHES {
             warm += 1;
         } else {
             batches.count(ended - began);

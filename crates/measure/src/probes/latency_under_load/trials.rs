@@ -6,7 +6,7 @@ use crate::series::{RequestError, SeriesRequest};
 use coretalk_model::series::{Parameters, TrialSpec};
 use coretalk_model::{CpuId, CpuSet, Level, Topology};
 
-/// Idle gaps of a suite: with idle loops that still poll, that have stopped polling, and in deep idle states.
+/// Idle gaps of a suite: after them, idle loops still poll, have stopped polling, or are in deep idle states.
 const BRIEF_GAPS_NS: &str = "1000,100000,10000000";
 
 /// The work of neighbours.
@@ -67,7 +67,7 @@ impl NeighbourCpus {
 
     fn cpus(self, topology: &Topology, cpus: &[CpuId], [a, b]: [CpuId; 2]) -> Vec<CpuId> {
         let others = cpus.iter().copied().filter(|cpu| ![a, b].contains(cpu));
-        let near = |level: Level| -> CpuSet {
+        let domain_at = |level: Level| -> CpuSet {
             let domains = topology.level(level);
             let domain = domains.iter().find(|domain| domain.cpus.contains(a));
             domain.map(|domain| domain.cpus.clone()).unwrap_or_default()
@@ -77,7 +77,7 @@ impl NeighbourCpus {
                 .filter(|&cpu| topology.siblings(a).contains(cpu) || topology.siblings(b).contains(cpu))
                 .collect(),
             NeighbourCpus::L3 => {
-                let l3 = near(Level::L3);
+                let l3 = domain_at(Level::L3);
                 others.filter(|&cpu| l3.contains(cpu)).collect()
             }
             NeighbourCpus::All => others.collect(),
@@ -95,11 +95,11 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
     };
     for pair in request.pairs {
         let gaps = gaps(request.options.text(names::GAP_NS))?;
-        let mut after_each = |receiver: &str, more: Option<&str>| {
+        let mut after_each = |receiver: &str, idle_states: Option<&str>| {
             for &gap_ns in &gaps {
                 let parameters =
                     Parameters::default().with(names::GAP_NS, gap_ns).with(names::RECEIVER, receiver);
-                trials.push(spec(parameters.with_some(names::IDLE_STATES, more), pair.to_vec()));
+                trials.push(spec(parameters.with_some(names::IDLE_STATES, idle_states), pair.to_vec()));
             }
         };
         after_each(names::LOOKS, None);
@@ -137,12 +137,12 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         }
     }
     // An explicitly requested load is measured or refused, never silently dropped.
-    let homeless: Vec<&str> =
+    let unplaced: Vec<&str> =
         busy.iter().filter(|load| !placed.contains(load)).map(|load| load.name()).collect();
-    if !homeless.is_empty() {
+    if !unplaced.is_empty() {
         let sentence = format!(
             "--load keeps CPUs other than the pair busy, and too few are selected for {} (`pingpong` needs two, others one); select more CPUs, or leave that out",
-            homeless.join(", ")
+            unplaced.join(", ")
         );
         return Err(RequestError::Unfit(sentence.into()));
     }

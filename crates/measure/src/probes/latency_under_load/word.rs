@@ -1,6 +1,6 @@
-//! [`Word`]: a word that two threads change in turn, the asking one to odd and the answering one to even values.
+//! [`Word`]: a word that two threads change in turn: the asker to odd values, the answerer to even ones.
 
-use crate::stage::Halt;
+use crate::kernel_context::Halt;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{AcqRel, Acquire};
 use crate::trial_context::CachePadded;
@@ -21,7 +21,7 @@ impl Word {
         self.0.compare_exchange(from, to, AcqRel, Acquire).is_ok()
     }
 
-    /// Whether a turn has come, tested with an exchange of equal values: the transaction of a hand-off, without one.
+    /// Whether a turn has come, tested with an exchange of equal values: the same transaction as a hand-off.
     #[inline]
     pub fn is_at(&self, turn: u64) -> bool {
         self.turn(turn, turn)

@@ -1,95 +1,105 @@
-//! The cost of a trial with several producers or consumers on a simulated machine.
+//! The ends of a queue on a simulated machine: several ends of a side act as one that is as fast as all together.
 
-use super::price::{SLICE_NS, looks_ns, payload_ns};
 use super::trials::Config;
 use crate::pricing::SimContext;
-use crate::probes::queue;
-use crate::series::{TrialOrder, per_pass};
-use crate::sim::ends::{self, Crowd};
-use crate::wait::WaitMode;
-use coretalk_model::Flag;
-use coretalk_model::queue::names;
-use coretalk_model::series::Observed;
+use std::ops::Range;
 
-/// Messages simulated one by one per end; the rest of the pass is extrapolated.
-const SIMULATED: u64 = 2_000;
-/// Maximum simulated messages of all ends together, since each step scans all ends.
-const SIMULATED_IN_ALL: u64 = 100_000;
+/// A side is limited only by its ends if its time per message is within this factor of their joint time.
+const ALIKE: f64 = 1.02;
 
-pub fn simulate(stage: &mut dyn SimContext<'_>, config: &Config, order: &TrialOrder<'_>) -> Observed {
-    let (kind, price) = (config.kind, config.kind.cost);
-    let cpus = stage.placement();
-    let (sides, costs) = (config.sides, stage.costs());
-    // Threads on one CPU share its time.
-    let sharing: Vec<f64> =
-        cpus.iter().map(|cpu| cpus.iter().filter(|other| *other == cpu).count() as f64).collect();
-    let transfer_ns: Vec<Vec<f64>> =
-        cpus.iter().map(|&from| cpus.iter().map(|&to| stage.transfer_ns(from, to)).collect()).collect();
-    let across_ns = transfer_ns[0][sides[0]];
-    let line_ns = config.payload.bytes() as f64 / 64.0 * across_ns;
-    let own_ns = payload_ns(config.payload)
-        .map(|payload_ns| payload_ns + price.own_ns + price.calls * costs.syscall_ns + line_ns);
-    // An end that follows itself on its side shares only with the other side.
-    let turn_ns = |_: usize, before: usize, end: usize| {
-        price.lines * if before == end { across_ns } else { transfer_ns[before][end] }
-    };
-    let sleep_ns = match kind.waits {
-        WaitMode::Spin => [f64::INFINITY, 0.0, 0.0],
-        _ => [
-            looks_ns(config, costs.hint_ns),
-            costs.wake_ns + costs.syscall_ns,
-            costs.syscall_ns + costs.wake_ns / 3.0,
-        ],
-    };
-    let crowd = Crowd {
-        sides,
-        capacity: config.capacity as u64,
-        turn_ns: &turn_ns,
-        one_lock: price.one_lock,
-        sight_ns: across_ns,
-        sleep_ns,
-    };
-    let span_ns = order.span.ns();
-    let requested = per_pass(order.options, "messages", 1).map(|messages| messages.max(1));
-    let most = requested.unwrap_or(u64::MAX).min((SIMULATED * cpus.len() as u64).min(SIMULATED_IN_ALL));
-    let mut work = |end: usize| {
-        let mean_ns = own_ns[usize::from(end >= sides[0])] * sharing[end];
-        stage.event(mean_ns)
-    };
-    let out = ends::run(&crowd, span_ns, most, &mut work);
-    let taken = out.taken(&crowd);
-    let fit = span_ns.max(out.elapsed_ns) / out.elapsed_ns.max(1.0);
-    let times = requested.map_or(fit, |all| fit.min(all as f64 / taken.max(1) as f64));
-    let lasted_ns = out.elapsed_ns * times;
-    let held_ns = stage.pass(lasted_ns);
-    let mut observed = Observed::default();
-    observed.value(names::RATE, taken as f64 / out.elapsed_ns * 1e9 * lasted_ns / (lasted_ns + held_ns));
-    let count = |count: u64| (count as f64 * times) as u64;
-    observed.count(names::MESSAGES, count(taken));
-    if kind.tells {
-        observed.count(names::FULL, count(out.waits[0]));
-        observed.count(names::EMPTY, count(out.waits[1]));
+/// The ends of a trial, producers first.
+pub struct Crowd {
+    /// The ends of each side.
+    pub sides: [Range<usize>; 2],
+    /// Number of ends on the CPU of each end; 1 for a pair, which takes turns on a shared CPU.
+    pub sharing: Vec<f64>,
+    /// Time of each side per message without waits for the other.
+    pub side_ns: [f64; 2],
+    /// The same for each end.
+    alone_ns: Vec<f64>,
+}
+
+impl Crowd {
+    /// Prices the ends of a trial; `own_ns` is the own work of a producer and a consumer per message.
+    ///
+    /// An end works in parallel with the others, then takes a turn in which the lines of its side move. A side passes
+    /// at most one message per turn, or per two turns under one lock. A message occupies its slot for both turns and
+    /// two transfers.
+    pub fn of(sim: &dyn SimContext<'_>, config: &Config, own_ns: [f64; 2]) -> Crowd {
+        let (cpus, ends) = (sim.placement(), sim.placement().len());
+        let producers = config.sides[0].min(ends - 1);
+        let sides = [0..producers, producers..ends];
+        let is_pair = ends == 2;
+        let on_cpu = |end: usize| cpus.iter().filter(|cpu| **cpu == cpus[end]).count() as f64;
+        let sharing: Vec<f64> = (0..ends).map(|end| if is_pair { 1.0 } else { on_cpu(end) }).collect();
+        let mean_turn_ns = |pairs: Vec<(usize, usize)>| {
+            let lines_ns = pairs.iter().map(|&(before, end)| sim.transfer_ns(cpus[before], cpus[end]));
+            config.kind.cost.lines * lines_ns.sum::<f64>() / pairs.len() as f64
+        };
+        let is_locked = config.kind.cost.one_lock && !is_pair;
+        let turns_ns = if is_locked {
+            // Under one lock the two turns of each message alternate between the sides.
+            let [producer_ends, consumer_ends] = &sides;
+            let pairs =
+                producer_ends.clone().flat_map(|one| consumer_ends.clone().map(move |other| (one, other)));
+            [mean_turn_ns(pairs.collect()); 2]
+        } else {
+            sides.each_ref().map(|range| match range.len() {
+                // A single end shares the lines with the other side.
+                1 => mean_turn_ns(vec![(0, producers)]),
+                count => {
+                    let next = |end: usize| range.start + (end + 1 - range.start) % count;
+                    mean_turn_ns(range.clone().map(|end| (end, next(end))).collect())
+                }
+            })
+        };
+        let side = |end: usize| usize::from(end >= producers);
+        let alone_ns: Vec<f64> =
+            (0..ends).map(|end| own_ns[side(end)] * sharing[end] + turns_ns[side(end)]).collect();
+        let both_ns = turns_ns[0] + turns_ns[1];
+        let lap_ns = (both_ns + 2.0 * sim.transfer_ns(cpus[0], cpus[producers])) / config.capacity as f64;
+        let side_ns = [0, 1].map(|side| {
+            let together_ns = together_ns(&alone_ns[sides[side].clone()]);
+            match (is_pair, is_locked) {
+                (true, _) => together_ns,
+                (_, true) => together_ns.max(both_ns),
+                _ => together_ns.max(turns_ns[side]).max(lap_ns),
+            }
+        });
+        Crowd { sides, sharing, side_ns, alone_ns }
     }
-    for (side, own) in [0..sides[0], sides[0]..cpus.len()].into_iter().enumerate() {
-        let messages: u64 = out.messages[own.clone()].iter().sum();
-        let shares: Vec<f64> =
-            out.messages[own.clone()].iter().map(|own| *own as f64 / messages.max(1) as f64).collect();
-        if shares.len() > 1 {
-            queue::observe_shares(&mut observed, side, own.start, &shares);
-        }
-        // No CPU works longer than the pass.
-        let busy = |end: usize| (out.busy_ns[end] * times).min(lasted_ns / sharing[end]);
-        observed.count(names::CPU_NS[side], own.clone().map(busy).sum::<f64>() as u64);
-        observed.count(names::VOLUNTARY[side], count(out.sleeps[own.clone()].iter().sum()));
-        let slices =
-            |end: usize| if sharing[end] > 1.0 { (lasted_ns / SLICE_NS / sharing[end]) as u64 } else { 0 };
-        observed.count(names::INVOLUNTARY[side], own.clone().map(slices).sum());
-        for end in own {
-            stage.spend(end, busy(end), count(out.sleeps[end]) as u32);
-        }
+
+    /// Shares of the ends of a side in its messages: equal where they wait for their turns or for the other side.
+    pub fn shares(&self, side: usize, waits: bool) -> Vec<f64> {
+        let alone_ns = &self.alone_ns[self.sides[side].clone()];
+        let together_ns = together_ns(alone_ns);
+        let is_free = !waits && self.side_ns[side] < ALIKE * together_ns;
+        alone_ns
+            .iter()
+            .map(|ns| if is_free { together_ns / ns } else { 1.0 / alone_ns.len() as f64 })
+            .collect()
     }
-    if sharing.iter().any(|of| *of > 1.0) && kind.waits == WaitMode::Spin {
-        observed.flags.set(Flag::SharedSpin);
+}
+
+/// Time per message of ends that work in parallel.
+fn together_ns(alone_ns: &[f64]) -> f64 {
+    1.0 / alone_ns.iter().map(|ns| 1.0 / ns).sum::<f64>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_share_messages_by_their_own_pace_unless_they_wait() {
+        let crowd = |side_ns| Crowd {
+            sides: [0..2, 2..3],
+            sharing: vec![1.0; 3],
+            side_ns: [side_ns, 1.0],
+            alone_ns: vec![10.0, 30.0, 1.0],
+        };
+        assert_eq!(crowd(7.5).shares(0, false), [0.75, 0.25]);
+        assert_eq!(crowd(7.5).shares(0, true), [0.5, 0.5], "for the other side");
+        assert_eq!(crowd(20.0).shares(0, false), [0.5, 0.5], "for their turns");
     }
-    observed
 }

@@ -1,7 +1,8 @@
 //! One pass of a trial on threads of this machine.
 
 use super::trials::Config;
-use crate::adapters::pass::{are_of_slices, slept_too_rarely};
+use crate::adapters::pass::{are_quantum_ends, slept_too_rarely};
+use crate::kernel_context::Halt;
 use crate::probes::queue;
 use crate::queues::ends::{Refusal, Shape};
 use crate::queues::exchange::{Consume, Produce, RoleSettings, Roles};
@@ -10,7 +11,6 @@ use crate::queues::limits::{Received, RoleLimits, Sent};
 use crate::queues::paced::Pace;
 use crate::room::Room;
 use crate::series::{TrialOrder, per_pass};
-use crate::stage::Halt;
 use crate::trial_context::{RoleContext, TrialContext};
 use crate::wait::WaitMode;
 use coretalk_model::queue::names;
@@ -19,7 +19,7 @@ use coretalk_model::{Flag, Picos, TrialFailure};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Time between stamps: a counter read is below a thousandth of it.
+/// Time between stamps: reading the counter takes less than a thousandth of it.
 const APART_NS: f64 = 20_000.0;
 /// Approximate time to start and end threads.
 const START: Picos = Picos::from_us(300);
@@ -45,14 +45,14 @@ fn refused(spec: &TrialSpec, config: &Config, refusal: &Refusal) -> String {
 const LARGE_BYTES: u64 = 64 << 20;
 
 /// The reason why a queue is too large: half of the free memory is left for this process and the machine.
-fn too_large(name: &str, config: &Config, room: u64) -> String {
+fn too_large(name: &str, config: &Config, free_bytes: u64) -> String {
     let mb = |bytes: u64| bytes.div_ceil(1_000_000);
     format!(
         "`{name}` with {} at capacity {} takes about {} MB, and half of the free memory is {} MB; choose a smaller --capacity or --payload",
         config.payload,
         config.capacity,
         mb(config.bytes()),
-        mb(room / 2)
+        mb(free_bytes / 2)
     )
 }
 
@@ -75,7 +75,7 @@ struct Spent {
     switches: Option<[u32; 2]>,
 }
 
-enum Waiting {
+enum PendingRole {
     Produces(Produce),
     Consumes(Consume),
 }
@@ -88,16 +88,17 @@ pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Obs
     let pace = config.rate.map(|rate| Arc::new(Pace::new(context.rate().ticks(1e9 / rate), shared)));
     let roles =
         open(&config, pace).map_err(|refusal| TrialFailure::of(refused(order.spec, &config, &refusal)))?;
-    let waiting = roles.producers.into_iter().map(Waiting::Produces);
-    let waiting = waiting.chain(roles.consumers.into_iter().map(Waiting::Consumes));
-    let waiting: Vec<Mutex<Option<Waiting>>> = waiting.map(|role| Mutex::new(Some(role))).collect();
+    let pending = roles.producers.into_iter().map(PendingRole::Produces);
+    let pending = pending.chain(roles.consumers.into_iter().map(PendingRole::Consumes));
+    let pending: Vec<Mutex<Option<PendingRole>>> = pending.map(|role| Mutex::new(Some(role))).collect();
     let plan = Plan {
         span_ticks: ticks(order.span.saturating_sub(START)) as u64,
         messages: per_pass(order.options, "messages", config.sides[0]).unwrap_or(u64::MAX),
         apart_ticks: context.rate().ticks(APART_NS) as u64,
     };
-    let said = context.run(order.limit(), |role| act(role, &waiting[role.number], &plan), || ())?;
-    observed(context, &config, said, shared)
+    let observations =
+        context.run(order.limit(), |role| run_role(role, &pending[role.number], &plan), || ())?;
+    observed(context, &config, observations, shared)
 }
 
 struct Plan {
@@ -106,12 +107,12 @@ struct Plan {
     apart_ticks: u64,
 }
 
-fn act(
+fn run_role(
     role: &RoleContext<'_>,
-    waiting: &Mutex<Option<Waiting>>,
+    pending: &Mutex<Option<PendingRole>>,
     plan: &Plan,
 ) -> Result<Option<Observation>, Halt> {
-    let Some(waiting) = waiting.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+    let Some(pending) = pending.lock().unwrap_or_else(PoisonError::into_inner).take() else {
         return Ok(None);
     };
     role.wait_for_all()?;
@@ -128,12 +129,12 @@ fn act(
             .zip(role.switches())
             .map(|(before, after)| [0, 1].map(|kind| after[kind].saturating_sub(before[kind]))),
     };
-    Ok(Some(match waiting {
-        Waiting::Produces(produce) => {
+    Ok(Some(match pending {
+        PendingRole::Produces(produce) => {
             let sent = produce(&limits)?;
             Observation::Sent(sent, spent())
         }
-        Waiting::Consumes(consume) => {
+        PendingRole::Consumes(consume) => {
             let received = consume(&limits)?;
             Observation::Received(Box::new(received), spent())
         }
@@ -144,30 +145,30 @@ fn act(
 fn observed(
     context: &TrialContext<'_>,
     config: &Config,
-    said: Vec<Option<Observation>>,
+    observations: Vec<Option<Observation>>,
     shared: bool,
 ) -> Result<Observed, TrialFailure> {
     let mut observed = Observed::default();
     let (mut sent, mut received) = (Sent::default(), Received::default());
-    let (mut producing, mut loops) = (Vec::new(), Vec::new());
+    let (mut producing, mut consuming) = (Vec::new(), Vec::new());
     let mut spent: [Vec<Spent>; 2] = Default::default();
-    for observation in said.into_iter().flatten() {
+    for observation in observations.into_iter().flatten() {
         match observation {
-            Observation::Sent(one, by) => {
+            Observation::Sent(one, role_spent) => {
                 sent.messages += one.messages;
                 sent.full += one.full;
                 sent.sum = sent.sum.wrapping_add(one.sum);
                 producing.push(one.stamps);
-                spent[0].push(by);
+                spent[0].push(role_spent);
             }
-            Observation::Received(one, by) => {
+            Observation::Received(one, role_spent) => {
                 received.messages += one.messages;
                 received.empty += one.empty;
                 received.sum = received.sum.wrapping_add(one.sum);
                 received.wrong += one.wrong;
                 received.delays = one.delays.or(received.delays);
-                loops.push(one.stamps);
-                spent[1].push(by);
+                consuming.push(one.stamps);
+                spent[1].push(role_spent);
             }
         }
     }
@@ -177,7 +178,7 @@ fn observed(
     if received.wrong > 0 || sent.sum != received.sum {
         observed.flags.set(Flag::Invalid);
     }
-    let per_s = limits::rate(&loops).map(|per_tick| per_tick * context.rate().hz);
+    let per_s = limits::rate(&consuming).map(|per_tick| per_tick * context.rate().hz);
     match (config.rate, &received.delays, per_s) {
         (Some(requested), Some(delays), Some(per_s)) => {
             let in_batches = config.batch.is_some();
@@ -186,7 +187,7 @@ fn observed(
         (_, _, Some(per_s)) => observed.value(names::RATE, per_s),
         _ => {}
     }
-    for (side, loops) in [&producing, &loops].into_iter().enumerate() {
+    for (side, loops) in [&producing, &consuming].into_iter().enumerate() {
         if let Some(shares) = limits::shares(loops).filter(|shares| shares.len() > 1) {
             let first = side * config.sides[0];
             queue::observe_shares(&mut observed, side, first, &shares);
@@ -198,24 +199,24 @@ fn observed(
         observed.count(names::EMPTY, received.empty);
     }
     for (side, spent) in spent.iter().enumerate() {
-        note(&mut observed, side, spent);
+        record_spent(&mut observed, side, spent);
     }
     let lasted_ns = per_s.map_or(u64::MAX, |per_s| (received.messages as f64 / per_s * 1e9) as u64);
-    if shared && hangs_on_slices(config, switches(&observed), received.messages, lasted_ns) {
+    if shared && waits_for_quanta(config, switches(&observed), received.messages, lasted_ns) {
         observed.flags.set(Flag::SharedSpin);
     }
     Ok(observed)
 }
 
-/// Whether the sides handed off only at the ends of quanta, by the system's counts of context switches; without counts
-/// or with several threads on a side, some of which may always be able to continue, by the kind of queue.
-fn hangs_on_slices(config: &Config, switches: Option<[u64; 2]>, messages: u64, lasted_ns: u64) -> bool {
+/// Whether the sides handed off only at the ends of quanta. The system's counts of context switches decide this; the
+/// kind of queue decides without counts, or with several threads on a side, since one may always be able to continue.
+fn waits_for_quanta(config: &Config, switches: Option<[u64; 2]>, messages: u64, lasted_ns: u64) -> bool {
     let (polls, capacity) = (config.kind.waits == WaitMode::Spin, config.capacity as u64);
     match switches.filter(|_| config.sides == [1, 1]) {
-        // A polling thread may sleep on a page fault now and then, and other programs preempt it.
-        Some([given, _]) if polls => given.saturating_mul(capacity) < messages,
-        Some([given, taken]) => {
-            slept_too_rarely(given, messages, capacity) && are_of_slices(taken, lasted_ns)
+        // A polling thread may occasionally sleep on a page fault, and other programs may preempt it.
+        Some([voluntary, _]) if polls => voluntary.saturating_mul(capacity) < messages,
+        Some([voluntary, involuntary]) => {
+            slept_too_rarely(voluntary, messages, capacity) && are_quantum_ends(involuntary, lasted_ns)
         }
         None => polls,
     }
@@ -230,7 +231,7 @@ fn switches(observed: &Observed) -> Option<[u64; 2]> {
 }
 
 /// Records CPU time and switches of the roles of one side, if the system reports them for all.
-fn note(observed: &mut Observed, side: usize, spent: &[Spent]) {
+fn record_spent(observed: &mut Observed, side: usize, spent: &[Spent]) {
     let cpu_ns: Option<u64> = spent.iter().map(|spent| spent.cpu_ns).sum();
     if let Some(cpu_ns) = cpu_ns {
         observed.count(names::CPU_NS[side], cpu_ns);
@@ -288,11 +289,11 @@ mod tests {
     }
 
     #[test]
-    fn switches_decide_what_hangs_on_time_slices_and_the_kind_where_none_were_counted() {
+    fn switch_counts_or_else_the_kind_show_whether_a_queue_waits_for_quanta() {
         let hangs = |queue: &str, capacity: f64, switches| {
             let parameters = Parameters::default().with("queue", queue).with("capacity", capacity);
             let spec = TrialSpec { probe: "queue".into(), parameters, placement: vec![CpuId(0); 2] };
-            hangs_on_slices(&Config::of(&spec).unwrap(), switches, 200_000, 50_000_000)
+            waits_for_quanta(&Config::of(&spec).unwrap(), switches, 200_000, 50_000_000)
         };
         for (queue, capacity, switches, expected) in [
             ("semaphore", 10_000.0, Some([10, 25]), false),
@@ -308,12 +309,12 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_is_refused_in_a_pass_says_why() {
-        let said = failure("semaphore", 0.0);
-        assert!(said.starts_with("`semaphore` with u64: a queue of exactly 0 messages"), "{said}");
-        assert!(said.ends_with("its semaphores count 1 to 4194302"), "{said}");
-        let said = failure("semaphor", 1.0);
-        assert!(said.contains("semaphor"), "{said}");
+    fn the_failure_of_a_pass_contains_the_reason_of_the_refusal() {
+        let message = failure("semaphore", 0.0);
+        assert!(message.starts_with("`semaphore` with u64: a queue of exactly 0 messages"), "{message}");
+        assert!(message.ends_with("its semaphores count 1 to 4194302"), "{message}");
+        let message = failure("semaphor", 1.0);
+        assert!(message.contains("semaphor"), "{message}");
     }
 
     #[test]
@@ -325,8 +326,8 @@ mod tests {
         let spec = TrialSpec { probe: "queue".into(), parameters, placement: vec![CpuId(0), CpuId(1)] };
         let config = Config::of(&spec).unwrap();
         assert_eq!(config.bytes(), 4_194_302 * 1_032);
-        let said = too_large("semaphore", &config, 2_000_000_000);
-        assert!(said.contains("takes about 4329 MB") && said.contains("is 1000 MB"), "{said}");
-        assert!(said.contains("smaller --capacity"), "{said}");
+        let message = too_large("semaphore", &config, 2_000_000_000);
+        assert!(message.contains("takes about 4329 MB") && message.contains("is 1000 MB"), "{message}");
+        assert!(message.contains("smaller --capacity"), "{message}");
     }
 }

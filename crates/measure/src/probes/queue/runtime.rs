@@ -31,7 +31,7 @@ pub fn work(spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, Reque
 pub fn result(spec: &TrialSpec, pass: &Pass) -> Observed {
     let mut observed = pass.observed();
     let capacity = spec.parameters.number("capacity").map_or(1, |capacity| capacity as u64);
-    if pass.hangs_on_slices(&spec.placement, capacity) {
+    if pass.waits_for_quanta(&spec.placement, capacity) {
         observed.flags.set(Flag::SharedSpin);
     }
     observed.value(names::RATE, 1e9 / pass.ns_per_operation());

@@ -4,8 +4,8 @@ use crate::series::RequestError;
 
 /// Number of rates in a sweep; by default each is 1.58 times the previous one, 5 per decade.
 pub const RATES: usize = 21;
-/// Default minimum and maximum rate: below the minimum idle CPUs enter idle states between messages, and two loops that
-/// read the clock for each message do not reach the maximum.
+/// Default minimum and maximum rate: below the minimum, CPUs would enter idle states between messages; the maximum is
+/// not reached by two loops that read the clock for each message.
 const DEFAULT: [f64; 2] = [1e4, 1e8];
 
 /// Parses `auto` or `10000..1000000` (messages per second) into rates in equal ratios, including both ends.

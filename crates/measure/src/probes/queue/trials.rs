@@ -13,15 +13,15 @@ use coretalk_model::{CpuId, Relation};
 
 const QUEUES: &str = "semaphore-slim,semaphore,spsc";
 const QUEUES_IN_BATCHES: &str = "spsc,slots";
-const QUEUES_OF_SEVERAL: &str = "mutex,array-queue,crossbeam";
+const QUEUES_WITH_SEVERAL_ENDS: &str = "mutex,array-queue,crossbeam";
 /// Default capacities.
 pub const CAPACITIES: &str = "1,10,100,1000,10000";
 /// Default capacity at a fixed rate, in a sweep of rates and for batches: most batches fit, and a queue that sustains a
 /// rate holds few messages whatever its capacity.
-const CAPACITY_OF_SWEEP: &str = "1000";
-/// Maximum time in seconds until a batch is due, so that passes hold several.
+const CAPACITY_AT_RATE_OR_IN_BATCHES: &str = "1000";
+/// Maximum time in seconds to fill a batch at a fixed rate, so that a pass holds several batches.
 const MAX_FILLING_S: f64 = 0.1;
-/// Minimum rate in messages per second, at which a pass takes ten seconds.
+/// Minimum rate in messages per second: a pass needs a hundred messages, so ten seconds.
 const MIN_RATE: f64 = 10.0;
 /// Maximum capacity, limited by the counters of our semaphores.
 pub const MAX_CAPACITY: u64 = crate::queues::bounded::MAX_PERMITS as u64;
@@ -36,7 +36,7 @@ const MAX_TRIALS: usize = 4_000;
 pub struct Config {
     /// The queue.
     pub kind: &'static Kind,
-    /// Polls before it sleeps.
+    /// Polls of an end before it sleeps.
     pub spins: u32,
     /// Type of the messages.
     pub payload: Payload,
@@ -77,7 +77,7 @@ impl Config {
     }
 }
 
-/// Whether a trial may run while others do. Several ends or a fixed rate need more than a pair; batches are few trials.
+/// Whether a trial may run while others do: only pairs at full speed; trials with batches are too few to need it.
 pub fn concurrent(spec: &TrialSpec) -> Concurrent {
     let Ok(config) = Config::of(spec) else { return Concurrent::Never };
     let is_pair = config.sides == [1, 1] && spec.parameters.number("producers").is_none();
@@ -85,7 +85,7 @@ pub fn concurrent(spec: &TrialSpec) -> Concurrent {
         return Concurrent::Never;
     }
     match *spec.placement {
-        // Its rate depends on the quantum and is not compared with others.
+        // Two threads that poll on one CPU measure the quantum: their rate is not compared.
         [from, to] if from == to && config.kind.waits == WaitMode::Spin => Concurrent::Always,
         [_, _] => Concurrent::IfProven,
         _ => Concurrent::Never,
@@ -98,11 +98,11 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         options.text(name).unwrap_or(default).split(',').map(|item| item.trim().to_owned()).collect()
     };
     let batches = options.text("batch").map(batches).transpose()?;
-    let sides = [ends("producers", options)?, ends("consumers", options)?];
+    let sides = [counts_of_side("producers", options)?, counts_of_side("consumers", options)?];
     let has_several = sides.iter().flatten().any(|count| *count > 1);
     let queues = match batches {
         Some(_) => QUEUES_IN_BATCHES,
-        None if has_several => QUEUES_OF_SEVERAL,
+        None if has_several => QUEUES_WITH_SEVERAL_ENDS,
         None => QUEUES,
     };
     let kinds = list("queue", queues)
@@ -124,7 +124,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         );
         return Err(RequestError::out_of_range(format!("{option}: {rate}/s"), allowed));
     }
-    let default = if is_curve(options) { CAPACITY_OF_SWEEP } else { CAPACITIES };
+    let default = if has_rate_or_batch(options) { CAPACITY_AT_RATE_OR_IN_BATCHES } else { CAPACITIES };
     let capacities =
         list("capacity", default).iter().map(|text| capacity(text)).collect::<Result<Vec<_>, _>>()?;
     let payloads =
@@ -149,7 +149,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         let named = || kinds.iter().filter_map(|(name, kind)| Some((name.as_str(), (*kind)?)));
         batches_fit(batches, named(), &capacities, options.number("rate_per_s"))?;
     }
-    // One producer and one consumer form a map, unless they are part of a list of several counts.
+    // One producer and one consumer are measured as a map of CPU pairs, unless part of a list of several counts.
     let is_pairs = sides.iter().all(|counts| counts[..] == [1]);
     let mut shapes = Vec::new();
     for (name, _) in &kinds {
@@ -160,18 +160,19 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
                     .with("payload", payload.to_string())
                     .with("capacity", capacity as f64);
                 if is_pairs {
-                    let at = |rate: &Option<f64>| shape.clone().with_some("rate_per_s", *rate);
-                    let with = |batch: &u64| at(&rates[0]).with("batch", *batch as f64);
+                    let at_rate = |rate: &Option<f64>| shape.clone().with_some("rate_per_s", *rate);
+                    let with_batch = |batch: &u64| at_rate(&rates[0]).with("batch", *batch as f64);
                     match &batches {
-                        Some(batches) => shapes.extend(batches.iter().map(with)),
-                        None => shapes.extend(rates.iter().map(at)),
+                        Some(batches) => shapes.extend(batches.iter().map(with_batch)),
+                        None => shapes.extend(rates.iter().map(at_rate)),
                     }
                     continue;
                 }
                 for &producers in &sides[0] {
                     let shape = shape.clone().with("producers", producers as f64);
-                    let with = |consumers: &usize| shape.clone().with("consumers", *consumers as f64);
-                    shapes.extend(sides[1].iter().map(with));
+                    let with_consumers =
+                        |consumers: &usize| shape.clone().with("consumers", *consumers as f64);
+                    shapes.extend(sides[1].iter().map(with_consumers));
                 }
             }
         }
@@ -181,7 +182,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         return Err(RequestError::Unfit(sentence.into()));
     }
     let placements = if is_pairs { placements(request, shapes.len()) } else { Vec::new() };
-    let around = |shape: &Parameters| -> Vec<CpuId> {
+    let placement_of = |shape: &Parameters| -> Vec<CpuId> {
         let count = |name| shape.number(name).unwrap_or(1.0) as usize;
         // One placement: roles take the CPUs in order, and share them if there are too few.
         request.cpus.iter().copied().cycle().take(count("producers") + count("consumers")).collect()
@@ -192,12 +193,12 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         placement: placement.clone(),
     };
     if !is_pairs {
-        return Ok(shapes.iter().map(|shape| trial(shape, &around(shape))).collect());
+        return Ok(shapes.iter().map(|shape| trial(shape, &placement_of(shape))).collect());
     }
     Ok(shapes.iter().flat_map(|shape| placements.iter().map(|cpus| trial(shape, cpus))).collect())
 }
 
-fn ends(side: &'static str, options: &Parameters) -> Result<Vec<usize>, RequestError> {
+fn counts_of_side(side: &'static str, options: &Parameters) -> Result<Vec<usize>, RequestError> {
     let listed = options.text(side).map(|list| list.split(',').map(str::trim).collect::<Vec<_>>());
     let Some(listed) = listed else { return Ok(vec![options.number(side).unwrap_or(1.0) as usize]) };
     let option = if side == "producers" { "--producers" } else { "--consumers" };
@@ -309,42 +310,42 @@ fn capacity(text: &str) -> Result<u64, RequestError> {
 /// The CPUs of producer and consumer, for every trial of one shape.
 fn placements(request: &SeriesRequest<'_>, shapes: usize) -> Vec<Vec<CpuId>> {
     let cpus = request.cpus;
-    let of = |pairs: &[[CpuId; 2]]| pairs.iter().map(|pair| pair.to_vec()).collect();
+    let placed = |pairs: &[[CpuId; 2]]| pairs.iter().map(|pair| pair.to_vec()).collect();
     match request.options.text("pairs") {
-        Some("listed") => of(request.pairs),
-        Some("representatives") => of(&sample(request)),
-        Some(_) => of(&all(cpus)),
-        // One pair for each relation; a single CPU has none.
-        None if is_curve(request.options) => match (request.pairs, cpus) {
+        Some("listed") => placed(request.pairs),
+        Some("representatives") => placed(&sample(request)),
+        Some(_) => placed(&all_pairs(cpus)),
+        // One pair for each relation; a single CPU takes both roles.
+        None if has_rate_or_batch(request.options) => match (request.pairs, cpus) {
             ([], [cpu, ..]) => vec![vec![*cpu; 2]],
-            (pairs, _) => of(pairs),
+            (pairs, _) => placed(pairs),
         },
-        None if cpus.len() * cpus.len() * shapes > MAX_TRIALS => of(&sample(request)),
-        None => of(&all(cpus)),
+        None if cpus.len() * cpus.len() * shapes > MAX_TRIALS => placed(&sample(request)),
+        None => placed(&all_pairs(cpus)),
     }
 }
 
-/// Whether a pair's trials represent its relation: delays at rates, or batches.
-fn is_curve(options: &Parameters) -> bool {
+/// Whether a rate or batches are requested; one pair then represents each relation.
+fn has_rate_or_batch(options: &Parameters) -> bool {
     ["rate_per_s", "rate_sweep", "batch"].iter().any(|name| options.0.contains_key(*name))
 }
 
-fn all(cpus: &[CpuId]) -> Vec<[CpuId; 2]> {
+fn all_pairs(cpus: &[CpuId]) -> Vec<[CpuId; 2]> {
     cpus.iter().flat_map(|&from| cpus.iter().map(move |&to| [from, to])).collect()
 }
 
 /// Representative pairs of each relation, then random ones of the remaining pairs.
 fn sample(request: &SeriesRequest<'_>) -> Vec<[CpuId; 2]> {
-    let mut pairs = all(request.cpus);
+    let mut pairs = all_pairs(request.cpus);
     // The same pairs in every run on a machine, so that runs can be compared and resumed.
     Key::of(&[pairs.len() as u64]).shuffle(&mut pairs);
     let relation = |[from, to]: [CpuId; 2]| -> Relation { request.topology.relation(from, to) };
     let mut taken: Vec<(Relation, usize)> = Vec::new();
     let (mut chosen, mut others) = (Vec::new(), Vec::new());
     for pair in pairs {
-        let of = relation(pair);
-        let index = taken.iter().position(|(known, _)| *known == of).unwrap_or_else(|| {
-            taken.push((of, 0));
+        let pair_relation = relation(pair);
+        let index = taken.iter().position(|(known, _)| *known == pair_relation).unwrap_or_else(|| {
+            taken.push((pair_relation, 0));
             taken.len() - 1
         });
         if taken[index].1 < coretalk_model::queue::REPRESENTATIVES {

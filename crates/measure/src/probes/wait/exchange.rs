@@ -1,7 +1,7 @@
 //! The loop of `wait`: two threads that hand one word back and forth, each with its own wait strategy.
 
 use crate::counter;
-use crate::stage::{Guard, Halt};
+use crate::kernel_context::{Guard, Halt};
 use crate::strategies::Strategy;
 use crate::strategies::{Turn, after, is_end, is_turn};
 use crate::tick_histogram::TickHistogram;
@@ -14,7 +14,8 @@ const MAX_BATCH: u64 = 1 << 16;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
-    pub spell_ticks: u64,
+    /// Maximum counted time per line.
+    pub line_ticks: u64,
     /// Uncounted time on the first line.
     pub warm_up_ticks: u64,
     /// Maximum counted trips per line.
@@ -32,7 +33,7 @@ pub enum Clock {
 }
 
 #[derive(Debug, Default)]
-pub struct Led {
+pub struct LeaderCounts {
     pub trips: u64,
     /// All trips, including warm-up and lead-in.
     pub all_trips: u64,
@@ -41,7 +42,7 @@ pub struct Led {
 }
 
 #[derive(Debug, Default)]
-pub struct Followed {
+pub struct FollowerCounts {
     pub verified: u64,
     pub polls: u64,
 }
@@ -51,7 +52,7 @@ fn pass<const WAKES: bool>(turn: &Turn, word: u32) {
     if WAKES { turn.pass_waking(word) } else { turn.pass(word) }
 }
 
-/// Role 0. `tallies` get single trips: all in the first, or even and odd trips separately if there are two.
+/// Role 0. `tallies` get the durations of single trips: one tally gets all, two get even and odd trips separately.
 ///
 /// # Errors
 /// The reason to leave.
@@ -63,8 +64,8 @@ pub fn lead<S: Strategy, const WAKES: bool>(
     guard: &Guard<'_>,
     plan: &Plan,
     tallies: &mut [TickHistogram],
-) -> Result<Led, Halt> {
-    let mut led = Led::default();
+) -> Result<LeaderCounts, Halt> {
+    let mut counts = LeaderCounts::default();
     let mut batch = FIRST_BATCH;
     for (index, turn) in lines.iter().enumerate() {
         let mut word = turn.poll();
@@ -72,27 +73,27 @@ pub fn lead<S: Strategy, const WAKES: bool>(
         let mut untimed = 0;
         while untimed < LEAD_IN || counter::now_ticks() < warm_until {
             pass::<WAKES>(turn, word);
-            word = strategy.wait(turn, after(after(word)), &mut led.polls, guard)?;
+            word = strategy.wait(turn, after(after(word)), &mut counts.polls, guard)?;
             untimed += 1;
         }
-        let end = counter::now_ticks() + plan.spell_ticks;
+        let end = counter::now_ticks() + plan.line_ticks;
         let trips = match plan.clock {
             Clock::Inside => {
-                timed::<S, WAKES>(strategy, turn, &mut word, guard, end, plan.trips, tallies, &mut led)?
+                timed::<S, WAKES>(strategy, turn, &mut word, guard, end, plan.trips, tallies, &mut counts)?
             }
             Clock::Outside => {
-                batched::<S, WAKES>(strategy, turn, &mut word, guard, end, plan, &mut batch, &mut led)?
+                batched::<S, WAKES>(strategy, turn, &mut word, guard, end, plan, &mut batch, &mut counts)?
             }
         };
-        led.trips += trips;
-        led.all_trips += untimed + trips;
+        counts.trips += trips;
+        counts.all_trips += untimed + trips;
         turn.end(word);
     }
-    Ok(led)
+    Ok(counts)
 }
 
-/// A sample is one round trip and one pair of reads; recording and the second read are only in the loop (Tene,
-/// "GilExamples").
+/// A sample contains one round trip and the cost of one pair of clock reads. The recording and the second read between
+/// two samples are part of the loop, but of no sample (Tene, "GilExamples").
 #[inline(always)]
 #[allow(clippy::too_many_arguments, reason = "primitive arguments, so that the loop is plain machine code")]
 fn timed<S: Strategy, const WAKES: bool>(
@@ -101,9 +102,9 @@ fn timed<S: Strategy, const WAKES: bool>(
     word: &mut u32,
     guard: &Guard<'_>,
     end: u64,
-    most: u64,
+    max_trips: u64,
     tallies: &mut [TickHistogram],
-    led: &mut Led,
+    counts: &mut LeaderCounts,
 ) -> Result<u64, Halt> {
     // One tally, or two for alternating trips.
     let mask = (tallies.len() - 1) as u32;
@@ -113,12 +114,12 @@ fn timed<S: Strategy, const WAKES: bool>(
     loop {
         let trip = *word >> 1;
         pass::<WAKES>(turn, *word);
-        *word = strategy.wait(turn, after(after(*word)), &mut led.polls, guard)?;
+        *word = strategy.wait(turn, after(after(*word)), &mut counts.polls, guard)?;
         let seen = counter::stop();
         tallies[(trip & mask) as usize].count(seen - previous);
         trips += 1;
-        if seen >= end || trips >= most {
-            led.ticks += seen - began;
+        if seen >= end || trips >= max_trips {
+            counts.ticks += seen - began;
             return Ok(trips);
         }
         guard.check_at(seen)?;
@@ -136,21 +137,21 @@ fn batched<S: Strategy, const WAKES: bool>(
     end: u64,
     plan: &Plan,
     batch: &mut u64,
-    led: &mut Led,
+    counts: &mut LeaderCounts,
 ) -> Result<u64, Halt> {
     let mut trips = 0;
     let began = counter::start();
     let mut previous = began;
     loop {
-        let now = (*batch).min(plan.trips - trips);
-        for _ in 0..now {
+        let count = (*batch).min(plan.trips - trips);
+        for _ in 0..count {
             pass::<WAKES>(turn, *word);
-            *word = strategy.wait(turn, after(after(*word)), &mut led.polls, guard)?;
+            *word = strategy.wait(turn, after(after(*word)), &mut counts.polls, guard)?;
         }
         let seen = counter::stop();
-        trips += now;
+        trips += count;
         if seen >= end || trips >= plan.trips {
-            led.ticks += seen - began;
+            counts.ticks += seen - began;
             return Ok(trips);
         }
         guard.check_at(seen)?;
@@ -161,7 +162,7 @@ fn batched<S: Strategy, const WAKES: bool>(
     }
 }
 
-/// Role 1: answers on every line until it ends.
+/// Role 1: answers on every line until role 0 ends it.
 ///
 /// # Errors
 /// The reason to leave.
@@ -170,20 +171,20 @@ pub fn follow<S: Strategy, const WAKES: bool>(
     strategy: S,
     lines: &[&Turn],
     guard: &Guard<'_>,
-) -> Result<Followed, Halt> {
-    let mut followed = Followed::default();
+) -> Result<FollowerCounts, Halt> {
+    let mut counts = FollowerCounts::default();
     for turn in lines {
         let mut wanted = after(0);
         loop {
-            let word = strategy.wait(turn, wanted, &mut followed.polls, guard)?;
+            let word = strategy.wait(turn, wanted, &mut counts.polls, guard)?;
             if is_end(word) {
                 break;
             }
             // Exactly the expected turn, not just the right parity.
-            followed.verified += u64::from(is_turn(word, wanted));
+            counts.verified += u64::from(is_turn(word, wanted));
             pass::<WAKES>(turn, word);
             wanted = after(after(wanted));
         }
     }
-    Ok(followed)
+    Ok(counts)
 }

@@ -1,12 +1,12 @@
 //! One pass of a trial on threads of this machine.
 
-use super::exchange::{self, Clock, Followed, Led, Plan};
+use super::exchange::{self, Clock, FollowerCounts, LeaderCounts, Plan};
 use super::trials::{Mode, Trial};
 use super::{flags, tasks};
 use crate::counter;
+use crate::kernel_context::Halt;
 use crate::power::PackageEnergy;
 use crate::series::{TrialOrder, per_pass};
-use crate::stage::Halt;
 use crate::strategies::Turn;
 use crate::strategies::catalogue::{StrategyKind, Task};
 use crate::strategies::spinning::{Busy, Spinning};
@@ -20,10 +20,10 @@ use coretalk_model::{Flag, Picos, TrialFailure};
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
-/// Lines to draw from: 64 page frames.
+/// Lines to draw at random from: 64 page frames.
 const LINES: usize = 4096;
 /// Lines used per pass: the address of a line changes its cost by a third (docs/evidence.md, "Machine and effects").
-const SPELLS: usize = 16;
+const LINES_PER_PASS: usize = 16;
 /// Warm-up of a pass: this, or a tenth of a short pass.
 const WARM_UP: Picos = Picos::from_ms(5);
 /// Minimum duration of trips timed together: a clock read is below a thousandth of it.
@@ -39,9 +39,11 @@ pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Obs
     let shared = context.cpus().iter().collect::<BTreeSet<_>>().len() < context.cpus().len();
     let mut observed = match (trial.mode, trial.sides) {
         (Mode::Clock, _) => tasks::clock(context, order)?,
-        (Mode::Cost, [Some(of), _]) => of.run(tasks::Calls { context, order }).ok_or_else(unknown)??,
-        (Mode::Sibling, [Some(of), _]) => {
-            of.run(tasks::SiblingTask { context, order }).ok_or_else(unknown)??
+        (Mode::Cost, [Some(strategy), _]) => {
+            strategy.run(tasks::Calls { context, order }).ok_or_else(unknown)??
+        }
+        (Mode::Sibling, [Some(strategy), _]) => {
+            strategy.run(tasks::SiblingTask { context, order }).ok_or_else(unknown)??
         }
         (_, [Some(first), Some(second)]) => trips(context, order, trial.mode, [first, second], shared)?,
         _ => return Err(unknown()),
@@ -60,17 +62,17 @@ struct Lead<'a> {
 }
 
 impl Task for Lead<'_> {
-    type Output = Result<Led, Halt>;
+    type Output = Result<LeaderCounts, Halt>;
 
-    fn with<S: Strategy>(self, strategy: S) -> Result<Led, Halt> {
+    fn with<S: Strategy>(self, strategy: S) -> Result<LeaderCounts, Halt> {
         let Lead { lines, role, plan, tallies, wakes, alternates } = self;
         let guard = role.guard;
-        let both = Alternating { even: strategy, odd: Spinning(Busy) };
+        let alternating = Alternating { even: strategy, odd: Spinning(Busy) };
         match (alternates, wakes) {
             (false, false) => exchange::lead::<_, false>(strategy, lines, guard, plan, tallies),
             (false, true) => exchange::lead::<_, true>(strategy, lines, guard, plan, tallies),
-            (true, false) => exchange::lead::<_, false>(both, lines, guard, plan, tallies),
-            (true, true) => exchange::lead::<_, true>(both, lines, guard, plan, tallies),
+            (true, false) => exchange::lead::<_, false>(alternating, lines, guard, plan, tallies),
+            (true, true) => exchange::lead::<_, true>(alternating, lines, guard, plan, tallies),
         }
     }
 }
@@ -83,16 +85,16 @@ struct Follow<'a> {
 }
 
 impl Task for Follow<'_> {
-    type Output = Result<Followed, Halt>;
+    type Output = Result<FollowerCounts, Halt>;
 
-    fn with<S: Strategy>(self, strategy: S) -> Result<Followed, Halt> {
+    fn with<S: Strategy>(self, strategy: S) -> Result<FollowerCounts, Halt> {
         let Follow { lines, role, wakes, alternates } = self;
-        let both = Alternating { even: strategy, odd: Spinning(Busy) };
+        let alternating = Alternating { even: strategy, odd: Spinning(Busy) };
         match (alternates, wakes) {
             (false, false) => exchange::follow::<_, false>(strategy, lines, role.guard),
             (false, true) => exchange::follow::<_, true>(strategy, lines, role.guard),
-            (true, false) => exchange::follow::<_, false>(both, lines, role.guard),
-            (true, true) => exchange::follow::<_, true>(both, lines, role.guard),
+            (true, false) => exchange::follow::<_, false>(alternating, lines, role.guard),
+            (true, true) => exchange::follow::<_, true>(alternating, lines, role.guard),
         }
     }
 }
@@ -116,8 +118,8 @@ pub fn loops(strategy: StrategyKind) -> Option<[usize; 2]> {
 }
 
 struct Observation {
-    led: Option<(Led, Vec<TickHistogram>, u64)>,
-    followed: Option<Followed>,
+    leader: Option<(LeaderCounts, Vec<TickHistogram>, u64)>,
+    follower: Option<FollowerCounts>,
     cpu_ns: Option<u64>,
     switches: Option<[u32; 2]>,
 }
@@ -130,56 +132,56 @@ fn trips(
     shared: bool,
 ) -> Result<Observed, TrialFailure> {
     let lines: OnceLock<Box<[Turn]>> = OnceLock::new();
-    let spells = if shared { 1 } else { SPELLS };
+    let line_count = if shared { 1 } else { LINES_PER_PASS };
     let rate = context.rate();
     let ticks = |span: Picos| rate.ticks(span.ns()) as u64;
     let warm_up = WARM_UP.min(Picos(order.span.0 / 10));
-    let requested = per_pass(order.options, "samples", spells);
+    let requested = per_pass(order.options, "samples", line_count);
     let plan = Plan {
-        spell_ticks: ticks(order.span.saturating_sub(warm_up)) / spells as u64,
+        line_ticks: ticks(order.span.saturating_sub(warm_up)) / line_count as u64,
         warm_up_ticks: if requested.is_some() { 0 } else { ticks(warm_up) },
         trips: requested.unwrap_or(u64::MAX / 2).max(1),
         clock: if mode == Mode::NoClock { Clock::Outside } else { Clock::Inside },
         batch_ticks: rate.ticks(BATCH_NS) as u64,
     };
-    // A loop that is timed as a whole counts no single trips, and its tally stays empty.
-    let views = if mode == Mode::Alternate { 2 } else { 1 };
-    let drawn = drawn(order.key, spells);
+    // A loop that is timed as a whole counts no single trips, and its histogram stays empty.
+    let tally_count = if mode == Mode::Alternate { 2 } else { 1 };
+    let chosen = drawn_lines(order.key, line_count);
     let run_role = |role: &RoleContext<'_>| -> Result<Observation, Halt> {
-        // The first role touches the memory first, so it is on that role's node.
+        // The first role touches the memory first, so the memory is on the NUMA node of that role.
         let mut tallies: Vec<TickHistogram> = Vec::new();
         let mut clock_ticks = 0;
         if role.number == 0 {
             lines.get_or_init(|| (0..LINES).map(|_| Turn::new()).collect());
-            tallies = (0..views).map(|_| TickHistogram::new()).collect();
+            tallies = (0..tally_count).map(|_| TickHistogram::new()).collect();
             clock_ticks = clock_cost();
         }
         role.wait_for_all()?;
         let all = lines.get().ok_or(Halt::Partner)?;
-        let lines: Vec<&Turn> = drawn.iter().map(|&line| &all[line]).collect();
+        let lines: Vec<&Turn> = chosen.iter().map(|&line| &all[line]).collect();
         let (cpu_ns, switches) = (role.cpu_ns(), role.switches());
-        let (mut led, mut followed) = (None, None);
+        let (mut leader, mut follower) = (None, None);
         let alternates = mode == Mode::Alternate;
         let wakes = sides[1 - role.number].sleeps();
         if role.number == 0 {
             let lead = Lead { lines: &lines, role, plan: &plan, tallies: &mut tallies, wakes, alternates };
-            led = Some(sides[0].run(lead).ok_or(Halt::Partner)??);
+            leader = Some(sides[0].run(lead).ok_or(Halt::Partner)??);
         } else {
             let follow = Follow { lines: &lines, role, wakes, alternates };
-            followed = Some(sides[1].run(follow).ok_or(Halt::Partner)??);
+            follower = Some(sides[1].run(follow).ok_or(Halt::Partner)??);
         }
         let since = |before: Option<[u32; 2]>, after: Option<[u32; 2]>| {
             before.zip(after).map(|(before, after)| [after[0] - before[0], after[1] - before[1]])
         };
         Ok(Observation {
-            led: led.map(|led| (led, tallies, clock_ticks)),
-            followed,
+            leader: leader.map(|leader| (leader, tallies, clock_ticks)),
+            follower,
             cpu_ns: cpu_ns.zip(role.cpu_ns()).map(|(before, after)| after.saturating_sub(before)),
             switches: since(switches, role.switches()),
         })
     };
     let (energy, began) = (PackageEnergy::now(), counter::now_ticks());
-    // Sleeping roles check their guard every 100 ms themselves.
+    // No `unblock` is needed: sleeping roles check their guard every 100 ms.
     let mut observations = context.run(order.limit(), run_role, || ())?.into_iter();
     let elapsed_ns = rate.ns((counter::now_ticks() - began) as f64);
     let joules = PackageEnergy::now().joules_since(&energy).filter(|_| elapsed_ns >= ENERGY_NS);
@@ -194,10 +196,10 @@ fn trips(
     Ok(observed)
 }
 
-fn drawn(key: u64, spells: usize) -> Vec<usize> {
+fn drawn_lines(key: u64, line_count: usize) -> Vec<usize> {
     let mut lines: Vec<usize> = (0..LINES).collect();
     Key::of(&[key]).shuffle(&mut lines);
-    lines.truncate(spells);
+    lines.truncate(line_count);
     lines
 }
 
@@ -214,22 +216,22 @@ fn clock_cost() -> u64 {
 fn observe(context: &TrialContext<'_>, mode: Mode, first: Observation, second: Observation) -> Observed {
     let rate = context.rate();
     let mut observed = Observed::default();
-    let (Some((led, tallies, clock_ticks)), Some(followed)) = (first.led, second.followed) else {
+    let (Some((leader, tallies, clock_ticks)), Some(follower)) = (first.leader, second.follower) else {
         return observed;
     };
-    let (trips, all) = (led.trips as f64, led.all_trips as f64);
-    let loop_ns = rate.ns(led.ticks as f64 / trips);
+    let (trips, all_trips) = (leader.trips as f64, leader.all_trips as f64);
+    let loop_ns = rate.ns(leader.ticks as f64 / trips);
     observed.value(names::LOOP_NS, loop_ns);
-    observed.count(names::SAMPLES, led.trips);
+    observed.count(names::SAMPLES, leader.trips);
     if mode == Mode::NoClock {
         observed.value(names::TRIPS_PER_S, 1e9 / loop_ns);
-        observed.count(names::DURATION_US, (rate.ns(led.ticks as f64) / 1e3) as u64);
+        observed.count(names::DURATION_US, (rate.ns(leader.ticks as f64) / 1e3) as u64);
     } else {
-        let views: &[&str] =
+        let histogram_names: &[&str] =
             if mode == Mode::Alternate { &[names::HINT, names::PLAIN] } else { &[names::TRIP] };
         let mut every = TickHistogram::new();
-        for (view, tally) in views.iter().zip(&tallies) {
-            observed.histogram(view, tally.histogram(rate));
+        for (name, tally) in histogram_names.iter().zip(&tallies) {
+            observed.histogram(name, tally.histogram(rate));
             every.add(tally);
         }
         let clock_ns = rate.ns(clock_ticks as f64);
@@ -240,17 +242,17 @@ fn observe(context: &TrialContext<'_>, mode: Mode, first: Observation, second: O
         }
         observed.count(names::NEGATIVE, every.count_below(clock_ticks));
     }
-    // The last poll of each wait finds the turn.
-    let polls = (led.polls + followed.polls) as f64;
-    observed.value(names::SPINS, polls / all - 2.0);
+    // Each round trip has two waits; the last poll of a wait succeeds and is not a spin.
+    let polls = (leader.polls + follower.polls) as f64;
+    observed.value(names::SPINS, polls / all_trips - 2.0);
     if let Some((a, b)) = first.cpu_ns.zip(second.cpu_ns) {
-        observed.value(names::CPU_NS, (a + b) as f64 / all);
+        observed.value(names::CPU_NS, (a + b) as f64 / all_trips);
     }
     if let Some((a, b)) = first.switches.zip(second.switches) {
-        observed.value(names::SLEEPS, f64::from(a[0] + b[0]) / all);
-        observed.value(names::TAKEN, f64::from(a[1] + b[1]) / all);
+        observed.value(names::SLEEPS, f64::from(a[0] + b[0]) / all_trips);
+        observed.value(names::TAKEN, f64::from(a[1] + b[1]) / all_trips);
     }
-    if followed.verified != led.all_trips {
+    if follower.verified != leader.all_trips {
         observed.flags.set(Flag::Invalid);
     }
     observed

@@ -53,7 +53,7 @@ pub fn result(spec: &TrialSpec, pass: &Pass) -> Observed {
         }
         Mode::Timed | Mode::Alternate | Mode::Sibling => {}
     }
-    if pass.hangs_on_slices(&spec.placement, 1) {
+    if pass.waits_for_quanta(&spec.placement, 1) {
         observed.flags.set(Flag::SharedSpin);
     }
     let trips = pass.count as f64;
@@ -80,7 +80,7 @@ pub fn result(spec: &TrialSpec, pass: &Pass) -> Observed {
     observed
 }
 
-/// Records the mean of single round trips, and the same without the clock.
+/// Records the mean of single round trips, with and without the clock.
 fn trip_values(observed: &mut Observed, events: &Histogram, clock_ns: Option<f64>) {
     let mean_ns = events.mean_ns();
     let net_ns = mean_ns.zip(clock_ns).map(|(mean_ns, clock_ns)| mean_ns - clock_ns);

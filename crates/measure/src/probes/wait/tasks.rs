@@ -2,8 +2,8 @@
 //! waiting thread, the reason why wait hints exist.
 
 use crate::counter;
+use crate::kernel_context::Halt;
 use crate::series::{TrialOrder, per_pass};
-use crate::stage::Halt;
 use crate::strategies::catalogue::Task;
 use crate::strategies::sleeping::SpinFutex;
 use crate::strategies::{Alternating, Strategy};
@@ -125,12 +125,12 @@ impl Task for SiblingTask<'_> {
             }
             work(role, &turn, span, settle)
         };
-        let said = context.run(order.limit(), run_role, || ())?;
-        let [beside, alone] = said.into_iter().nth(1).unwrap_or_default();
+        let outcomes = context.run(order.limit(), run_role, || ())?;
+        let [waiting, asleep] = outcomes.into_iter().nth(1).unwrap_or_default();
         let mut observed = Observed::default();
-        observed.count(names::SAMPLES, beside.len() as u64);
-        if let (Some(beside), Some(alone)) = (stats::median(&beside), stats::median(&alone)) {
-            observed.value(names::SLOWDOWN, beside / alone);
+        observed.count(names::SAMPLES, waiting.len() as u64);
+        if let (Some(waiting), Some(asleep)) = (stats::median(&waiting), stats::median(&asleep)) {
+            observed.value(names::SLOWDOWN, waiting / asleep);
         }
         Ok(observed)
     }

@@ -1,4 +1,4 @@
-//! The trials of `wait` for a request.
+//! Builds the trials of the `wait` probe from a request.
 
 use crate::series::{RequestError, SeriesRequest};
 use crate::strategies::catalogue::{StrategyKind, strategy_kind};
@@ -21,7 +21,7 @@ const DEFAULT_CALLS: &str = if cfg!(target_arch = "aarch64") {
 };
 /// Default strategy for `alternate`.
 const DEFAULT_ALTERNATE: &str = "pause";
-/// Name of the clock in a list of strategies, also after the colon of a runtime.
+/// Name of the clock in a list of strategies, also of a runtime (`java:clock`).
 const CLOCK: &str = "clock";
 /// Strategy that `alternate` compares with.
 const BUSY: &str = "busy";
@@ -50,7 +50,7 @@ impl Mode {
     /// Parses the mode of a trial.
     ///
     /// # Errors
-    /// A name of another version.
+    /// [`RequestError`] if a name is unknown, as in a run of another version.
     pub fn of(spec: &TrialSpec) -> Result<Mode, RequestError> {
         let mode = spec.parameters.text("mode");
         Mode::ALL
@@ -59,7 +59,7 @@ impl Mode {
             .ok_or_else(|| RequestError::Unfit(format!("unknown mode `{}`", mode.unwrap_or_default()).into()))
     }
 
-    fn is_of_one_cpu(self) -> bool {
+    fn uses_one_cpu(self) -> bool {
         matches!(self, Mode::Cost | Mode::Clock)
     }
 
@@ -88,7 +88,7 @@ impl Trial {
     /// Parses the parameters.
     ///
     /// # Errors
-    /// A name of another version.
+    /// [`RequestError`] if a name is unknown, as in a run of another version.
     pub fn of(spec: &TrialSpec) -> Result<Trial, RequestError> {
         let mode = Mode::of(spec)?;
         if mode == Mode::Clock {
@@ -108,9 +108,9 @@ impl Trial {
     /// The distinct strategies.
     pub fn strategies(&self) -> impl Iterator<Item = StrategyKind> + use<> {
         let [first, second] = self.sides;
-        let plain = (self.mode == Mode::Alternate).then_some(StrategyKind::BUSY);
+        let baseline = (self.mode == Mode::Alternate).then_some(StrategyKind::BUSY);
         let second = second.filter(|_| second != first);
-        first.into_iter().chain(second).chain(plain)
+        first.into_iter().chain(second).chain(baseline)
     }
 
     fn spec(mode: Mode, sides: [Option<StrategyKind>; 2], placement: Vec<CpuId>) -> TrialSpec {
@@ -126,18 +126,18 @@ impl Trial {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum WaitSubject {
     /// Native strategies; `None` is the clock alone.
-    Ours([Option<StrategyKind>; 2]),
+    Native([Option<StrategyKind>; 2]),
     /// A runtime's strategy, the same on both sides.
     External(External),
 }
 
-fn of_runtime(external: &External, mode: Mode, placement: Vec<CpuId>) -> TrialSpec {
+fn runtime_spec(external: &External, mode: Mode, placement: Vec<CpuId>) -> TrialSpec {
     let parameters =
         Parameters::default().with("strategy", external.to_string()).with_some("mode", mode.name());
     TrialSpec { probe: super::DECLARATION.id.to_owned(), parameters, placement }
 }
 
-/// Strategies × pairs; modes for one CPU use the first; sibling trials where there are siblings.
+/// Makes one trial per strategy and pair. Modes for one CPU use the first. If CPUs are siblings, adds sibling trials.
 ///
 /// # Errors
 /// A name that is unknown, duplicated, or invalid for the mode.
@@ -155,7 +155,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         Mode::Cost => DEFAULT_CALLS,
         _ => DEFAULT,
     };
-    let mut sides: Vec<WaitSubject> = Vec::new();
+    let mut subjects: Vec<WaitSubject> = Vec::new();
     if requested.is_some_and(|requested| requested.split(',').any(|name| name.trim().is_empty())) {
         return Err(RequestError::out_of_range(
             "--strategy contains an empty name",
@@ -181,19 +181,19 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
             }
             continue;
         }
-        sides.push(match external {
+        subjects.push(match external {
             Some(external) => WaitSubject::External(external),
-            None if word == CLOCK => WaitSubject::Ours([None; 2]),
-            None => WaitSubject::Ours([Some(strategy_kind(name)?); 2]),
+            None if word == CLOCK => WaitSubject::Native([None; 2]),
+            None => WaitSubject::Native([Some(strategy_kind(name)?); 2]),
         });
     }
     for pair in mixed.iter().flat_map(|mixed| mixed.split(',')) {
-        let pair = WaitSubject::Ours(both(pair)?.map(Some));
-        if sides.contains(&pair) {
+        let pair = WaitSubject::Native(parse_sides(pair)?.map(Some));
+        if subjects.contains(&pair) {
             let sentence = "--asym lists the same sides twice, or a strategy that --strategy lists too";
             return Err(RequestError::Unfit(sentence.into()));
         }
-        sides.push(pair);
+        subjects.push(pair);
     }
     let pairs = match (request.pairs, request.cpus) {
         ([], &[only]) => vec![[only, only]],
@@ -201,28 +201,28 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
     };
     let first = *request.cpus.first().ok_or(RequestError::NoCpu)?;
     let mut trials = Vec::new();
-    for side in &sides {
-        let is_clock = match side {
-            WaitSubject::Ours([first, _]) => first.is_none(),
+    for subject in &subjects {
+        let is_clock = match subject {
+            WaitSubject::Native([first, _]) => first.is_none(),
             WaitSubject::External(external) => external.name == CLOCK,
         };
         let mode = if is_clock { Mode::Clock } else { mode };
-        let spec = |placement: Vec<CpuId>| match side {
-            WaitSubject::Ours(side) => Trial::spec(mode, *side, placement),
-            WaitSubject::External(external) => of_runtime(external, mode, placement),
+        let spec = |placement: Vec<CpuId>| match subject {
+            WaitSubject::Native(sides) => Trial::spec(mode, *sides, placement),
+            WaitSubject::External(external) => runtime_spec(external, mode, placement),
         };
-        match mode.is_of_one_cpu() {
+        match mode.uses_one_cpu() {
             true => trials.push(spec(vec![first])),
             false => trials.extend(pairs.iter().map(|pair| spec(pair.to_vec()))),
         }
     }
     // Sibling trials: every strategy, on the first core with siblings.
     if let (Mode::Timed, Some([waiter, sibling])) = (mode, siblings(request)) {
-        let same = |side: &WaitSubject| match side {
-            WaitSubject::Ours([first, second]) if first == second => *first,
+        let common_strategy = |subject: &WaitSubject| match subject {
+            WaitSubject::Native([first, second]) if first == second => *first,
             _ => None,
         };
-        for strategy in sides.iter().filter_map(same) {
+        for strategy in subjects.iter().filter_map(common_strategy) {
             trials.push(Trial::spec(Mode::Sibling, [Some(strategy); 2], vec![waiter, sibling]));
         }
     }
@@ -238,7 +238,7 @@ fn siblings(request: &SeriesRequest<'_>) -> Option<[CpuId; 2]> {
 }
 
 /// Parses `A:B`, where a name may itself contain a colon (`pause:8:futex`).
-fn both(pair: &str) -> Result<[StrategyKind; 2], RequestError> {
+fn parse_sides(pair: &str) -> Result<[StrategyKind; 2], RequestError> {
     let splits = || pair.match_indices(':').map(|(at, _)| (&pair[..at], &pair[at + 1..]));
     let known = splits().find_map(|(a, b)| Some([strategy_kind(a).ok()?, strategy_kind(b).ok()?]));
     if let Some(known) = known {
@@ -249,8 +249,8 @@ fn both(pair: &str) -> Result<[StrategyKind; 2], RequestError> {
         (Ok(_), Err(wrong)) | (Err(wrong), Ok(_)) => Some(wrong),
         _ => None,
     });
-    let of_runtimes = |(a, b): (&str, &str)| External::parse(a).is_some() && External::parse(b).is_some();
-    if splits().any(of_runtimes) {
+    let are_runtimes = |(a, b): (&str, &str)| External::parse(a).is_some() && External::parse(b).is_some();
+    if splits().any(are_runtimes) {
         let sentence = "--asym takes strategies of coretalk: a runtime waits in one way on both sides, as in `--strategy java:busy`";
         return Err(RequestError::Unfit(sentence.into()));
     }
@@ -267,19 +267,19 @@ mod tests {
     }
 
     #[test]
-    fn two_strategies_are_told_apart_whatever_colons_they_hold() {
-        assert_eq!(both("busy:pause"), Ok([kind("busy"), kind("pause")]));
-        assert_eq!(both("pause:8:futex"), Ok([kind("pause:8"), kind("futex")]));
-        assert_eq!(both("pause:spin-futex:9"), Ok([kind("pause"), kind("spin-futex:9")]));
-        assert_eq!(both("pause:8:pause:9"), Ok([kind("pause:8"), kind("pause:9")]));
+    fn two_strategies_are_parsed_even_if_their_names_contain_colons() {
+        assert_eq!(parse_sides("busy:pause"), Ok([kind("busy"), kind("pause")]));
+        assert_eq!(parse_sides("pause:8:futex"), Ok([kind("pause:8"), kind("futex")]));
+        assert_eq!(parse_sides("pause:spin-futex:9"), Ok([kind("pause"), kind("spin-futex:9")]));
+        assert_eq!(parse_sides("pause:8:pause:9"), Ok([kind("pause:8"), kind("pause:9")]));
         for wrong in ["busy", "busy:", "busy:nap", ":", "a:b"] {
-            assert!(both(wrong).is_err(), "{wrong}");
+            assert!(parse_sides(wrong).is_err(), "{wrong}");
         }
-        assert!(both("busy:pauze").unwrap_err().to_string().contains("`pause`"));
+        assert!(parse_sides("busy:pauze").unwrap_err().to_string().contains("`pause`"));
     }
 
     #[test]
-    fn a_trial_reads_back_as_it_was_meant() {
+    fn a_trial_survives_the_round_trip_through_its_parameters() {
         let sides = [Some(kind("pause:8")), Some(kind("futex"))];
         for mode in [Mode::Timed, Mode::NoClock, Mode::Alternate] {
             let spec = Trial::spec(mode, sides, vec![CpuId(0), CpuId(1)]);

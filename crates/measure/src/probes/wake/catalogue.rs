@@ -1,5 +1,5 @@
-//! The primitives of `wake`: a row per primitive, with its name, code, description and simulated cost; and the trials of
-//! a request.
+//! The primitives of `wake`: a row per primitive, with its name, code, description and simulated cost; and the trials
+//! of a request.
 
 use super::{FEW_PAIRS, GAPS_NS, LADDER_GAP_NS, MAP_GAP_NS, SLEEP, names};
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -28,7 +28,7 @@ enum Purpose {
     Lock,
     /// A notification, which is lost without a waiter.
     Notice,
-    /// A message that waits for the receiver, or a meeting of both threads.
+    /// A message that stays until it is received, or a rendezvous of both threads.
     Message,
 }
 
@@ -40,7 +40,7 @@ struct Entry {
     cost: WakeCost,
 }
 
-/// Generic code for a primitive that is known only by name.
+/// Generic code for a primitive that is chosen at run time.
 #[cfg(all(target_os = "linux", not(miri)))]
 pub trait Task {
     /// The result.
@@ -50,7 +50,7 @@ pub trait Task {
     fn with<P: Primitive>(self) -> Self::Output;
 }
 
-/// A row is the primitive with its code, name, purpose, wake-up, and its cost as a base with differences.
+/// One row per primitive: variant, code, name, purpose, description, and the simulated cost as a base with differences.
 macro_rules! primitives {
     ($($kind:ident($code:ty) $id:literal $purpose:ident $how:literal $base:ident $({ $($cost:tt)+ })?;)+) => {
         /// The primitives.
@@ -88,7 +88,7 @@ const FUTEX: WakeCost = WakeCost {
     alone_cycles: 20.0,
     alone_calls: 0.0,
 };
-/// The condition variable's mutex moves too; std's does not count waiters, so every notification calls the kernel.
+/// The mutex of the condition variable moves too. std's Condvar counts no waiters: every notification calls the kernel.
 const CONDVAR: WakeCost = WakeCost { transfers: 4.0, alone_cycles: 50.0, alone_calls: 1.0, ..FUTEX };
 const SPIN: WakeCost =
     WakeCost { transfers: 1.0, waker_calls: 0.0, waiter_calls: 0.0, spins_ns: f64::INFINITY, ..FUTEX };
@@ -164,12 +164,12 @@ const DEFAULT: &str = "semaphore,std-mutex,condvar-one,park,eventfd,pipe";
 
 const MAX_WAITERS: u32 = 1024;
 
-/// The meaning of a name.
+/// The meaning of a name in `--primitive`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Variant {
     /// A wake-up through this primitive.
     Wake(PrimitiveKind),
-    /// Lock and unlock of a lock that nobody else wants.
+    /// Lock and unlock of an uncontended lock.
     Uncontended(PrimitiveKind),
     /// A notification without a waiter.
     NotifyIdle(PrimitiveKind),
@@ -195,16 +195,16 @@ pub fn variant(name: &str) -> Result<Variant, RequestError> {
             )),
         };
     }
-    if let Some(of) = name.strip_prefix("uncontended:") {
-        return match entry_by_id(of)? {
+    if let Some(lock) = name.strip_prefix("uncontended:") {
+        return match entry_by_id(lock)? {
             Entry { kind, purpose: Purpose::Lock, .. } => Ok(Variant::Uncontended(*kind)),
             Entry { id: known, .. } => Err(RequestError::Unfit(
                 format!("`{known}` is not a lock, so it cannot be uncontended").into(),
             )),
         };
     }
-    if let Some(of) = name.strip_prefix("notify-idle:") {
-        return match entry_by_id(of)? {
+    if let Some(primitive) = name.strip_prefix("notify-idle:") {
+        return match entry_by_id(primitive)? {
             Entry { kind, purpose: Purpose::Notice, .. } => Ok(Variant::NotifyIdle(*kind)),
             Entry { id: known, .. } => {
                 Err(RequestError::Unfit(format!("`{known}` cannot be notified without a waiter").into()))
@@ -220,16 +220,17 @@ fn entry_by_id(name: &str) -> Result<&'static Entry, RequestError> {
         if let Some(external) = External::parse(name) {
             return RequestError::External(external);
         }
-        let more = "uncontended:NAME, notify-idle:NAME, notify-all:N, sleep-1ms";
+        let forms = "uncontended:NAME, notify-idle:NAME, notify-all:N, sleep-1ms";
         RequestError::Unknown {
             what: "primitive",
             typed: name.to_owned(),
-            known: format!("{}, {more}", names.join(", ")),
+            known: format!("{}, {forms}", names.join(", ")),
             nearest: nearest(name, &names),
         }
     })
 }
 
+/// All names and forms of names, with the descriptions of their wake-ups.
 pub fn every() -> Vec<(String, String)> {
     let plain = ENTRIES.iter().map(|entry| (entry.id, entry.id));
     let forms = [
@@ -238,8 +239,8 @@ pub fn every() -> Vec<(String, String)> {
         ("notify-all:N", "notify-all:2"),
         (SLEEP, SLEEP),
     ];
-    let told = |(form, name)| Some((str::to_owned(form), mechanism(name)?.to_owned()));
-    plain.chain(forms).filter_map(told).collect()
+    let described = |(form, name)| Some((str::to_owned(form), mechanism(name)?.to_owned()));
+    plain.chain(forms).filter_map(described).collect()
 }
 
 /// Description of a name's wake-up; `None` for an unknown name.
@@ -269,7 +270,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
             format!("--gap is the idle time before a wake-up, and `{requested}` wakes no thread; drop --gap");
         return Err(RequestError::Unfit(sentence.into()));
     }
-    let gaps = |others: &[f64]| if listed.is_empty() { others.to_vec() } else { listed.clone() };
+    let gaps_or = |defaults: &[f64]| if listed.is_empty() { defaults.to_vec() } else { listed.clone() };
     let unpinned = request.options.number(names::UNPINNED);
     let mask = unpinned.map(|_| request.cpus.iter().copied().collect::<CpuSet>());
     let started = request.cpus.first_chunk::<2>().filter(|_| mask.is_some());
@@ -302,11 +303,11 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
             return Err(RequestError::Unfit(sentence.into()));
         }
         match what {
-            // A runtime's name is a wake-up through a primitive of its own.
+            // A runtime's name also means a wake-up, through a primitive of the runtime.
             None | Some(Variant::Wake(_)) => {
                 // A map has one gap: three would take three times the budget.
                 let is_map = pairs.len() > FEW_PAIRS;
-                let gaps = gaps(if is_map { &[MAP_GAP_NS] } else { &GAPS_NS });
+                let gaps = gaps_or(if is_map { &[MAP_GAP_NS] } else { &GAPS_NS });
                 for pair in pairs {
                     trials.extend(gaps.iter().map(|&gap_ns| trial(Some(gap_ns), pair.to_vec())));
                 }
@@ -319,7 +320,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
                 let others = if others.is_empty() { std::slice::from_ref(waker) } else { others };
                 let placed = others.iter().cycle().take(waiters as usize);
                 let placement: Vec<CpuId> = [waker].into_iter().chain(placed).copied().collect();
-                let gaps = gaps(&[LADDER_GAP_NS]);
+                let gaps = gaps_or(&[LADDER_GAP_NS]);
                 trials.extend(gaps.into_iter().map(|gap_ns| trial(Some(gap_ns), placement.clone())));
             }
         }
@@ -332,7 +333,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_stands_for_something_and_others_are_refused_with_the_nearest() {
+    fn every_name_has_a_variant_and_unknown_names_suggest_the_nearest() {
         for &Entry { kind, id: name, purpose, how, .. } in ENTRIES {
             assert_eq!(variant(name), Ok(Variant::Wake(kind)));
             assert_eq!(mechanism(name), Some(how));
@@ -353,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_notice_to_nobody_costs_a_system_call_where_waiters_are_not_counted() {
+    fn notices_without_a_waiter_cost_a_system_call_unless_waiters_are_counted() {
         for &Entry { id: name, purpose, cost, .. } in ENTRIES {
             let calls = name.starts_with("condvar-") || name == "atomic-wait-always";
             if purpose == Purpose::Notice {

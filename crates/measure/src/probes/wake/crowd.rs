@@ -2,8 +2,8 @@
 
 use super::{GAP_JITTER, GAPS_NS, names};
 use crate::counter;
+use crate::kernel_context::Halt;
 use crate::series::TrialOrder;
-use crate::stage::Halt;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{Acquire, Release};
 use crate::tick_histogram::TickHistogram;
@@ -23,8 +23,8 @@ struct Crowd {
     /// The round to wait for; `LAST` ends the pass.
     armed: CachePadded<AtomicU64>,
     waiting: CachePadded<AtomicU64>,
-    over: CachePadded<AtomicU64>,
-    went_on: Vec<CachePadded<AtomicU64>>,
+    finished: CachePadded<AtomicU64>,
+    resumed: Vec<CachePadded<AtomicU64>>,
 }
 
 const LAST: u64 = u64::MAX;
@@ -38,8 +38,8 @@ impl Crowd {
 /// Performs one pass: role 0 wakes, all others wait.
 pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     let waiters = context.cpus().len() - 1;
-    let went_on = (0..waiters).map(|_| CachePadded::default()).collect();
-    let crowd = Crowd { went_on, ..Crowd::default() };
+    let resumed = (0..waiters).map(|_| CachePadded::default()).collect();
+    let crowd = Crowd { resumed, ..Crowd::default() };
     let rate = context.rate();
     let gap_ticks = rate.ticks(order.spec.parameters.number("gap_ns").unwrap_or(GAPS_NS[1]));
     let span_ticks = rate.ticks(order.span.ns()) as u64;
@@ -52,9 +52,9 @@ pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Obs
         let _round = crowd.lock();
         crowd.changed.notify_all();
     };
-    let said = context.run(order.limit(), run_role, unblock)?;
+    let outcomes = context.run(order.limit(), run_role, unblock)?;
     let mut observed = Observed::default();
-    if let Some([first, last, waker]) = said.into_iter().flatten().next() {
+    if let Some([first, last, waker]) = outcomes.into_iter().flatten().next() {
         observed.count("samples", last.len());
         observed.histogram(names::FIRST_OF_ALL, first.histogram(rate));
         observed.histogram(names::LAST_OF_ALL, last.histogram(rate));
@@ -90,8 +90,8 @@ fn wake(
         *crowd.lock() = round;
         crowd.changed.notify_all();
         let ended = counter::stop();
-        role.wait_until(|| crowd.over.load(Acquire) == waiters * round)?;
-        let stamps = || crowd.went_on.iter().map(|stamp| stamp.load(Acquire).saturating_sub(began));
+        role.wait_until(|| crowd.finished.load(Acquire) == waiters * round)?;
+        let stamps = || crowd.resumed.iter().map(|stamp| stamp.load(Acquire).saturating_sub(began));
         // The first round is cold.
         if let (true, Some(soonest), Some(latest)) = (round > 1, stamps().min(), stamps().max()) {
             first.count(soonest);
@@ -123,10 +123,10 @@ fn wait(role: &RoleContext<'_>, crowd: &Crowd, number: usize) -> Result<(), Halt
                 role.guard.check()?;
             }
         }
-        let went_on = counter::stop();
+        let resumed = counter::stop();
         drop(now);
-        crowd.went_on[number].store(went_on, Release);
-        crowd.over.fetch_add(1, Release);
+        crowd.resumed[number].store(resumed, Release);
+        crowd.finished.fetch_add(1, Release);
     }
     Ok(())
 }

@@ -4,9 +4,9 @@
 use super::catalogue::{Task, Variant, variant};
 use super::{GAP_JITTER, GAPS_NS, SLEEP_NS, Tallies, crowd, make, names};
 use crate::counter;
+use crate::kernel_context::Halt;
 use crate::primitives::{Primitive, sleep};
 use crate::series::{MIN_ROUNDS, TrialOrder};
-use crate::stage::Halt;
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{AcqRel, Acquire, Release};
 use crate::tick_histogram::TickHistogram;
@@ -36,8 +36,8 @@ pub fn perform(
     match variant(name)? {
         Variant::Sleep => sleeps(context, order),
         Variant::NotifyAll(_) => crowd::perform(context, order),
-        Variant::Uncontended(of) | Variant::NotifyIdle(of) => of.run(Alone { context, order }),
-        Variant::Wake(of) => of.run(Rounds { context, order }).map(observed),
+        Variant::Uncontended(kind) | Variant::NotifyIdle(kind) => kind.run(Alone { context, order }),
+        Variant::Wake(kind) => kind.run(Rounds { context, order }).map(observed),
     }
 }
 
@@ -55,13 +55,13 @@ pub fn loops(variant: Variant) -> Vec<usize> {
             }
         }
     }
-    let found = match variant {
+    let addresses = match variant {
         Variant::Sleep => vec![sleep_on as *const ()],
         Variant::NotifyAll(_) => crowd::loops().to_vec(),
-        Variant::Uncontended(of) | Variant::NotifyIdle(of) => of.run(Loops { is_alone: true }),
-        Variant::Wake(of) => of.run(Loops { is_alone: false }),
+        Variant::Uncontended(kind) | Variant::NotifyIdle(kind) => kind.run(Loops { is_alone: true }),
+        Variant::Wake(kind) => kind.run(Loops { is_alone: false }),
     };
-    found.into_iter().map(|at| at as usize).collect()
+    addresses.into_iter().map(|at| at as usize).collect()
 }
 
 struct Rounds<'a> {
@@ -92,15 +92,15 @@ impl Task for Alone<'_> {
 struct Shared {
     /// Written by the waker: the round for which it is armed; `LAST` ends the pass.
     armed: CachePadded<AtomicU64>,
-    /// Written by the waiter: the round in which it is about to wait. A waker that gives up closes it: exactly one of
+    /// Written by the waiter: the round in which it is about to wait. A waker that gives up sets `LAST`: exactly one of
     /// the two changes succeeds and decides whether the round takes place.
     waiting: CachePadded<AtomicU64>,
     /// Written by the waiter: the finished round, to which the words below belong.
-    over: CachePadded<AtomicU64>,
-    went_on: CachePadded<AtomicU64>,
+    finished: CachePadded<AtomicU64>,
+    resumed: CachePadded<AtomicU64>,
     /// Number of sleeps of the waiter in this round plus one; 0 is unknown.
     sleeps: CachePadded<AtomicU64>,
-    /// CPU on which it continued; `UNKNOWN_CPU` where the system does not report it.
+    /// CPU on which the waiter resumed; `UNKNOWN_CPU` where the system does not report it.
     ran_on: CachePadded<AtomicU64>,
 }
 
@@ -126,8 +126,8 @@ fn rounds<P: Primitive>(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> R
         _ => wait_all(role, &primitive, &shared).map(|()| None),
     };
     let Some(mask) = mask else {
-        let said = context.run(limit, run_role, || primitive.unblock())?;
-        return Ok(said.into_iter().flatten().next().unwrap_or_default());
+        let outcomes = context.run(limit, run_role, || primitive.unblock())?;
+        return Ok(outcomes.into_iter().flatten().next().unwrap_or_default());
     };
     let refused: OnceLock<(CpuId, i32)> = OnceLock::new();
     let unbound = |role: &RoleContext<'_>| {
@@ -137,10 +137,10 @@ fn rounds<P: Primitive>(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> R
         })
     };
     // All CPUs are measured, so the coordinating thread sleeps throughout.
-    let said = context.run_undisturbed(limit, unbound, || primitive.unblock());
+    let outcomes = context.run_undisturbed(limit, unbound, || primitive.unblock());
     match refused.get() {
         Some(&(cpu, errno)) => Err(TrialFailure::NotPinned { cpu, errno }),
-        None => Ok(said?.into_iter().flatten().next().unwrap_or_default()),
+        None => Ok(outcomes?.into_iter().flatten().next().unwrap_or_default()),
     }
 }
 
@@ -186,11 +186,11 @@ fn wake_all<P: Primitive>(
         primitive.wake(held, round);
         let ended = counter::stop();
         // Acquire pairs with the Release of the waiter: its stamp and count are written.
-        role.wait_until(|| shared.over.load(Acquire) == round)?;
-        let went_on = shared.went_on.load(Acquire);
-        // Exactly one sleep, from before the gap until after the wake-up: it slept throughout.
+        role.wait_until(|| shared.finished.load(Acquire) == round)?;
+        let resumed = shared.resumed.load(Acquire);
+        // Exactly one sleep, from before the gap until after the wake-up: the waiter slept throughout.
         let slept = shared.sleeps.load(Acquire) == 2;
-        match went_on.checked_sub(began) {
+        match resumed.checked_sub(began) {
             Some(wake) => tallies.count(wake, ended - began, slept, round == NO_ROUND + 1),
             None => tallies.negative += 1,
         }
@@ -217,18 +217,18 @@ fn wait_all<P: Primitive>(role: &RoleContext<'_>, primitive: &P, shared: &Shared
             break;
         }
         let before = role.switches();
-        // Release: the waker sees that the switches were counted. It fails if the waker has given up.
+        // Release: the waker sees that the switches were counted. The exchange fails if the waker gave up.
         if shared.waiting.compare_exchange(round - 1, round, AcqRel, Acquire).is_err() {
             return Err(Halt::Partner);
         }
         primitive.wait(round, role.guard)?;
-        let went_on = counter::stop();
+        let resumed = counter::stop();
         let ran_on = role.current_cpu().map_or(UNKNOWN_CPU, |cpu| u64::from(cpu.0));
         let slept = before.zip(role.switches()).map_or(0, |(before, after)| 1 + (after[0] - before[0]));
-        shared.went_on.store(went_on, Release);
+        shared.resumed.store(resumed, Release);
         shared.sleeps.store(u64::from(slept), Release);
         shared.ran_on.store(ran_on, Release);
-        shared.over.store(round, Release);
+        shared.finished.store(round, Release);
     }
     Ok(())
 }
@@ -258,7 +258,7 @@ fn wake_nobody<P: Primitive>(
     span_ticks: u64,
 ) -> Result<Vec<f64>, Halt> {
     role.wait_for_all()?;
-    // Round 0 is over before it begins; this registers the thread where notification requires it.
+    // Registers this thread as the waiter, where a notification requires a known thread.
     primitive.register(role.guard);
     let end = counter::now_ticks() + span_ticks;
     let mut batches = Vec::new();
@@ -281,10 +281,10 @@ fn wake_nobody<P: Primitive>(
 pub fn sleeps(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     let span_ticks = context.rate().ticks(order.span.ns()) as u64;
     let sleep_ticks = context.rate().ticks(SLEEP_NS as f64) as u64;
-    let sleep = |role: &RoleContext<'_>| sleep_on(role, [span_ticks, sleep_ticks]);
-    let said = context.run(order.limit(), sleep, || ())?;
+    let run_role = |role: &RoleContext<'_>| sleep_on(role, [span_ticks, sleep_ticks]);
+    let outcomes = context.run(order.limit(), run_role, || ())?;
     let mut observed = Observed::default();
-    for (tally, negative) in said {
+    for (tally, negative) in outcomes {
         observed.count("samples", tally.len());
         observed.count("negative", negative);
         observed.histogram(names::SLEPT, tally.histogram(context.rate()));

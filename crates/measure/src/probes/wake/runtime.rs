@@ -6,8 +6,8 @@ use crate::adapters::protocol::{Events, MAX_OPERATIONS, Operation, RuntimeWork};
 use crate::series::{RequestError, per_pass};
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
 
-/// Tolerance as a share of the wake-ups. If the waiter's voluntary switches reach their number within it, the waiter
-/// slept each time (all threads may be ready for the first wait); if they do not exceed this share, it never slept.
+/// Tolerance as a share of the wake-ups. The waiter slept each time if it made at least `1 - FEW` voluntary switches
+/// per wake-up (all threads may be ready for the first wait), and never if it made at most `FEW`.
 const FEW: f64 = 0.01;
 
 pub fn work(spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, RequestError> {

@@ -11,7 +11,7 @@ use crate::session::run_loop::{RunLoop, SLOT, Suspicion};
 use crate::session::{Decision, Observer, Sink};
 use crate::stop::Stop;
 use coretalk_model::latency::{
-    Choices, LatencyResult, LatencySettings, Purpose, Scale, analyse_while, cells,
+    Choices, LatencyResult, LatencySettings, Purpose, Scale, analyse_while, cells, representatives,
 };
 use coretalk_model::series::Observed;
 use coretalk_model::stats::Key;
@@ -29,13 +29,15 @@ pub struct Driver<'a> {
     pub topology: Topology,
     pub pairs: Vec<[CpuId; 2]>,
     pub relations: Vec<Relation>,
+    /// Indices of a few cells of each relation.
+    pub representatives: Vec<u32>,
     pub log: VisitLog<'a>,
     pub choices: Choices,
     pub visit_plan: VisitPlan,
     pub budget_ended: bool,
-    /// Cells that an analysis found narrow enough, and that are not judged again with every pass.
+    /// Cells whose interval was found narrow enough by an analysis; they are not judged again with every pass.
     pub closed: Vec<bool>,
-    /// By cell: passes at the analysis that is expected to find it narrow, by the last analysis.
+    /// By cell: number of passes after which its interval is expected to be narrow enough, by the last analysis.
     pub expected_passes: Vec<u32>,
     scale: Scale,
     /// Expected machine time of the whole run, for progress.
@@ -43,7 +45,7 @@ pub struct Driver<'a> {
     later: Later,
 }
 
-/// Machine time after a map and its ladder, if the given time will have passed; only the caller knows the phases.
+/// Machine time of the phases after a map and its ladder, by the time spent before; only the caller knows the phases.
 pub type Later = fn(&Driver<'_>, Picos) -> Picos;
 
 impl<'a> Driver<'a> {
@@ -62,6 +64,9 @@ impl<'a> Driver<'a> {
                 "measure: the selected CPUs and pairs leave no pair to measure".into(),
             ));
         }
+        let chosen = representatives(&topology, pairs.iter().copied());
+        let is_chosen = |cell: &u32| chosen.contains(&pairs[*cell as usize]);
+        let representatives = (0..pairs.len() as u32).filter(is_chosen).collect();
         let relations = pairs.iter().map(|pair| topology.relation(pair[0], pair[1])).collect();
         let clock = &machine.environment().clock;
         let scale = Scale { rate: machine.rate(), step_ns: clock.step_ns };
@@ -78,6 +83,7 @@ impl<'a> Driver<'a> {
             topology,
             pairs,
             relations,
+            representatives,
             choices,
             visit_plan,
             budget_ended: false,
@@ -99,34 +105,35 @@ impl<'a> Driver<'a> {
         Key::of(&[self.settings.seed, purpose as u64, u64::from(pass)])
     }
 
-    /// The cells that a pass has still to visit: an interrupted pass continues where it stopped.
+    /// The cells that a pass still has to visit: an interrupted pass continues where it stopped.
     pub fn due(&self, purpose: Purpose, pass: u32, cells: &[u32]) -> Vec<u32> {
         let record = &self.log.record;
-        let of_pass =
+        let entries =
             record.others(purpose).filter(|entry| entry.pass == pass && !record.is_due_again(entry));
-        let made: BTreeSet<u32> = of_pass.map(|entry| entry.cell).collect();
+        let made: BTreeSet<u32> = entries.map(|entry| entry.cell).collect();
         cells.iter().copied().filter(|&cell| !made.contains(&cell) && !self.log.has_failed(cell)).collect()
     }
 
     /// Start of the last visit for a purpose in this segment.
     pub fn last_of(&self, purpose: Purpose) -> Option<Picos> {
-        let here = self.log.record.others(purpose).filter(|entry| entry.segment == self.log.segment);
-        here.filter_map(|entry| Some(entry.outcome.as_ref().ok()?.started)).max()
+        let entries = self.log.record.others(purpose).filter(|entry| entry.segment == self.log.segment);
+        entries.filter_map(|entry| Some(entry.outcome.as_ref().ok()?.started)).max()
     }
 
     /// Checks for lost CPUs and gives up their cells. Returns whether a CPU was lost, and rounds of other cells that
-    /// failed meanwhile, because a CPU that leaves disturbs others.
-    fn look_for_cpus(&mut self, suspicion: Suspicion) -> Result<(bool, Vec<CellRound>), RunError> {
-        let departures = self.run.look_for_cpus(suspicion)?;
+    /// failed meanwhile: a CPU that goes offline disturbs others.
+    fn give_up_lost_cpus(&mut self, suspicion: Suspicion) -> Result<(bool, Vec<CellRound>), RunError> {
+        let losses = self.run.look_for_cpus(suspicion)?;
         let Driver { run, log, pairs, .. } = self;
-        let again = log.settle(|cell| !departures.is_empty() && !run.misses_one_of(&pairs[cell as usize]));
-        for departure in &departures {
-            let of_cpu = (0u32..).zip(&self.pairs).filter(|(_, pair)| pair.contains(&departure.cpu));
-            self.log.lose(of_cpu.map(|(cell, _)| cell), &departure.failure(), self.run.now());
+        let to_repeat = log.settle(|cell| !losses.is_empty() && !run.misses_one_of(&pairs[cell as usize]));
+        for loss in &losses {
+            let cells_of_cpu = (0u32..).zip(&self.pairs).filter(|(_, pair)| pair.contains(&loss.cpu));
+            self.log.lose(cells_of_cpu.map(|(cell, _)| cell), &loss.failure(), self.run.now());
         }
-        Ok((!departures.is_empty(), again))
+        Ok((!losses.is_empty(), to_repeat))
     }
 
+    /// The rounds without the cells of lost CPUs.
     fn possible<'r>(&self, rounds: &'r [CellRound]) -> Cow<'r, [CellRound]> {
         if self.run.is_whole() {
             return Cow::Borrowed(rounds);
@@ -143,12 +150,12 @@ impl<'a> Driver<'a> {
         rounds: &[CellRound],
         orders: &dyn Fn(&VisitPlan, usize) -> Arc<[SpanOrder]>,
     ) -> Result<Ended, RunError> {
-        self.look_for_cpus(Suspicion::None)?;
+        self.give_up_lost_cpus(Suspicion::None)?;
         let mut rounds = self.possible(rounds);
         let mut next = 0;
         while next < rounds.len() {
             if self.run.is_stopped() || self.run.left() == Picos::ZERO {
-                return self.broken_off();
+                return self.ended_early();
             }
             let end = next + self.batch(purpose, &rounds[next..], orders);
             let batch: Vec<Round> =
@@ -158,30 +165,30 @@ impl<'a> Driver<'a> {
             let performed = reducer::perform(&mut *run.machine, log, of_batch, &batch, run.stop)?;
             let missed = log.missed_a_cpu().map(|failure| Suspicion::Missed(failure.lost_cpu()));
             let suspicion = missed.unwrap_or(Suspicion::None);
-            let (left, mut again) = self.look_for_cpus(suspicion)?;
+            let (is_lost, mut to_repeat) = self.give_up_lost_cpus(suspicion)?;
             if self.run.is_commit_due(Picos::ZERO) || self.log.is_full() {
                 self.commit()?;
             }
             next += performed;
             if next < end {
-                return self.broken_off();
+                return self.ended_early();
             }
-            if left {
-                again.extend(self.possible(&rounds[next..]).into_owned());
-                (rounds, next) = (Cow::Owned(again), 0);
+            if is_lost {
+                to_repeat.extend(self.possible(&rounds[next..]).into_owned());
+                (rounds, next) = (Cow::Owned(to_repeat), 0);
             }
         }
         Ok(Ended::Complete)
     }
 
-    /// Performs one pass of a trial that is no cell; `None` if it failed or was interrupted.
+    /// Performs one pass of a trial outside the map; `None` if it failed or was interrupted.
     pub fn try_trial(&mut self, order: &TrialOrder<'_>) -> Option<Observed> {
         Some(self.run.machine.perform_trial(order, self.run.stop).ok()?.observed)
     }
 
-    fn broken_off(&mut self) -> Result<Ended, RunError> {
+    fn ended_early(&mut self) -> Result<Ended, RunError> {
         self.commit()?;
-        Ok(self.run.broken_off())
+        Ok(self.run.ended_early())
     }
 
     fn batch(
@@ -190,16 +197,16 @@ impl<'a> Driver<'a> {
         rounds: &[CellRound],
         orders: &dyn Fn(&VisitPlan, usize) -> Arc<[SpanOrder]>,
     ) -> usize {
-        let until = SLOT.min(self.run.left()).ns();
+        let max_ns = SLOT.min(self.run.left()).ns();
         let (mut time, mut samples, mut count) = (0.0, 0, 0);
         for round in rounds {
-            // Without an expectation a round fills the batch: it may take seconds, if a quota stops its threads.
-            time += self.expect(purpose, round).unwrap_or(until);
-            // Only the first trial counts, as rounds are of nearly one kind: this runs half a million times per pass.
+            // A round of unknown duration fills the batch: it may take seconds, if a quota throttles its threads.
+            time += self.expect(purpose, round).unwrap_or(max_ns);
+            // Counts only the first cell, as the cells of a round are alike: this runs half a million times per pass.
             let of_first =
                 |&cell: &u32| orders(&self.visit_plan, cell as usize).iter().map(SpanOrder::samples).sum();
             samples += round.len() as u64 * round.first().map_or(0, of_first);
-            if count > 0 && (time > until || samples > BATCH_SAMPLES) {
+            if count > 0 && (time > max_ns || samples > BATCH_SAMPLES) {
                 break;
             }
             count += 1;
@@ -211,7 +218,7 @@ impl<'a> Driver<'a> {
         self.log.expect(purpose, slowest(&self.relations, round)?)
     }
 
-    /// Expected time of a cell alone under these orders, by the pilot.
+    /// Expected time of these orders for a cell that runs alone, according to the pilot.
     pub fn serial_ns(&self, cell: usize, orders: &[SpanOrder]) -> f64 {
         let round_trips: u64 = orders.iter().map(SpanOrder::round_trips).sum();
         self.overhead_ns(cell) + round_trips as f64 * self.round_trip_ns(cell)
@@ -247,9 +254,9 @@ impl<'a> Driver<'a> {
         Round { assignments }
     }
 
-    /// Updates the expected time: `left` for the current phase, plus the later ones.
-    pub fn foresee(&mut self, left: Picos) {
-        let spent = self.run.elapsed() + left;
+    /// Updates the expected time: `remaining` for the current phase, plus the later phases.
+    pub fn foresee(&mut self, remaining: Picos) {
+        let spent = self.run.elapsed() + remaining;
         self.expected = (spent + (self.later)(self, spent)).min(self.settings.budget);
     }
 
@@ -257,13 +264,13 @@ impl<'a> Driver<'a> {
         self.run.commit(&self.log.take_pending(), self.expected)
     }
 
-    /// Lets the machine rest, after a commit if one is due: during the rest it disturbs nothing.
+    /// Pauses measurements. Commits first if a commit is due: it disturbs nothing during the pause.
     pub fn pause(&mut self, span: Picos) -> Result<(), RunError> {
         if self.run.is_commit_due(span) {
             self.commit()?;
         }
         let until = self.run.now() + span;
-        // A long rest is split so that slots stay half a second apart.
+        // A long pause is split, so that commits stay at most half a second apart.
         while self.run.now() < until && !self.run.is_stopped() {
             self.run.machine.pause((until - self.run.now()).min(SLOT), self.run.stop);
             if self.run.is_commit_due(Picos::ZERO) {
@@ -285,8 +292,8 @@ impl<'a> Driver<'a> {
 
     /// Ends the run: commits pending data, stores the end, and returns the result.
     ///
-    /// A result takes seconds for a large machine, so it is not derived if the user stops the run and the sink keeps
-    /// all.
+    /// A result takes seconds for a large machine, so it is not derived if the user stops the run and the sink has
+    /// kept everything.
     pub fn finish(mut self, ended: Ended) -> Result<(LatencyResult, Ended), RunError> {
         self.commit()?;
         let end = self.run.end(ended);
@@ -321,6 +328,6 @@ impl<'a> Driver<'a> {
     }
 }
 
-fn placement([one, other]: [CpuId; 2], purpose: Purpose) -> [CpuId; 2] {
-    if purpose == Purpose::ImitationBack { [other, one] } else { [one, other] }
+fn placement([first, second]: [CpuId; 2], purpose: Purpose) -> [CpuId; 2] {
+    if purpose == Purpose::ImitationBack { [second, first] } else { [first, second] }
 }

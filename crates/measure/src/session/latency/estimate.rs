@@ -118,30 +118,30 @@ fn imitated(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
     })
 }
 
-/// Number of tried rounds of a parallel schedule, and of tries: five visits have a median to deviate from.
+/// Number of tried rounds of a parallel schedule, and of tries: five visits suffice for deviations from a median.
 const TRIED_ROUNDS: usize = 40;
 const TRIED_TIMES: u32 = 5;
-/// Share of visits that ticks and spikes push beyond ± 2 % where each line is timed once: 4 in 10,000 on simulated
+/// Share of visits that timer ticks and spikes shift by over 2 % if each line is timed once: 4 in 10,000 on simulated
 /// machines, too rare to show in the few cells of a serial pilot.
-const RARELY: f64 = 4e-4;
+const RARE_SHARE: f64 = 4e-4;
 
 /// Tries a few cells of each relation, and some parallel rounds if the run is parallel, and extrapolates.
 pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
-    let piloted = driver.run.elapsed();
+    let pilot_time = driver.run.elapsed();
     let target = target(driver);
     prepare(driver, target);
     let parallel = regime(driver, target);
     driver.choices.regime = Some(ChosenRegime { pairs: parallel, ..ChosenRegime::default() });
-    let cells = super::pilot::representative_cells(driver);
-    let some = some_cells(driver);
+    let cells = driver.representatives.clone();
+    let more_cells = sample_cells(driver);
     let tries = match target {
         Target::Fixed(passes) if !has_further_analyses(driver.settings) => passes.min(2),
         _ => ANALYSES[0] as u32,
     };
     let mut sampled = BTreeMap::new();
     for pass in 0..tries {
-        // The first try covers more cells, since the duration of a visit differs between cells; noise shows in any few.
-        let tried = if pass == 0 { &some } else { &cells };
+        // The first try covers more cells, since durations differ between cells; a few cells suffice to show the noise.
+        let tried = if pass == 0 { &more_cells } else { &cells };
         let rounds = schedule::serial(tried, driver.key(Purpose::Map, pass));
         driver.perform(Purpose::Map, pass, &rounds, &|plan, cell| plan.map(cell, 0))?;
         if pass == 0 {
@@ -150,7 +150,7 @@ pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
     }
     let all: Vec<u32> = (0..driver.pairs.len() as u32).collect();
     let schedule = rounds(driver, &all, 0);
-    let mut beyond = if driver.visit_plan.repeats_lines() { 0.0 } else { RARELY };
+    let mut beyond = if driver.visit_plan.repeats_lines() { 0.0 } else { RARE_SHARE };
     let sweep_ns = if parallel > 1 {
         let tried = &schedule[..TRIED_ROUNDS.min(schedule.len())];
         let began = driver.run.now();
@@ -181,34 +181,37 @@ pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
         }
         Target::Analyses => {
             let share = share_open(driver, &cells, beyond);
-            // With one or two expected cells a second analysis is only probable.
-            let likely = 1.0 - (-share * driver.pairs.len() as f64).exp();
+            // If only one or two cells are expected to need a second analysis, it may not happen.
+            let second_probability = 1.0 - (-share * driver.pairs.len() as f64).exp();
             let late_ns = sweep_ns * rest_share(driver, share, parallel, schedule.len());
-            let [usual, last] =
-                [REACH, REACH_OF_SOME].map(|reach| last_analysis(driver, &cells, reach, sweep));
-            let more = (usual - ANALYSES[0]) as f64;
+            let [usual, last] = [REACH, WIDER_REACH].map(|reach| last_analysis(driver, &cells, reach, sweep));
+            let further_passes = (usual - ANALYSES[0]) as f64;
             let second = if share * FEW as f64 <= 1.0 {
                 // Ladder time, which is counted separately, is subtracted.
                 let alone_ns = super::ladder::whole_ns(ladder_ns);
-                (more * (late_ns + ladder_ns / 2.0).max(LATE_GAP.ns()) - alone_ns).max(0.0)
+                (further_passes * (late_ns + ladder_ns / 2.0).max(LATE_GAP.ns()) - alone_ns).max(0.0)
             } else {
-                more * late_ns.max(gap.ns())
+                further_passes * late_ns.max(gap.ns())
             };
             let some_ns = sweep_ns * rest_share(driver, SOME_WIDER, parallel, schedule.len());
             let further = (last - usual) as f64 * some_ns.max(gap.ns());
-            let remeasured = likely * REMEASURED_SHARE * sweep_ns;
+            let remeasured = second_probability * REMEASURED_SHARE * sweep_ns;
             let first = ANALYSES[0] as f64;
             let passes = [ANALYSES[0], last].map(|passes| passes as u32);
-            (passes, first + share * more, sweep * first + likely * second + further + remeasured)
+            (
+                passes,
+                first + share * further_passes,
+                sweep * first + second_probability * second + further + remeasured,
+            )
         }
     };
     // With a fixed number of passes the ladder is interleaved with them.
     let ladder_after =
         if matches!(target, Target::Fixed(_)) { 0.0 } else { super::ladder::whole_ns(ladder_ns) };
-    let beside = ladder_after + beside_ns(driver, parallel);
+    let other_ns = ladder_after + after_map_ns(driver, parallel);
     let orders: Vec<_> = (0..driver.pairs.len()).map(|cell| driver.visit_plan.map(cell, 0)).collect();
-    let mean = |of: &dyn Fn(&[crate::machine::SpanOrder]) -> u64| {
-        orders.iter().map(|orders| of(orders) as f64).sum::<f64>() / orders.len().max(1) as f64
+    let mean = |count: &dyn Fn(&[crate::machine::SpanOrder]) -> u64| {
+        orders.iter().map(|orders| count(orders) as f64).sum::<f64>() / orders.len().max(1) as f64
     };
     let mut kernels: Vec<String> = orders[0].iter().map(|order| order.kernel.id.to_string()).collect();
     kernels.dedup();
@@ -220,7 +223,7 @@ pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
         kernels,
         spans_per_visit: mean(&|orders| orders.len() as u64),
         batches_per_visit: mean(&|orders| orders.iter().map(|order| order.samples()).sum()),
-        machine_time: piloted + Picos::from_ns(map_time + beside),
+        machine_time: pilot_time + Picos::from_ns(map_time + other_ns),
         basis: format!(
             "a pilot on {} {} that took {}",
             cells.len(),
@@ -240,19 +243,21 @@ const REACH: f64 = 5.5;
 /// Share of cells with wider intervals, and their half width: a tenth of mesh-64 at ± 0.3 % has 3 or 4 further
 /// analyses.
 const SOME_WIDER: f64 = 0.1;
-const REACH_OF_SOME: f64 = 1.8 * REACH;
+const WIDER_REACH: f64 = 1.8 * REACH;
 
 /// Passes at the analysis that reaches the requested precision in cells like the tried ones, within the budget.
 fn last_analysis(driver: &Driver<'_>, cells: &[u32], reach: f64, pass_ns: f64) -> usize {
     let regime = driver.choices.regime.clone().unwrap_or_default();
     // A tiny machine chooses its hints only after the second analysis.
-    let plain = |&protocol: &Protocol| {
+    let without_hint = |&protocol: &Protocol| {
         let kernel = KernelId::of(protocol, Hint::None);
         Survey::new(&driver.topology, driver.settings, &driver.log.record, &regime, &driver.pairs, &kernel)
     };
     let mut surveys = surveys(driver, &regime);
     if surveys.is_empty() {
-        surveys.extend(driver.settings.protocols.iter().filter(|protocol| protocol.is_latency()).map(plain));
+        surveys.extend(
+            driver.settings.protocols.iter().filter(|protocol| protocol.is_latency()).map(without_hint),
+        );
     }
     let scales = |survey: &Survey<'_>| -> Vec<f64> {
         cells.iter().filter_map(|&cell| survey.pass_scale(cell as usize)).collect()
@@ -270,8 +275,8 @@ fn last_analysis(driver: &Driver<'_>, cells: &[u32], reach: f64, pass_ns: f64) -
     passes
 }
 
-/// Share of visits of tried cells that deviate from the cell's median by more than the requested precision. One visit
-/// of each cell is the median itself.
+/// Share of visits of tried cells that deviate from the cell's median by more than the requested precision, without
+/// the visit of each cell that is the median.
 fn share_beyond<'a>(driver: &Driver<'_>, cells: impl Iterator<Item = &'a u32>) -> f64 {
     let kernels = driver.choices.hints.iter().map(|(&protocol, chosen)| KernelId::of(protocol, chosen.hint));
     let Some(column) = kernels.filter_map(|kernel| driver.log.record.column(&kernel, 0)).next() else {
@@ -282,55 +287,55 @@ fn share_beyond<'a>(driver: &Driver<'_>, cells: impl Iterator<Item = &'a u32>) -
         cell::pass_residuals(passes, column, 0, &mut residuals);
     }
     let beyond = residuals.iter().filter(|residual| residual.abs() > driver.settings.precision).count();
-    let others = f64::from(TRIED_TIMES) / f64::from(TRIED_TIMES - 1);
-    others * beyond as f64 / residuals.len().max(1) as f64
+    let correction = f64::from(TRIED_TIMES) / f64::from(TRIED_TIMES - 1);
+    correction * beyond as f64 / residuals.len().max(1) as f64
 }
 
-/// Time of a sweep over the open cells relative to a full one: serially their share; in parallel by the rounds that the
-/// CPU with most of them needs (mean of a Poisson variable plus three deviations).
+/// Time of a sweep over the open cells relative to a full one: their share if serial; if parallel, by the rounds of the
+/// CPU with the most open cells (mean of a Poisson variable plus three deviations).
 fn rest_share(driver: &Driver<'_>, share: f64, parallel: u32, rounds: usize) -> f64 {
     if parallel <= 1 {
         return share;
     }
-    let each = share * driver.settings.cpus.len() as f64;
-    ((each + 3.0 * each.sqrt() + 1.0) / rounds.max(1) as f64).min(1.0)
+    let cells_per_cpu = share * driver.settings.cpus.len() as f64;
+    ((cells_per_cpu + 3.0 * cells_per_cpu.sqrt() + 1.0) / rounds.max(1) as f64).min(1.0)
 }
 
-/// Expected time after the map without the ladder: the gate of a parallel run, and execution tests.
-fn beside_ns(driver: &Driver<'_>, parallel: u32) -> f64 {
+/// Expected time after the map, without the ladder: the gate of a parallel run, and execution tests.
+fn after_map_ns(driver: &Driver<'_>, parallel: u32) -> f64 {
     let alone = |cell: u32| driver.expect(Purpose::Map, &vec![cell]).unwrap_or(0.0);
     let gate = if parallel > 1 { super::gate::expected_ns(driver, &alone) } else { 0.0 };
     gate + super::execution::expected(driver).ns()
 }
 
 /// Cells of each relation that a prediction times once for the mean.
-const SOME: usize = 48;
+const SAMPLED_PER_RELATION: usize = 48;
 
 /// The representatives, and some random cells of each relation.
-fn some_cells(driver: &Driver<'_>) -> Vec<u32> {
-    let mut chosen: BTreeSet<u32> = super::pilot::representative_cells(driver).into_iter().collect();
+fn sample_cells(driver: &Driver<'_>) -> Vec<u32> {
+    let mut chosen: BTreeSet<u32> = driver.representatives.iter().copied().collect();
     let mut by_relation: BTreeMap<Relation, Vec<u32>> = BTreeMap::new();
     for (cell, &relation) in (0..).zip(&driver.relations) {
         by_relation.entry(relation).or_default().push(cell);
     }
     for (relation, mut cells) in by_relation {
         driver.key(Purpose::Map, 0).with(relation.code()).with(11).shuffle(&mut cells);
-        chosen.extend(cells.into_iter().take(SOME));
+        chosen.extend(cells.into_iter().take(SAMPLED_PER_RELATION));
     }
     chosen.into_iter().collect()
 }
 
 /// Mean time of a visit by relation in nanoseconds, as far as measured.
 fn expected_by_relation(driver: &Driver<'_>) -> BTreeMap<Relation, f64> {
-    let mut seen = BTreeMap::new();
+    let mut expected = BTreeMap::new();
     for (cell, &relation) in (0..).zip(&driver.relations) {
-        if let std::collections::btree_map::Entry::Vacant(place) = seen.entry(relation)
+        if let std::collections::btree_map::Entry::Vacant(place) = expected.entry(relation)
             && let Some(ns) = driver.expect(Purpose::Map, &vec![cell])
         {
             place.insert(ns);
         }
     }
-    seen
+    expected
 }
 
 #[cfg(test)]
@@ -340,7 +345,7 @@ mod tests {
     use coretalk_model::CpuId;
 
     #[test]
-    fn a_plan_that_somebody_ends_is_interrupted() {
+    fn a_stopped_plan_is_interrupted() {
         let mut machine = SimMachine::open(Scenario::builtin("chiplet-16").unwrap(), 1);
         let settings = LatencySettings::of((0..4).map(CpuId).collect());
         let stop = Stop::new();

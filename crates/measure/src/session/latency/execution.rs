@@ -1,4 +1,4 @@
-//! Whether the nearest pairs of the map share execution units, which distinguishes threads of a core from near cores.
+//! Tests whether the nearest pairs of the map share execution units, which distinguishes SMT threads from near cores.
 
 use super::driver::Driver;
 use super::{Ended, RunError};
@@ -15,7 +15,8 @@ use coretalk_model::{CpuId, KernelId, Level, Matrix, Picos, Protocol, stats};
 const PASSES: u32 = 12;
 /// Length of a pass: three phases of ten spans of 40 µs.
 const PASS: Picos = Picos::from_us(1_250);
-/// Minimum time between passes of a pair: a host that moves virtual CPUs leaves them in place for 20 to 360 ms.
+/// Minimum time between passes of a pair, so that its passes see several placements of a host that moves virtual CPUs
+/// every 20 to 360 ms.
 const PASS_GAP: Picos = Picos::from_ms(40);
 /// Number of representative pairs of a level and of the reported cores: the first, the middle and the last.
 const PAIRS: usize = 3;
@@ -24,7 +25,7 @@ const NEAREST: usize = 2;
 
 pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     // A resumed run already has the result.
-    if !is_asked(driver) || !driver.choices.execution.is_empty() || driver.run.left() < expected(driver) {
+    if !is_requested(driver) || !driver.choices.execution.is_empty() || driver.run.left() < expected(driver) {
         return Ok(Ended::Complete);
     }
     let mut tests: Vec<ExecutionTest> = candidates(driver)
@@ -39,7 +40,7 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
                 return Ok(Ended::Complete);
             }
             if driver.run.is_stopped() {
-                return Ok(driver.run.broken_off());
+                return Ok(driver.run.ended_early());
             }
             test.passes.extend(try_pass(driver, test.pair, pass));
         }
@@ -57,12 +58,12 @@ pub fn remaining(driver: &Driver<'_>) -> Picos {
     if driver.choices.execution.is_empty() { expected(driver) } else { Picos::ZERO }
 }
 
-fn is_asked(driver: &Driver<'_>) -> bool {
+fn is_requested(driver: &Driver<'_>) -> bool {
     driver.settings.counts == Counts::Adaptive && driver.settings.pairs == PairChoice::All
 }
 
 pub fn expected(driver: &Driver<'_>) -> Picos {
-    if is_asked(driver) { Picos(PASS_GAP.0 * u64::from(PASSES)) } else { Picos::ZERO }
+    if is_requested(driver) { Picos(PASS_GAP.0 * u64::from(PASSES)) } else { Picos::ZERO }
 }
 
 fn try_pass(driver: &mut Driver<'_>, pair: [CpuId; 2], pass: u32) -> Option<ExecutionPass> {
@@ -75,9 +76,9 @@ fn try_pass(driver: &mut Driver<'_>, pair: [CpuId; 2], pass: u32) -> Option<Exec
 /// The pairs to test: the nearest pair of some of the finest groups that the latencies show and of some reported cores,
 /// or the nearest pairs if there are neither; and the most distant pair as a control.
 fn candidates(driver: &Driver<'_>) -> Vec<([CpuId; 2], Reason)> {
-    let seen = seen(driver);
-    let known = |pair: &[CpuId; 2]| value(&seen, *pair).is_some();
-    let groups = infer(&seen).ok().and_then(|structure| Some(structure.levels.first()?.groups.clone()));
+    let latencies = map_latencies(driver);
+    let known = |pair: &[CpuId; 2]| value(&latencies, *pair).is_some();
+    let groups = infer(&latencies).ok().and_then(|structure| Some(structure.levels.first()?.groups.clone()));
     let cores = driver.topology.level(Level::Core).into_iter().map(|core| &core.cpus);
     let mut chosen: Vec<([CpuId; 2], Reason)> = Vec::new();
     let mut add = |pairs: Vec<[CpuId; 2]>, reason| {
@@ -87,22 +88,23 @@ fn candidates(driver: &Driver<'_>) -> Vec<([CpuId; 2], Reason)> {
             }
         }
     };
-    let nearest_of = |group: &coretalk_model::CpuSet| nearest(&seen, &group.iter().collect::<Vec<_>>());
+    let nearest_of = |group: &coretalk_model::CpuSet| nearest(&latencies, &group.iter().collect::<Vec<_>>());
     let closest: Vec<[CpuId; 2]> = groups.iter().flatten().filter_map(nearest_of).collect();
     let reported: Vec<[CpuId; 2]> = cores.filter_map(nearest_of).filter(known).collect();
     if closest.is_empty() && reported.is_empty() {
-        add(nearest_apart(&seen), Reason::Closest);
+        add(nearest_disjoint(&latencies), Reason::Closest);
     }
     add(spread(&closest), Reason::Closest);
     add(spread(&reported), Reason::Reported);
-    if let Some(farthest) = farthest(&seen) {
+    if let Some(farthest) = farthest(&latencies) {
         add(vec![farthest], Reason::Control);
     }
     chosen
 }
 
-/// Approximate latency of each pair: the median over the passes of the map with the kernel of the first map.
-fn seen(driver: &Driver<'_>) -> Matrix<Option<Observation>> {
+/// Approximate latency of each pair: the median over the passes of the map with the first round-trip protocol and its
+/// hint.
+fn map_latencies(driver: &Driver<'_>) -> Matrix<Option<Observation>> {
     let record = &driver.log.record;
     let chosen = driver.choices.hints.iter().find(|(protocol, _)| **protocol != Protocol::OneWay);
     let column =
@@ -111,43 +113,43 @@ fn seen(driver: &Driver<'_>) -> Matrix<Option<Observation>> {
     let mut value = |cell: usize| {
         let passes = record.passes(cell)?;
         scratch.clear();
-        let said = (0..passes.len()).filter_map(|pass| passes.location(pass, column?));
-        scratch.extend(said.map(f64::from));
+        let locations = (0..passes.len()).filter_map(|pass| passes.location(pass, column?));
+        scratch.extend(locations.map(f64::from));
         stats::median_in_place(&mut scratch).map(Observation::bare)
     };
     let cpus = &driver.settings.cpus;
     Matrix::symmetric(cpus.clone(), |row, column| value(row * (row - 1) / 2 + column))
 }
 
-fn value(seen: &Matrix<Option<Observation>>, [a, b]: [CpuId; 2]) -> Option<f64> {
-    let position = |cpu| seen.position(cpu);
-    Some(seen.get(position(a)?, position(b)?)?.as_ref()?.value)
+fn value(latencies: &Matrix<Option<Observation>>, [a, b]: [CpuId; 2]) -> Option<f64> {
+    let position = |cpu| latencies.position(cpu);
+    Some(latencies.get(position(a)?, position(b)?)?.as_ref()?.value)
 }
 
 /// The pair of these CPUs with the lowest latency, the lower number first.
-fn nearest(seen: &Matrix<Option<Observation>>, cpus: &[CpuId]) -> Option<[CpuId; 2]> {
+fn nearest(latencies: &Matrix<Option<Observation>>, cpus: &[CpuId]) -> Option<[CpuId; 2]> {
     let pairs =
         cpus.iter().enumerate().flat_map(|(at, &b)| cpus[..at].iter().map(move |&a| [a.min(b), a.max(b)]));
-    let known = pairs.filter_map(|pair| Some((value(seen, pair)?, pair)));
+    let known = pairs.filter_map(|pair| Some((value(latencies, pair)?, pair)));
     known.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, pair)| pair)
 }
 
-fn nearest_apart(seen: &Matrix<Option<Observation>>) -> Vec<[CpuId; 2]> {
-    let mut left = seen.cpus().to_vec();
+fn nearest_disjoint(latencies: &Matrix<Option<Observation>>) -> Vec<[CpuId; 2]> {
+    let mut unpaired = latencies.cpus().to_vec();
     let mut pairs = Vec::new();
-    while let Some(pair) = nearest(seen, &left).filter(|_| pairs.len() < NEAREST) {
-        left.retain(|cpu| !pair.contains(cpu));
+    while let Some(pair) = nearest(latencies, &unpaired).filter(|_| pairs.len() < NEAREST) {
+        unpaired.retain(|cpu| !pair.contains(cpu));
         pairs.push(pair);
     }
     pairs
 }
 
 /// The most distant pair; `None` with fewer than three CPUs.
-fn farthest(seen: &Matrix<Option<Observation>>) -> Option<[CpuId; 2]> {
-    let cpus = seen.cpus();
+fn farthest(latencies: &Matrix<Option<Observation>>) -> Option<[CpuId; 2]> {
+    let cpus = latencies.cpus();
     let pairs =
         cpus.iter().enumerate().flat_map(|(at, &b)| cpus[..at].iter().map(move |&a| [a.min(b), a.max(b)]));
-    let known = pairs.filter_map(|pair| Some((value(seen, pair)?, pair)));
+    let known = pairs.filter_map(|pair| Some((value(latencies, pair)?, pair)));
     known.filter(|_| cpus.len() > 2).max_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, pair)| pair)
 }
 
@@ -165,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_stand_for_a_level_from_its_first_to_its_last() {
+    fn chosen_pairs_span_a_level_from_first_to_last() {
         let pairs: Vec<[CpuId; 2]> = (0..9).map(|at| [CpuId(at), CpuId(at + 9)]).collect();
         let chosen: Vec<u32> = spread(&pairs).iter().map(|pair| pair[0].0).collect();
         assert_eq!(chosen, [0, 4, 8]);
@@ -174,16 +176,17 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_have_no_cpu_in_common_and_holes_are_no_distance() {
+    fn nearest_pairs_are_disjoint_and_missing_cells_are_ignored() {
         // 6 and 7 are nearest, but their cell is missing.
-        let seen = matrix(|row, column| match (row, column) {
+        let latencies = matrix(|row, column| match (row, column) {
             (7, 6) => None,
             (row, column) => Some(10.0 + (row - column) as f64 + row as f64 * 0.1),
         });
-        let pairs: Vec<[u32; 2]> = nearest_apart(&seen).iter().map(|pair| pair.map(|cpu| cpu.0)).collect();
+        let pairs: Vec<[u32; 2]> =
+            nearest_disjoint(&latencies).iter().map(|pair| pair.map(|cpu| cpu.0)).collect();
         assert_eq!(pairs, [[0, 1], [2, 3]]);
-        assert_eq!(farthest(&seen), Some([CpuId(0), CpuId(7)]));
+        assert_eq!(farthest(&latencies), Some([CpuId(0), CpuId(7)]));
         let nothing = matrix(|_, _| None);
-        assert!(nearest_apart(&nothing).is_empty() && farthest(&nothing).is_none());
+        assert!(nearest_disjoint(&nothing).is_empty() && farthest(&nothing).is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! The equivalence gate: whether a pair is as fast during concurrent measurement as alone.
+//! The equivalence gate: tests whether a pair is as fast during concurrent measurement as alone.
 
 use super::driver::Driver;
 use super::{Ended, RunError, map};
@@ -12,11 +12,11 @@ use coretalk_model::stats::{self, ANALYSES};
 use coretalk_model::{Hint, KernelId, Picos, Relation};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Visits of each gate cell alone: their median repeats within half of the margin.
+/// Visits of each gate cell alone: their median is reproducible within half of the margin.
 const VISITS: u32 = 4;
 
-/// Re-measures some cells of each relation alone and compares. A relation that fails is repeated with half as many
-/// concurrent pairs, down to one; if it stays biased, its values carry the measured factor.
+/// Re-measures some cells of each relation alone and compares them with the concurrent values. A relation that fails is
+/// repeated with half as many concurrent pairs, down to one; if it stays biased, its values are flagged.
 pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     let parallel = driver.choices.regime.as_ref().is_some_and(|regime| regime.pairs > 1);
     if !parallel || driver.choices.hints.is_empty() {
@@ -26,24 +26,24 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     // Relations judged by an earlier segment are not judged again.
     let known = driver.choices.regime.as_ref().map_or(&[][..], |regime| &regime.gate);
     let judged = |relation: &Relation| known.iter().any(|o| o.relation == *relation && o.cells > 0);
-    let mut left: BTreeSet<Relation> =
+    let mut pending: BTreeSet<Relation> =
         driver.relations.iter().copied().filter(|relation| !judged(relation)).collect();
     let mut widths: BTreeMap<Relation, u32> =
         known.iter().map(|outcome| (outcome.relation, outcome.pairs)).collect();
     loop {
-        let ended = alone(driver, &left)?;
+        let ended = measure_alone(driver, &pending)?;
         if ended != Ended::Complete {
             return Ok(ended);
         }
         if driver.run.is_stopped() {
             return Ok(Ended::Interrupted);
         }
-        let outcomes = judge(driver, &left, &widths);
+        let outcomes = judge(driver, &pending, &widths);
         // A relation without a comparable cell needs no repetition.
         let refused: Vec<GateOutcome> =
             outcomes.iter().filter(|o| !o.equivalent && o.pairs > 1 && o.cells > 0).cloned().collect();
-        note(driver, outcomes)?;
-        left.clear();
+        record_outcomes(driver, outcomes)?;
+        pending.clear();
         let mut sweep_ns = 0.0;
         for outcome in refused {
             let narrower = outcome.pairs / 2;
@@ -51,16 +51,16 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
             if fits(driver, more_ns) {
                 sweep_ns = more_ns;
                 widths.insert(outcome.relation, narrower);
-                left.insert(outcome.relation);
+                pending.insert(outcome.relation);
             }
         }
-        if left.is_empty() {
+        if pending.is_empty() {
             return Ok(Ended::Complete);
         }
         let before = driver.choices.regime.clone();
-        begin_again(driver, &left, &widths)?;
-        let ended = map::perform_until_done(driver, &|relation| left.contains(&relation))?;
-        if ended == Ended::Budget && map::fewest_made(driver, &left) < ANALYSES[0] as u32 {
+        begin_again(driver, &pending, &widths)?;
+        let ended = map::perform_until_done(driver, &|relation| pending.contains(&relation))?;
+        if ended == Ended::Budget && map::fewest_made(driver, &pending) < ANALYSES[0] as u32 {
             // Biased values with a flag are better than none.
             driver.choices.regime = before;
             driver.decide()?;
@@ -72,7 +72,7 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
 }
 
 /// Visits up to 64 cells of each relation alone on the idle machine.
-fn alone(driver: &mut Driver<'_>, relations: &BTreeSet<Relation>) -> Result<Ended, RunError> {
+fn measure_alone(driver: &mut Driver<'_>, relations: &BTreeSet<Relation>) -> Result<Ended, RunError> {
     let done = driver.log.record.others(Purpose::Gate).map(|entry| entry.pass + 1).max().unwrap_or(0);
     let cells: Vec<u32> = relations.iter().flat_map(|&relation| gate_cells(driver, relation)).collect();
     for pass in done..done + VISITS {
@@ -110,21 +110,22 @@ pub fn expected_ns(driver: &Driver<'_>, alone_ns: &dyn Fn(u32) -> f64) -> f64 {
 }
 
 fn gate_cells(driver: &Driver<'_>, relation: Relation) -> Vec<u32> {
-    let fits = |cell: &u32| driver.relations[*cell as usize] == relation && !driver.log.has_failed(*cell);
-    let mut cells: Vec<u32> = (0..driver.pairs.len() as u32).filter(fits).collect();
+    let is_candidate =
+        |cell: &u32| driver.relations[*cell as usize] == relation && !driver.log.has_failed(*cell);
+    let mut cells: Vec<u32> = (0..driver.pairs.len() as u32).filter(is_candidate).collect();
     driver.key(Purpose::Gate, 0).with(relation.code()).shuffle(&mut cells);
     cells.truncate(GATE_CELLS);
     cells
 }
 
-/// Compares, relation by relation, the cells measured both ways under the first map's kernel.
+/// Compares, for each relation, the cells measured both concurrently and alone, under the kernel of the first map.
 fn judge(
     driver: &Driver<'_>,
     relations: &BTreeSet<Relation>,
     widths: &BTreeMap<Relation, u32>,
 ) -> Vec<GateOutcome> {
     let regime = driver.choices.regime.clone().unwrap_or_default();
-    let kernel = shown(driver);
+    let kernel = first_map_kernel(driver);
     let survey =
         Survey::new(&driver.topology, driver.settings, &driver.log.record, &regime, &driver.pairs, &kernel);
     let mut alone: BTreeMap<(u32, u32), Vec<f64>> = BTreeMap::new();
@@ -157,12 +158,12 @@ fn judge(
         .collect()
 }
 
-fn shown(driver: &Driver<'_>) -> KernelId {
+fn first_map_kernel(driver: &Driver<'_>) -> KernelId {
     let protocol = driver.settings.protocols[0];
     KernelId::of(protocol, driver.choices.hints.get(&protocol).map_or(Hint::None, |chosen| chosen.hint))
 }
 
-fn note(driver: &mut Driver<'_>, outcomes: Vec<GateOutcome>) -> Result<(), RunError> {
+fn record_outcomes(driver: &mut Driver<'_>, outcomes: Vec<GateOutcome>) -> Result<(), RunError> {
     if let Some(regime) = &mut driver.choices.regime {
         for outcome in outcomes {
             regime.gate.retain(|known| known.relation != outcome.relation);
@@ -175,8 +176,8 @@ fn note(driver: &mut Driver<'_>, outcomes: Vec<GateOutcome>) -> Result<(), RunEr
 
 /// Expected time of a pass over a relation with this many concurrent pairs, in nanoseconds.
 fn sweep_of_ns(driver: &Driver<'_>, relation: Relation, pairs: u32) -> f64 {
-    let cells = driver.relations.iter().filter(|&&of| of == relation).count();
-    let first = driver.relations.iter().position(|&of| of == relation).unwrap_or(0);
+    let cells = driver.relations.iter().filter(|&&other| other == relation).count();
+    let first = driver.relations.iter().position(|&other| other == relation).unwrap_or(0);
     map::visit_ns(driver, first) * cells as f64 / f64::from(pairs)
 }
 

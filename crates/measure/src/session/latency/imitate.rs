@@ -1,7 +1,6 @@
 //! Imitation of another tool, with its kernel, placement and counts on every pair, in one or both directions.
 
 use super::driver::Driver;
-use super::pilot::representative_cells;
 use super::{Ended, ResumedState, RunError};
 use crate::machine::Machine;
 use crate::probes::imitation::Imitation;
@@ -24,9 +23,9 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
             due.extend(driver.due(purpose, pass, &all).into_iter().map(|cell| (cell, purpose)));
         }
         due.sort_by_key(|&(cell, _)| cell);
-        for same in due.chunk_by(|one, next| one.1 == next.1) {
-            let rounds: Vec<CellRound> = same.iter().map(|&(cell, _)| vec![cell]).collect();
-            let ended = driver.perform(same[0].1, pass, &rounds, &|_, _| Arc::clone(&orders))?;
+        for group in due.chunk_by(|one, next| one.1 == next.1) {
+            let rounds: Vec<CellRound> = group.iter().map(|&(cell, _)| vec![cell]).collect();
+            let ended = driver.perform(group[0].1, pass, &rounds, &|_, _| Arc::clone(&orders))?;
             if ended != Ended::Complete {
                 return Ok(ended);
             }
@@ -51,17 +50,16 @@ pub fn directions(tool: Tool) -> &'static [Purpose] {
 pub fn machine_time(driver: &mut Driver<'_>) -> Result<Option<Picos>, RunError> {
     let mut total = Picos::ZERO;
     for tool in driver.settings.imitate.clone() {
-        let mut seen: BTreeMap<Relation, Vec<Picos>> = BTreeMap::new();
-        for cell in representative_cells(driver) {
+        let mut by_relation: BTreeMap<Relation, Vec<Picos>> = BTreeMap::new();
+        for cell in driver.representatives.clone() {
             let Some(visit) = visit_time(driver, of(driver, tool), cell)? else { return Ok(None) };
-            seen.entry(driver.relations[cell as usize]).or_default().push(visit);
+            by_relation.entry(driver.relations[cell as usize]).or_default().push(visit);
         }
-        for (relation, visits) in seen {
+        for (relation, visits) in by_relation {
             let cells = driver.relations.iter().filter(|&&other| other == relation).count() as u64;
-            let (sum, seen_visits): (u64, _) =
-                (visits.iter().map(|visit| visit.0).sum(), visits.len() as u64);
+            let (sum, tried): (u64, _) = (visits.iter().map(|visit| visit.0).sum(), visits.len() as u64);
             let visits = cells.saturating_mul(directions(tool).len() as u64);
-            total += Picos((sum / seen_visits).saturating_mul(visits));
+            total += Picos((sum / tried).saturating_mul(visits));
         }
     }
     Ok(Some(total))
@@ -91,14 +89,14 @@ pub fn least_time(
     Ok(least)
 }
 
-/// Tries, of which the fastest counts, since other programs can only lengthen one.
+/// Number of tries. The fastest counts, since other programs can only lengthen a try.
 const TRIES: u32 = 3;
 /// Divisor of a tool's counts for a try.
-const TRIED: u32 = 50;
+const TRY_DIVISOR: u32 = 50;
 
-/// Time of a tool's full counts on a pair. Tries of one and of two parts separate the fixed cost of a visit.
+/// Time of a tool's full counts on a pair. Tries with single and double counts separate the fixed cost of a visit.
 fn visit_time(driver: &mut Driver<'_>, imitation: Imitation, cell: u32) -> Result<Option<Picos>, RunError> {
-    let few = imitation.visits.div_ceil(TRIED);
+    let few = imitation.visits.div_ceil(TRY_DIVISOR);
     let mut times = [Picos::ZERO; 2];
     for (visits, time) in [few, 2 * few].into_iter().zip(&mut times) {
         let orders = Arc::from([Imitation { visits, ..imitation }.order()]);
@@ -111,6 +109,6 @@ fn visit_time(driver: &mut Driver<'_>, imitation: Imitation, cell: u32) -> Resul
     }
     let [once, twice] = times.map(|time| time.0);
     let batch = if twice > once { (twice - once) / u64::from(few) } else { twice / u64::from(2 * few) };
-    let beside = twice.saturating_sub(batch * u64::from(2 * few));
-    Ok(Some(Picos(beside.saturating_add(batch.saturating_mul(u64::from(imitation.visits))))))
+    let fixed = twice.saturating_sub(batch * u64::from(2 * few));
+    Ok(Some(Picos(fixed.saturating_add(batch.saturating_mul(u64::from(imitation.visits))))))
 }

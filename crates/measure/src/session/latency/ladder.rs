@@ -2,7 +2,6 @@
 //! Every visit begins and ends with CAS without pause, which shows the state of the machine during the visit.
 
 use super::driver::Driver;
-use super::pilot::representative_cells;
 use super::visit_plan::{LADDER_TOOLS, ladder_kernels};
 use super::{Ended, RunError};
 use crate::session::PASS_GAP;
@@ -20,16 +19,16 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     }
     driver.run.phase(Purpose::Ladder);
     prepare(driver);
-    let cells = representative_cells(driver);
+    let cells = driver.representatives.clone();
     for pass in 0..PASSES {
         let due = driver.due(Purpose::Ladder, pass, &cells);
         if due.is_empty() {
             continue;
         }
-        let left = remaining(driver).alone();
-        driver.foresee(left);
+        let time_left = remaining(driver).alone();
+        driver.foresee(time_left);
         let began = driver.run.now();
-        let ended = climb(driver, pass, &due)?;
+        let ended = perform_pass(driver, pass, &due)?;
         if ended != Ended::Complete {
             return Ok(ended);
         }
@@ -47,12 +46,12 @@ pub struct Remaining {
 }
 
 impl Remaining {
-    /// Time of its passes without rests.
+    /// Time of the remaining passes without pauses between them.
     pub fn passes(&self) -> Picos {
         Picos(self.pass.0 * u64::from(self.passes))
     }
 
-    /// Time with its passes spaced apart, without a map.
+    /// Time of the remaining passes with pauses, without a map.
     pub fn alone(&self) -> Picos {
         Picos(self.pass.max(PASS_GAP).0 * u64::from(self.passes))
     }
@@ -62,13 +61,13 @@ impl Remaining {
     }
 }
 
-/// The remaining work, by the ladder's own passes or, before them, by the pilot.
+/// The remaining work, estimated from the ladder's own passes or, before them, from the pilot.
 pub fn remaining(driver: &mut Driver<'_>) -> Remaining {
     if !driver.settings.ladder {
         return Remaining { passes: 0, pass: Picos::ZERO };
     }
     prepare(driver);
-    let cells = representative_cells(driver);
+    let cells = driver.representatives.clone();
     let passes = (0..PASSES).filter(|&pass| !driver.due(Purpose::Ladder, pass, &cells).is_empty()).count();
     let visit = |&cell: &u32| {
         let known = driver.expect(Purpose::Ladder, &vec![cell]);
@@ -79,31 +78,31 @@ pub fn remaining(driver: &mut Driver<'_>) -> Remaining {
     Remaining { passes: passes as u32, pass: Picos::from_ns(cells.iter().map(visit).sum()) }
 }
 
-/// The `half`-th half pass of the ladder, in time in which the map would sleep. These passes are not repeated later.
+/// Performs half pass number `half` of the ladder while the map would sleep. These passes are not repeated later.
 pub fn half_a_pass(driver: &mut Driver<'_>, half: u32) -> Result<Ended, RunError> {
     let pass = half / 2;
     if !driver.settings.ladder || pass >= PASSES {
         return Ok(Ended::Complete);
     }
     prepare(driver);
-    let cells = representative_cells(driver);
+    let cells = driver.representatives.clone();
     let mut due = driver.due(Purpose::Ladder, pass, &cells);
     if half.is_multiple_of(2) {
         due.truncate(cells.len().div_ceil(2).saturating_sub(cells.len() - due.len()));
     }
-    climb(driver, pass, &due)
+    perform_pass(driver, pass, &due)
 }
 
-/// The ladder passes due after `made` of `of` map passes: spread, so that both see the machine in the same states.
-pub fn beside_the_map(driver: &mut Driver<'_>, made: u32, of: u32) -> Result<Ended, RunError> {
+/// Performs the ladder passes due after `made` of `total` map passes: spread, so that both see the same states.
+pub fn beside_the_map(driver: &mut Driver<'_>, made: u32, total: u32) -> Result<Ended, RunError> {
     if !driver.settings.ladder {
         return Ok(Ended::Complete);
     }
     prepare(driver);
-    let cells = representative_cells(driver);
-    for pass in 0..PASSES * made.min(of) / of.max(1) {
+    let cells = driver.representatives.clone();
+    for pass in 0..PASSES * made.min(total) / total.max(1) {
         let due = driver.due(Purpose::Ladder, pass, &cells);
-        let ended = if due.is_empty() { Ended::Complete } else { climb(driver, pass, &due)? };
+        let ended = if due.is_empty() { Ended::Complete } else { perform_pass(driver, pass, &due)? };
         if ended != Ended::Complete {
             return Ok(ended);
         }
@@ -111,12 +110,12 @@ pub fn beside_the_map(driver: &mut Driver<'_>, made: u32, of: u32) -> Result<End
     Ok(Ended::Complete)
 }
 
-fn climb(driver: &mut Driver<'_>, pass: u32, due: &[u32]) -> Result<Ended, RunError> {
+fn perform_pass(driver: &mut Driver<'_>, pass: u32, due: &[u32]) -> Result<Ended, RunError> {
     let rounds = crate::schedule::serial(due, driver.key(Purpose::Ladder, pass));
     driver.perform(Purpose::Ladder, pass, &rounds, &|plan, cell| plan.other("ladder", cell))
 }
 
-/// Adds every kernel to the visit plan; on a tiny machine the map has timed our own.
+/// Adds every kernel to the visit plan; on a tiny machine the map has already timed our own kernels.
 fn prepare(driver: &mut Driver<'_>) {
     let sentinel = KernelId::of(Protocol::Cas, Hint::None);
     let mut kernels = if driver.visit_plan.tiny { vec![sentinel.clone()] } else { ladder_kernels() };
@@ -125,26 +124,26 @@ fn prepare(driver: &mut Driver<'_>) {
     driver.visit_plan.prepare_other("ladder", &kernels, LINES);
 }
 
-/// Tries a pass of the ladder on some cells; returns its nanoseconds (0 without a ladder), which the map does not
-/// predict.
+/// Tries a pass of the ladder on some cells, since the map does not predict its time. Returns nanoseconds; 0 without a
+/// ladder.
 pub fn try_a_pass(driver: &mut Driver<'_>, cells: &[u32]) -> Result<f64, RunError> {
     if !driver.settings.ladder {
         return Ok(0.0);
     }
     prepare(driver);
     let began = driver.run.now();
-    climb(driver, 0, cells)?;
+    perform_pass(driver, 0, cells)?;
     Ok((driver.run.now() - began).ns())
 }
 
-/// Number of map passes, out of `of`, with a ladder pass by [`beside_the_map`].
-pub fn passes_beside(of: u32) -> u32 {
-    PASSES.min(of)
+/// Number of map passes, out of `total`, with a ladder pass by [`beside_the_map`].
+pub fn passes_beside(total: u32) -> u32 {
+    PASSES.min(total)
 }
 
-/// Time that the ladder adds to each of those, in nanoseconds, for a ladder pass of `pass_ns`.
-pub fn share_of_a_pass_ns(pass_ns: f64, of: u32) -> f64 {
-    pass_ns * f64::from(PASSES) / f64::from(passes_beside(of).max(1))
+/// Nanoseconds that the ladder adds to each map pass of [`passes_beside`], for a ladder pass of `pass_ns`.
+pub fn share_of_a_pass_ns(pass_ns: f64, total: u32) -> f64 {
+    pass_ns * f64::from(PASSES) / f64::from(passes_beside(total).max(1))
 }
 
 /// Time of the whole ladder without a map, in nanoseconds, for a pass of `pass_ns`.

@@ -16,10 +16,10 @@ use coretalk_model::stats::{ANALYSES, Analysis, Decision, decide, expected_analy
 use coretalk_model::{Hint, KernelId, Picos, Protocol, Relation};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Distance of passes over few late cells, on a machine where all others were narrow at the first analysis: it does not
+/// Distance of passes over few late cells, if all others were narrow at the first analysis: such a machine does not
 /// drift, and a stall in one of eight passes needs more passes, not distant ones.
 pub const LATE_GAP: Picos = Picos::from_ms(30);
-/// Divisor of the cells: no more than this part counts as few.
+/// Divisor of the number of cells: at most this fraction counts as few.
 pub const FEW: usize = 8;
 /// Time of a serial map above which it is measured in parallel, if the gate allows.
 const SERIAL_LIMIT: Picos = Picos::from_ms(15_000);
@@ -31,7 +31,7 @@ pub const MAP_SHARE: f64 = 0.8;
 pub enum Target {
     /// This number, whatever the result: fixed counts, and tiny machines.
     Fixed(u32),
-    /// Analyses at 8 and 24 passes, and at twice as many each if more were requested.
+    /// Analyses at 8 and 24 passes; if more were requested, each at twice as many passes as the previous one.
     Analyses,
 }
 
@@ -39,9 +39,9 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     driver.run.phase(Purpose::Map);
     let target = target(driver);
     prepare(driver, target);
-    let regime = regime(driver, target);
+    let pairs = regime(driver, target);
     if driver.choices.regime.is_none() {
-        driver.choices.regime = Some(ChosenRegime { pairs: regime, ..ChosenRegime::default() });
+        driver.choices.regime = Some(ChosenRegime { pairs, ..ChosenRegime::default() });
         driver.decide()?;
     }
     let ended = sweep(driver, target, &|_| true)?;
@@ -73,7 +73,7 @@ pub fn target(driver: &Driver<'_>) -> Target {
             let share = driver.settings.budget.secs() * MAP_SHARE;
             Target::Fixed((share / WIDE_GAP.secs()).clamp(ANALYSES[1] as f64, 120.0) as u32)
         }
-        // All passes of the second analysis; cells that are then wide continue to further ones.
+        // All passes of the second analysis; cells that are then wide get further analyses.
         (Counts::Adaptive, Spacing::Brief) if driver.visit_plan.tiny => Target::Fixed(ANALYSES[1] as u32),
         (Counts::Adaptive, Spacing::Brief) => Target::Analyses,
     }
@@ -90,34 +90,34 @@ fn fixed_passes(driver: &Driver<'_>, samples: u32, iterations: u32) -> u32 {
     visit_plan::fixed_passes(samples, (all / MAX_VISIT.ns()).ceil().min(10_000.0) as u32)
 }
 
-/// Adds the map's kernels to the visit plan: those shown, CAS without pause, which alone shows every state of the
-/// machine, and on a tiny machine the whole ladder.
+/// Adds the map's kernels to the visit plan: the shown ones; CAS without pause, the only kernel that shows every state
+/// of the machine; and on a tiny machine the whole ladder.
 pub fn prepare(driver: &mut Driver<'_>, target: Target) {
     let shown: Vec<KernelId> = if driver.visit_plan.tiny {
         candidates(driver.settings)
     } else {
-        let of = |&protocol: &Protocol| {
+        let kernel_of = |&protocol: &Protocol| {
             let hint = driver.choices.hints.get(&protocol).map_or(Hint::None, |chosen| chosen.hint);
             (protocol != Protocol::OneWay).then(|| KernelId::of(protocol, hint))
         };
-        driver.settings.protocols.iter().filter_map(of).collect()
+        driver.settings.protocols.iter().filter_map(kernel_of).collect()
     };
-    let mut beside = vec![KernelId::of(Protocol::Cas, Hint::None)];
+    let mut extra = vec![KernelId::of(Protocol::Cas, Hint::None)];
     if driver.visit_plan.tiny && driver.settings.ladder {
-        beside.extend(ladder_kernels());
+        extra.extend(ladder_kernels());
     }
     let mut seen = shown.clone();
-    beside.retain(|kernel| {
+    extra.retain(|kernel| {
         let new = !seen.contains(kernel);
         seen.push(kernel.clone());
         new
     });
     let passes = if let Target::Fixed(passes) = target { passes } else { 1 };
     if !driver.visit_plan.tiny && driver.settings.counts == Counts::Adaptive {
-        // States show in the location of CAS alone, so its spread over lines is dropped: 50 MB for 1,024 CPUs.
-        driver.log.record.keep_locations_of(&beside);
+        // The location of CAS alone shows states, so its spread over lines is dropped to save 50 MB for 1,024 CPUs.
+        driver.log.record.keep_locations_of(&extra);
     }
-    driver.visit_plan.prepare_map(&shown, &beside, passes);
+    driver.visit_plan.prepare_map(&shown, &extra, passes);
 }
 
 pub fn regime(driver: &mut Driver<'_>, target: Target) -> u32 {
@@ -149,15 +149,22 @@ pub fn visit_ns(driver: &Driver<'_>, cell: usize) -> f64 {
     driver.serial_ns(cell, &driver.visit_plan.map(cell, 0))
 }
 
-pub fn perform_until_done(driver: &mut Driver<'_>, of: &dyn Fn(Relation) -> bool) -> Result<Ended, RunError> {
+pub fn perform_until_done(
+    driver: &mut Driver<'_>,
+    includes: &dyn Fn(Relation) -> bool,
+) -> Result<Ended, RunError> {
     let target = target(driver);
-    sweep(driver, target, of)
+    sweep(driver, target, includes)
 }
 
-fn sweep(driver: &mut Driver<'_>, target: Target, of: &dyn Fn(Relation) -> bool) -> Result<Ended, RunError> {
-    let first_until = driver.run.elapsed() + Picos::from_secs(driver.run.left().secs() * MAP_SHARE);
+fn sweep(
+    driver: &mut Driver<'_>,
+    target: Target,
+    includes: &dyn Fn(Relation) -> bool,
+) -> Result<Ended, RunError> {
+    let deadline = driver.run.elapsed() + Picos::from_secs(driver.run.left().secs() * MAP_SHARE);
     loop {
-        let mut open = open(driver, target, of);
+        let mut open = find_open(driver, target, includes);
         // Judging the cells of a large machine and scheduling take long, so a stop is checked first.
         if driver.run.is_stopped() {
             return Ok(Ended::Interrupted);
@@ -166,12 +173,12 @@ fn sweep(driver: &mut Driver<'_>, target: Target, of: &dyn Fn(Relation) -> bool)
             return Ok(Ended::Complete);
         }
         // An interrupted pass continues with the cells that it had not reached, which have one pass less.
-        let pass = open.iter().map(|&cell| made(driver, cell as usize)).min().unwrap_or(0);
-        open.retain(|&cell| made(driver, cell as usize) == pass);
+        let pass = open.iter().map(|&cell| passes_made(driver, cell as usize)).min().unwrap_or(0);
+        open.retain(|&cell| passes_made(driver, cell as usize) == pass);
         let number = pass_number(driver, pass);
         let rounds = rounds(driver, &open, number);
-        progress(driver, &open, &rounds, target, first_until);
-        if target == Target::Analyses && !is_within_reach(driver, pass, &rounds, first_until) {
+        update_progress(driver, &open, &rounds, target, deadline);
+        if target == Target::Analyses && !is_within_reach(driver, pass, &rounds, deadline) {
             return Ok(Ended::Budget);
         }
         let began = driver.run.now();
@@ -198,47 +205,47 @@ fn sweep(driver: &mut Driver<'_>, target: Target, of: &dyn Fn(Relation) -> bool)
                 return Ok(ended);
             }
         }
-        rest(driver, began, number, gap)?;
+        pause_until_next_pass(driver, began, number, gap)?;
         if driver.run.is_stopped() {
             return Ok(Ended::Interrupted);
         }
-        if driver.run.elapsed() > first_until {
+        if driver.run.elapsed() > deadline {
             if driver.settings.spacing == Spacing::Watch {
-                // Passes of a watch are limited by time: a few missing ones are no loss.
+                // Time limits the passes of a watch; a few missing passes do no harm.
                 return Ok(Ended::Complete);
             }
             // Wide cells stay wide; the rest of the budget is for re-measurements and the ladder.
-            let done = self::open(driver, target, of).is_empty();
+            let done = find_open(driver, target, includes).is_empty();
             return Ok(if done { Ended::Complete } else { Ended::Budget });
         }
     }
 }
 
-/// Whether the remaining time reaches the next analysis, before starting towards one beyond the second. Passes without
-/// a following analysis would not narrow an interval: each further analysis spends less of the error probability.
+/// Whether the remaining time suffices for the next analysis; checked only beyond the second analysis. Passes without a
+/// following analysis would not narrow an interval: each further analysis spends less of the error probability.
 fn is_within_reach(driver: &Driver<'_>, made: u32, rounds: &[CellRound], until: Picos) -> bool {
     let made = made as usize;
     if made < ANALYSES[1] || !Analysis::is_due(made, driver.settings.analyses) {
         return true;
     }
-    let known: f64 = rounds.iter().filter_map(|round| driver.expect(Purpose::Map, round)).sum();
-    let more = Analysis::at(made + 1, driver.settings.analyses).passes() - made;
-    let pass = Picos::from_ns(known).max(PASS_GAP);
-    driver.run.elapsed() + Picos(pass.0 * more as u64) <= until
+    let sweep_ns: f64 = rounds.iter().filter_map(|round| driver.expect(Purpose::Map, round)).sum();
+    let further = Analysis::at(made + 1, driver.settings.analyses).passes() - made;
+    let pass = Picos::from_ns(sweep_ns).max(PASS_GAP);
+    driver.run.elapsed() + Picos(pass.0 * further as u64) <= until
 }
 
 /// Minimum of the counting passes over the cells of these relations, without failed cells.
-pub fn fewest_made(driver: &Driver<'_>, of: &BTreeSet<Relation>) -> u32 {
+pub fn fewest_made(driver: &Driver<'_>, relations: &BTreeSet<Relation>) -> u32 {
     let cells = (0..driver.pairs.len())
-        .filter(|&cell| of.contains(&driver.relations[cell]) && !has_failed(driver, cell));
-    cells.map(|cell| made(driver, cell)).min().unwrap_or(0)
+        .filter(|&cell| relations.contains(&driver.relations[cell]) && !has_failed(driver, cell));
+    cells.map(|cell| passes_made(driver, cell)).min().unwrap_or(0)
 }
 
-fn made(driver: &Driver<'_>, cell: usize) -> u32 {
+fn passes_made(driver: &Driver<'_>, cell: usize) -> u32 {
     let valid_from = valid_from(&driver.choices, driver.relations[cell]);
     let Some(passes) = driver.log.record.passes(cell) else { return 0 };
     if valid_from == 0 {
-        // Without reading them, which would be a memory access each, half a million times per pass.
+        // Does not read the passes: that would be half a million memory accesses per pass.
         return passes.len() as u32;
     }
     passes.heads().filter(|head| head.pass >= valid_from).count() as u32
@@ -255,22 +262,22 @@ fn pass_number(driver: &Driver<'_>, counted: u32) -> u32 {
 }
 
 /// Cells that need a pass, without those that failed too often because a CPU is gone or a partner hangs.
-fn open(driver: &mut Driver<'_>, target: Target, of: &dyn Fn(Relation) -> bool) -> Vec<u32> {
+fn find_open(driver: &mut Driver<'_>, target: Target, includes: &dyn Fn(Relation) -> bool) -> Vec<u32> {
     if target != Target::Analyses {
-        return still_open(driver, target, of);
+        return still_open(driver, target, includes);
     }
     analyse(driver);
-    let left = still_open(driver, target, of);
-    if !left.is_empty() || !has_further_analyses(driver.settings) {
-        return left;
+    let open = still_open(driver, target, includes);
+    if !open.is_empty() || !has_further_analyses(driver.settings) {
+        return open;
     }
     // Passes now show their correlation better than when these cells were closed.
     driver.closed.fill(false);
     analyse(driver);
-    still_open(driver, target, of)
+    still_open(driver, target, includes)
 }
 
-fn still_open(driver: &Driver<'_>, target: Target, of: &dyn Fn(Relation) -> bool) -> Vec<u32> {
+fn still_open(driver: &Driver<'_>, target: Target, includes: &dyn Fn(Relation) -> bool) -> Vec<u32> {
     let most = match target {
         Target::Fixed(passes) => passes,
         Target::Analyses => Analysis::at(usize::MAX, driver.settings.analyses).passes() as u32,
@@ -278,10 +285,10 @@ fn still_open(driver: &Driver<'_>, target: Target, of: &dyn Fn(Relation) -> bool
     let closed = |cell: usize| target == Target::Analyses && driver.closed[cell];
     (0..driver.pairs.len())
         .filter(|&cell| {
-            of(driver.relations[cell])
+            includes(driver.relations[cell])
                 && !closed(cell)
                 && !has_failed(driver, cell)
-                && made(driver, cell) < most
+                && passes_made(driver, cell) < most
         })
         .map(|cell| cell as u32)
         .collect()
@@ -292,7 +299,8 @@ fn analyse(driver: &mut Driver<'_>) {
     driver.closed.resize(driver.pairs.len(), false);
     let due: Vec<usize> = (0..driver.pairs.len())
         .filter(|&cell| {
-            !driver.closed[cell] && Analysis::is_due(made(driver, cell) as usize, driver.settings.analyses)
+            !driver.closed[cell]
+                && Analysis::is_due(passes_made(driver, cell) as usize, driver.settings.analyses)
         })
         .collect();
     if due.is_empty() || driver.run.is_stopped() {
@@ -303,7 +311,8 @@ fn analyse(driver: &mut Driver<'_>) {
     let requested = driver.settings.precision * (1.0 + 1e-9);
     let mut scratch = Scratch::default();
     let is_wide = |cell: usize, width: f64| {
-        decide(made(driver, cell) as usize, width, requested, driver.settings.analyses) != Decision::Enough
+        decide(passes_made(driver, cell) as usize, width, requested, driver.settings.analyses)
+            != Decision::Enough
     };
     // The same width decides on the flag, so a cell closed as narrow is never printed as wide.
     let mut judge = |cell: usize| {
@@ -324,7 +333,7 @@ fn analyse(driver: &mut Driver<'_>) {
 
 /// Passes at the analysis that is expected to find this wide cell narrow.
 fn expected_passes(driver: &Driver<'_>, survey: &Survey<'_>, cell: usize, width: f64) -> u32 {
-    let [made, most] = [made(driver, cell), driver.settings.analyses];
+    let [made, most] = [passes_made(driver, cell), driver.settings.analyses];
     let analysis = Analysis::at(made as usize, most);
     // The interval of eight passes is their whole range; the scatter of all passes of the relation predicts better.
     let scale = match analysis {
@@ -359,25 +368,30 @@ pub fn rounds(driver: &Driver<'_>, open: &[u32], pass: u32) -> Vec<CellRound> {
     if pairs <= 1 {
         return schedule::serial(open, key);
     }
-    // Relations with their own number of concurrent pairs from the gate get rounds of their own.
-    let own: BTreeMap<Relation, u32> = regime
+    // Relations for which the gate set another number of concurrent pairs get rounds of their own.
+    let gate_widths: BTreeMap<Relation, u32> = regime
         .map(|regime| {
             regime.gate.iter().filter(|o| o.pairs != pairs).map(|o| (o.relation, o.pairs)).collect()
         })
         .unwrap_or_default();
-    let (apart, together): (Vec<u32>, Vec<u32>) =
-        open.iter().partition(|&&cell| own.contains_key(&driver.relations[cell as usize]));
+    let (separate, together): (Vec<u32>, Vec<u32>) =
+        open.iter().partition(|&&cell| gate_widths.contains_key(&driver.relations[cell as usize]));
     let mut rounds = schedule::parallel(&driver.topology, &driver.pairs, &together, pairs as usize, key);
-    for (&relation, &width) in &own {
+    for (&relation, &width) in &gate_widths {
         let cells: Vec<u32> =
-            apart.iter().copied().filter(|&cell| driver.relations[cell as usize] == relation).collect();
+            separate.iter().copied().filter(|&cell| driver.relations[cell as usize] == relation).collect();
         let key = key.with(relation.code());
         rounds.extend(schedule::parallel(&driver.topology, &driver.pairs, &cells, width as usize, key));
     }
     rounds
 }
 
-fn rest(driver: &mut Driver<'_>, began: Picos, pass: u32, gap: Picos) -> Result<(), RunError> {
+fn pause_until_next_pass(
+    driver: &mut Driver<'_>,
+    began: Picos,
+    pass: u32,
+    gap: Picos,
+) -> Result<(), RunError> {
     let due = began + jittered(gap, driver.key(Purpose::Map, pass));
     let now = driver.run.now();
     if now < due { driver.pause(due - now) } else { Ok(()) }
@@ -390,8 +404,14 @@ pub fn gap(driver: &Driver<'_>, target: Target) -> Picos {
     }
 }
 
-fn progress(driver: &mut Driver<'_>, open: &[u32], rounds: &[CellRound], target: Target, until: Picos) {
-    let made = open.first().map_or(0, |&cell| made(driver, cell as usize));
-    let left = remaining::of_passes(driver, open, made, rounds, target, until);
-    driver.foresee(left);
+fn update_progress(
+    driver: &mut Driver<'_>,
+    open: &[u32],
+    rounds: &[CellRound],
+    target: Target,
+    until: Picos,
+) {
+    let made = open.first().map_or(0, |&cell| passes_made(driver, cell as usize));
+    let time_left = remaining::of_passes(driver, open, made, rounds, target, until);
+    driver.foresee(time_left);
 }

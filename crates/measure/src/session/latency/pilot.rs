@@ -1,12 +1,12 @@
-//! The pilot: the round-trip time of each relation, and whether a pause is faster.
+//! The pilot: measures the round-trip time of each relation, and whether a pause is faster.
 
 use super::driver::Driver;
 use super::visit_plan::candidates;
 use super::{Ended, RunError};
 use crate::schedule::CellRound;
-use coretalk_model::latency::{Purpose, hint, representatives};
+use coretalk_model::latency::{Purpose, hint};
 use coretalk_model::stats;
-use coretalk_model::{CpuId, Picos, Relation};
+use coretalk_model::{Picos, Relation};
 use std::collections::BTreeMap;
 
 /// Passes: enough for a median that one stall does not move.
@@ -23,13 +23,13 @@ const SHARE: f64 = 0.1;
 /// all passes (a pilot of its first two erred in up to 3 of 40 runs); any other chooses here.
 pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     driver.run.phase(Purpose::Pilot);
-    let cells = representative_cells(driver);
+    let cells = driver.representatives.clone();
     driver.visit_plan.prepare_other("pilot", &candidates(driver.settings), LINES);
     let share = Picos::from_secs(SHARE * driver.settings.budget.secs());
     let mut is_short = false;
     for pass in 0..PASSES {
         let all = rounds(driver, pass, &cells);
-        // The first visit predicts the time of the others in the pass, and these the times of other relations.
+        // The first visit predicts the time of the others in the first pass, which show the times of other relations.
         let (first, others) = all.split_at(all.len().min(usize::from(pass == 0)));
         for group in [first, others] {
             let (began, is_tried) = (driver.run.now(), pass == 0 && !is_short && !group.is_empty());
@@ -44,16 +44,16 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
                 driver.log.forget_times(Purpose::Pilot);
             }
             if is_tried && is_long {
-                let left = rounds(driver, pass, &cells);
-                ended = visit(driver, pass, &left[..left.len().min(group.len())])?;
+                let due = rounds(driver, pass, &cells);
+                ended = visit(driver, pass, &due[..due.len().min(group.len())])?;
             }
             if ended != Ended::Complete {
                 return Ok(ended);
             }
         }
     }
-    let seen = round_trips(driver);
-    driver.visit_plan.set_round_trips(seen);
+    let measured = round_trips(driver);
+    driver.visit_plan.set_round_trips(measured);
     if !driver.visit_plan.tiny {
         for &protocol in &driver.settings.protocols {
             if !driver.choices.hints.contains_key(&protocol) {
@@ -75,21 +75,18 @@ fn visit(driver: &mut Driver<'_>, pass: u32, rounds: &[CellRound]) -> Result<End
     driver.perform(Purpose::Pilot, pass, rounds, &|plan, cell| plan.other("pilot", cell))
 }
 
-/// Indices of a few cells of each relation.
-pub fn representative_cells(driver: &Driver<'_>) -> Vec<u32> {
-    let chosen: Vec<[CpuId; 2]> = representatives(&driver.topology, driver.pairs.iter().copied());
-    (0..driver.pairs.len() as u32).filter(|&cell| chosen.contains(&driver.pairs[cell as usize])).collect()
-}
-
 /// Median round trip of each relation in nanoseconds, under the fastest kernel of each visit.
 fn round_trips(driver: &Driver<'_>) -> BTreeMap<Relation, f64> {
-    let mut seen: BTreeMap<Relation, Vec<f64>> = BTreeMap::new();
+    let mut by_relation: BTreeMap<Relation, Vec<f64>> = BTreeMap::new();
     for entry in driver.log.record.others(Purpose::Pilot) {
         let Ok(visit) = &entry.outcome else { continue };
         let hops = visit.spans.iter().map(|span| f64::from(span.location_ns));
         if let Some(fastest) = hops.min_by(f64::total_cmp) {
-            seen.entry(driver.relations[entry.cell as usize]).or_default().push(2.0 * fastest);
+            by_relation.entry(driver.relations[entry.cell as usize]).or_default().push(2.0 * fastest);
         }
     }
-    seen.into_iter().filter_map(|(relation, values)| Some((relation, stats::median(&values)?))).collect()
+    by_relation
+        .into_iter()
+        .filter_map(|(relation, values)| Some((relation, stats::median(&values)?)))
+        .collect()
 }

@@ -31,8 +31,8 @@ impl Batch<'_> {
 
 /// Performs a batch and logs it in order; returns the number of performed rounds.
 ///
-/// If the machine delivers rounds one by one, it continues while another thread logs the previous ones. If it must not
-/// be disturbed, it delivers all at its end.
+/// If the machine delivers rounds one by one, it continues while another thread logs the previous ones. A machine that
+/// must not be disturbed delivers all rounds at its end.
 ///
 /// # Errors
 /// Those of the machine; rounds delivered before are logged.

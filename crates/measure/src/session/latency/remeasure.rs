@@ -18,10 +18,10 @@ use std::ops::Range;
 /// Visits of a cell: two re-measurements of four each, at least half a pass gap apart, with the ladder in between.
 const VISITS: u32 = 8;
 const FIRST: u32 = VISITS / 2;
-/// Divisor of the cells: states in more cells than this are the machine's, and groups that more do not fit are
-/// discarded.
+/// Divisor of the number of cells: states in more than this fraction are states of the machine, and groups that more
+/// cells do not fit are discarded.
 const MACHINE_WIDE: usize = 10;
-/// Rounds of the search: a corrected cell may show groups that others do not fit.
+/// Rounds of the search: a corrected cell may reveal groups that other cells do not fit.
 const ROUNDS: u32 = 4;
 
 pub fn first(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
@@ -71,10 +71,10 @@ pub fn remaining(driver: &Driver<'_>) -> Picos {
     for entry in driver.log.record.others(Purpose::Again) {
         *made.entry(entry.cell).or_default() += 1;
     }
-    let left = |(&cell, &visits): (&u32, &u32)| {
+    let remaining_ns = |(&cell, &visits): (&u32, &u32)| {
         f64::from(VISITS.saturating_sub(visits)) * driver.expect(Purpose::Again, &vec![cell]).unwrap_or(0.0)
     };
-    Picos::from_ns(made.iter().map(left).sum())
+    Picos::from_ns(made.iter().map(remaining_ns).sum())
 }
 
 fn visits(driver: &mut Driver<'_>, suspects: &[u32], passes: Range<u32>) -> Result<Ended, RunError> {
@@ -126,14 +126,14 @@ fn judge(driver: &Driver<'_>) -> Vec<Vec<Option<Judged>>> {
     map::surveys(driver, &regime).iter().map(of_map).collect()
 }
 
-/// Disturbed cells, cells with their own states, and outliers of relations or groups, in any map. `known` were
-/// repeated.
+/// Disturbed cells, cells with their own states, and outliers of relations or groups, in any map. `known` cells have
+/// been re-measured.
 fn suspects(driver: &Driver<'_>, judged: &[Vec<Option<Judged>>], known: &BTreeSet<u32>) -> Vec<u32> {
     let regime = driver.choices.regime.clone().unwrap_or_default();
     let mut suspects = BTreeSet::new();
     for (map, cells) in judged.iter().enumerate() {
         let mut cells = Cow::Borrowed(cells);
-        // Only what earlier rounds have added, so that a continued run finds the same suspects.
+        // Uses only the visits that earlier rounds have added, so that a continued run finds the same suspects.
         if !known.is_empty() {
             let survey = &map::surveys(driver, &regime)[map];
             let flags = |cell: usize| cells[cell].map_or(Flags::NONE, |judged| judged.flags);
@@ -142,16 +142,15 @@ fn suspects(driver: &Driver<'_>, judged: &[Vec<Option<Judged>>], known: &BTreeSe
                 cells.to_mut()[cell] = Some(Judged { latency_ns, flags });
             }
         }
-        let with = |wanted: Flag| {
+        let cells_with = |wanted: Flag| {
             let is_flagged = move |judged: &Judged| judged.flags.contains(wanted);
             let flagged = (0..).zip(&*cells).filter(move |(_, cell)| cell.as_ref().is_some_and(is_flagged));
             flagged.map(|(index, _)| index)
         };
-        suspects.extend(with(Flag::Drift).chain(with(Flag::ModelOutlier)));
-        // Two disturbed passes look like a state of a cell's own. States of many cells are the machine's and would
-        // recur.
-        if with(Flag::Multimodal).count() * MACHINE_WIDE <= cells.len() {
-            suspects.extend(with(Flag::Multimodal));
+        suspects.extend(cells_with(Flag::Drift).chain(cells_with(Flag::ModelOutlier)));
+        // Two disturbed passes look like a cell's own state. States of many cells are the machine's and would recur.
+        if cells_with(Flag::Multimodal).count() * MACHINE_WIDE <= cells.len() {
+            suspects.extend(cells_with(Flag::Multimodal));
             let seen = |cell: usize| {
                 let Judged { latency_ns, flags } = cells[cell]?;
                 Observation::of(&latency_ns, flags)
@@ -169,21 +168,21 @@ fn misfits(cpus: &[CpuId], pairs: &[[CpuId; 2]], seen: impl Fn(usize) -> Option<
         return Vec::new();
     }
     let position: BTreeMap<CpuId, usize> = cpus.iter().copied().zip(0..).collect();
-    let at = |[a, b]: [CpuId; 2]| {
+    let index_of = |[a, b]: [CpuId; 2]| {
         let (a, b) = (*position.get(&a)?, *position.get(&b)?);
         (a != b).then(|| a.max(b) * (a.max(b) - 1) / 2 + a.min(b))
     };
     let mut cells = vec![None; all];
     for (cell, &pair) in (0..).zip(pairs) {
-        if let Some(at) = at(pair) {
-            cells[at] = Some(cell);
+        if let Some(index) = index_of(pair) {
+            cells[index] = Some(cell);
         }
     }
     let observed = cells.iter().map(|cell| seen((*cell)? as usize)).collect();
     let observed = Matrix::of_symmetric(cpus.to_vec(), observed);
     let Ok(structure) = infer(&observed) else { return Vec::new() };
     let doubted = structure.suspects.iter().filter(|suspect| suspect.doubt != SuspectReason::Missing);
-    let misfits: Vec<u32> = doubted.filter_map(|suspect| cells[at(suspect.pair)?]).collect();
+    let misfits: Vec<u32> = doubted.filter_map(|suspect| cells[index_of(suspect.pair)?]).collect();
     if misfits.len() * MACHINE_WIDE > all { Vec::new() } else { misfits }
 }
 
@@ -191,24 +190,24 @@ fn misfits(cpus: &[CpuId], pairs: &[[CpuId; 2]], seen: impl Fn(usize) -> Option<
 mod tests {
     use super::*;
 
-    /// A matrix where even and odd CPUs of eight are near each other; 2 and 6 appear `off` times too slow.
-    fn found(off: f64, left_out: usize) -> Vec<[u32; 2]> {
+    /// A matrix where even and odd CPUs of eight are near each other; 2 and 6 appear `slowdown` times too slow.
+    fn misfits_of(slowdown: f64, left_out: usize) -> Vec<[u32; 2]> {
         let cpus: Vec<CpuId> = (0..8).map(CpuId).collect();
         let pairs: Vec<[CpuId; 2]> =
             (0..8).flat_map(|b| (0..b).map(move |a| [CpuId(a), CpuId(b)])).skip(left_out).collect();
         let seen = |cell: usize| {
             let [a, b] = pairs[cell].map(|cpu| cpu.0);
             let ns = if a % 2 == b % 2 { 20.0 } else { 90.0 } + f64::from(a + b) * 0.01;
-            Some(Observation { value: if [a, b] == [2, 6] { ns * off } else { ns }, half_width: 0.02 })
+            Some(Observation { value: if [a, b] == [2, 6] { ns * slowdown } else { ns }, half_width: 0.02 })
         };
         let misfits = misfits(&cpus, &pairs, seen);
         misfits.into_iter().map(|cell| pairs[cell as usize].map(|cpu| cpu.0)).collect()
     }
 
     #[test]
-    fn a_pair_that_fits_no_group_is_found_without_a_reported_one() {
-        assert_eq!(found(1.5, 0), [[2, 6]]);
-        assert!(found(1.0, 0).is_empty());
-        assert!(found(1.5, 1).is_empty());
+    fn a_pair_that_fits_no_group_is_found_without_reported_groups() {
+        assert_eq!(misfits_of(1.5, 0), [[2, 6]]);
+        assert!(misfits_of(1.0, 0).is_empty());
+        assert!(misfits_of(1.5, 1).is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! Tails: every single round trip of each pair, counted over a fixed time.
+//! Tails: times every single round trip of each pair for a fixed time.
 
 use super::driver::Driver;
 use super::{Ended, RunError};
@@ -10,11 +10,11 @@ use std::ops::Range;
 
 /// Visits of each pair, spread over the rest of the budget.
 const VISITS: u32 = 4;
-/// Minimum and maximum observation of a pair in one visit.
-const SHORTEST: Picos = Picos::from_ms(5);
-const LONGEST: Picos = Picos::from_ms(400);
+/// Minimum and maximum length of a visit.
+const MIN_VISIT: Picos = Picos::from_ms(5);
+const MAX_VISIT: Picos = Picos::from_ms(400);
 
-/// Visits of each pair for `one-way`: an interval over visits needs as many as an analysis.
+/// Visits of each pair for `one-way`: an interval over visits needs as many as the first analysis of a map.
 const ONE_WAY_VISITS: u32 = ANALYSES[0] as u32;
 const ONE_WAY_MESSAGES: u64 = 2_000;
 
@@ -33,11 +33,11 @@ fn one_way(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     driver.run.phase(Purpose::Tails);
     let kernel = KernelId::of(Protocol::OneWay, Hint::None);
     driver.visit_plan.prepare_events("one-way", &kernel, |_| ONE_WAY_MESSAGES);
-    visits(driver, "one-way", 0..ONE_WAY_VISITS)
+    visit_pairs(driver, "one-way", 0..ONE_WAY_VISITS)
 }
 
 /// Visits every pair alone; passes that an earlier segment finished are not repeated.
-fn visits(driver: &mut Driver<'_>, name: &'static str, passes: Range<u32>) -> Result<Ended, RunError> {
+fn visit_pairs(driver: &mut Driver<'_>, name: &'static str, passes: Range<u32>) -> Result<Ended, RunError> {
     let cells: Vec<u32> = (0..driver.pairs.len() as u32).collect();
     for pass in passes {
         let due = driver.due(Purpose::Tails, pass, &cells);
@@ -50,22 +50,22 @@ fn visits(driver: &mut Driver<'_>, name: &'static str, passes: Range<u32>) -> Re
     Ok(Ended::Complete)
 }
 
-fn share(left: Picos, pairs: usize) -> Picos {
+fn visit_time(time_left: Picos, pairs: usize) -> Picos {
     let all = pairs as f64 * f64::from(VISITS);
-    Picos::from_secs(left.secs() * 0.9 / all.max(1.0)).clamp(SHORTEST, LONGEST)
+    Picos::from_secs(time_left.secs() * 0.9 / all.max(1.0)).clamp(MIN_VISIT, MAX_VISIT)
 }
 
 /// Time of the requested tails out of the budget that remains after the map; zero if none are requested.
-pub fn machine_time(settings: &LatencySettings, pairs: usize, left: Picos) -> Picos {
+pub fn machine_time(settings: &LatencySettings, pairs: usize, time_left: Picos) -> Picos {
     match settings.tails {
-        Some(_) => Picos(share(left, pairs).0 * pairs as u64 * u64::from(VISITS)).min(left),
+        Some(_) => Picos(visit_time(time_left, pairs).0 * pairs as u64 * u64::from(VISITS)).min(time_left),
         None => Picos::ZERO,
     }
 }
 
 fn round_trips(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     driver.run.phase(Purpose::Tails);
-    let share = share(driver.run.left(), driver.pairs.len());
+    let visit_time = visit_time(driver.run.left(), driver.pairs.len());
     let of_round_trips = |protocol: &&Protocol| **protocol != Protocol::OneWay;
     let protocol = driver.settings.protocols.iter().find(of_round_trips).copied().unwrap_or(Protocol::Cas);
     let hint = driver.choices.hints.get(&protocol).map_or(Hint::None, |chosen| chosen.hint);
@@ -75,12 +75,12 @@ fn round_trips(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
         .map(|&relation| {
             let clock_ns = driver.choices.clock_ns.unwrap_or(0.0);
             let trip_ns = driver.visit_plan.round_trip_ns(relation).unwrap_or(200.0) + clock_ns;
-            (relation, (share.ns() / trip_ns.max(1.0)) as u64)
+            (relation, (visit_time.ns() / trip_ns.max(1.0)) as u64)
         })
         .collect();
     driver
         .visit_plan
         .prepare_events("tails", &KernelId::of(protocol, hint), |relation| trips[&relation].max(1));
     // Numbered after the passes of `one-way`.
-    visits(driver, "tails", ONE_WAY_VISITS..ONE_WAY_VISITS + VISITS)
+    visit_pairs(driver, "tails", ONE_WAY_VISITS..ONE_WAY_VISITS + VISITS)
 }

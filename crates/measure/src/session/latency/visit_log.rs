@@ -10,7 +10,7 @@ use coretalk_model::{Picos, Recording, Relation, TrialFailure};
 use std::collections::BTreeMap;
 
 /// The results of a run's trials so far. A recording is reduced to a visit as soon as it arrives: a map of 1,024 CPUs
-/// has four million, and memory that is still cached is read several times as fast.
+/// has four million of them, and a recording that is still cached is read several times as fast.
 pub struct VisitLog<'a> {
     pub record: Record,
     pub segment: u32,
@@ -19,14 +19,14 @@ pub struct VisitLog<'a> {
     pending: Commit,
     trials: usize,
     /// Trials that failed since the last check for absent CPUs.
-    held: Vec<Held>,
+    held_back: Vec<HeldBack>,
     /// Failed trials of each cell, in the map and outside of it.
-    failures: BTreeMap<(Side, u32), u32>,
+    failures: BTreeMap<(Phases, u32), u32>,
     /// Mean time of a round and the number of rounds, by purpose and slowest relation in the round.
     round_time: BTreeMap<(Purpose, Relation), (f64, u32)>,
 }
 
-struct Held {
+struct HeldBack {
     round: usize,
     /// Index of the trial in the round, counting failed ones.
     place: usize,
@@ -35,18 +35,18 @@ struct Held {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Side {
-    /// A pass of the map.
+enum Phases {
+    /// The passes of the map.
     Map,
-    /// Another phase: the pilot, the gate, the ladder …
-    Beside,
+    /// All other phases: the pilot, the gate, the ladder …
+    Others,
 }
 
 pub const RAW_CPUS: usize = 64;
-/// Maximum pending trials: 400 bytes each, and 512 concurrent pairs make 200 thousand per slot.
+/// Maximum pending trials: 400 bytes each, and 512 concurrent pairs make 200 thousand between two commits.
 const MAX_PENDING: usize = 1 << 14;
 /// Failed trials of a cell before it is given up.
-const PATIENCE: u32 = 3;
+const MAX_FAILURES: u32 = 3;
 
 impl<'a> VisitLog<'a> {
     pub fn new(
@@ -65,7 +65,7 @@ impl<'a> VisitLog<'a> {
             reducer: Reducer::new(scale, settings.counts),
             pending: Commit::default(),
             trials: 0,
-            held: Vec::new(),
+            held_back: Vec::new(),
             round_time: BTreeMap::new(),
         }
     }
@@ -90,7 +90,7 @@ impl<'a> VisitLog<'a> {
             purpose.keeps_recordings() || self.settings.keep_raw || self.settings.cpus.len() <= RAW_CPUS;
         let mut recorded = Vec::with_capacity(round.len());
         let mut spent = Vec::with_capacity(if keep_raw { 0 } else { trials.len() });
-        let mut held = 0;
+        let mut failed = 0;
         for (&cell, outcome) in round.iter().zip(trials) {
             let overrun = outcome.as_ref().ok().and_then(|recording| self.reducer.overrun(recording));
             let outcome = overrun.map_or(outcome, |limit| Err(TrialFailure::TimedOut { limit }));
@@ -107,9 +107,9 @@ impl<'a> VisitLog<'a> {
                 }
                 Err(TrialFailure::Interrupted) => continue,
                 Err(failure) => {
-                    let place = recorded.len() + held;
-                    self.held.push(Held { round: self.pending.rounds.len(), place, cell, failure });
-                    held += 1;
+                    let place = recorded.len() + failed;
+                    self.held_back.push(HeldBack { round: self.pending.rounds.len(), place, cell, failure });
+                    failed += 1;
                     continue;
                 }
             };
@@ -121,12 +121,12 @@ impl<'a> VisitLog<'a> {
         spent
     }
 
-    /// Logs the failed trials, except those of cells for which `is_due_again` holds: returns these as rounds.
+    /// Logs the failed trials, except those of cells for which `is_due_again` holds: these are returned as rounds.
     pub fn settle(&mut self, is_due_again: impl Fn(u32) -> bool) -> Vec<CellRound> {
-        let mut again: BTreeMap<usize, CellRound> = BTreeMap::new();
-        for Held { round, place, cell, failure } in std::mem::take(&mut self.held) {
+        let mut repeated: BTreeMap<usize, CellRound> = BTreeMap::new();
+        for HeldBack { round, place, cell, failure } in std::mem::take(&mut self.held_back) {
             if is_due_again(cell) {
-                again.entry(round).or_default().push(cell);
+                repeated.entry(round).or_default().push(cell);
                 continue;
             }
             let RecordedRound { purpose, pass, .. } = self.pending.rounds[round];
@@ -138,7 +138,7 @@ impl<'a> VisitLog<'a> {
             trials.insert(place.min(trials.len()), trial);
         }
         self.pending.rounds.retain(|round| !round.trials.is_empty());
-        again.into_values().collect()
+        repeated.into_values().collect()
     }
 
     fn note(&mut self, purpose: Purpose, pass: u32, trials: &[RecordedTrial]) {
@@ -163,78 +163,78 @@ impl<'a> VisitLog<'a> {
         self.trials >= MAX_PENDING
     }
 
-    /// Forgets the expected times of a purpose, whose rounds change their length.
+    /// Forgets the expected times of a purpose when its rounds change their length.
     pub fn forget_times(&mut self, purpose: Purpose) {
-        self.round_time.retain(|&(of, _), _| of != purpose);
+        self.round_time.retain(|&(timed, _), _| timed != purpose);
     }
 
     pub fn expect(&self, purpose: Purpose, slowest: Relation) -> Option<f64> {
         self.round_time.get(&(purpose, slowest)).map(|time| time.0)
     }
 
-    /// Whether a cell failed so often that no further phase visits it: each hang costs its whole limit. A few
+    /// Whether a cell failed so often that no further phase visits it: each hang costs the full time limit. A few
     /// failures are tolerated, since a stalling host must not cost a cell all its passes.
     pub fn has_failed(&self, cell: u32) -> bool {
-        [Side::Map, Side::Beside].into_iter().any(|side| self.is_given_up(side, cell))
+        [Phases::Map, Phases::Others].into_iter().any(|phases| self.is_given_up(phases, cell))
     }
 
-    /// Whether the map has given a cell up. The map tries every cell itself, so that each has a reason.
+    /// Whether the map has given a cell up. Only failures in the map count, so that each such cell has a reason.
     pub fn has_failed_in_map(&self, cell: u32) -> bool {
-        self.is_given_up(Side::Map, cell)
+        self.is_given_up(Phases::Map, cell)
     }
 
-    fn is_given_up(&self, side: Side, cell: u32) -> bool {
-        self.failures.get(&(side, cell)).is_some_and(|&failures| failures >= PATIENCE)
+    fn is_given_up(&self, phases: Phases, cell: u32) -> bool {
+        self.failures.get(&(phases, cell)).is_some_and(|&failures| failures >= MAX_FAILURES)
     }
 
     /// The failure of a held-back trial that missed a CPU, because it refused a thread or was lost.
     pub fn missed_a_cpu(&self) -> Option<&TrialFailure> {
-        self.held.iter().map(|held| &held.failure).find(|failure| failure.missed_a_cpu())
+        self.held_back.iter().map(|held| &held.failure).find(|failure| failure.missed_a_cpu())
     }
 
     /// Gives up cells with a lost CPU and records the failure of those without a value.
     pub fn lose(&mut self, cells: impl Iterator<Item = u32>, failure: &TrialFailure, now: Picos) {
-        let mut told = Vec::new();
+        let mut failed = Vec::new();
         for cell in cells {
-            for side in [Side::Map, Side::Beside] {
-                self.failures.insert((side, cell), PATIENCE);
+            for phases in [Phases::Map, Phases::Others] {
+                self.failures.insert((phases, cell), MAX_FAILURES);
             }
             if self.record.passes(cell as usize).is_some_and(|passes| passes.failure.is_some()) {
                 continue;
             }
-            told.push(RecordedTrial { cell, outcome: Err(failure.clone()), raw: None });
+            failed.push(RecordedTrial { cell, outcome: Err(failure.clone()), raw: None });
         }
-        if told.is_empty() {
+        if failed.is_empty() {
             return;
         }
         let (purpose, pass) = (Purpose::Map, 0);
-        self.note(purpose, pass, &told);
+        self.note(purpose, pass, &failed);
         self.pending.rounds.push(RecordedRound {
             purpose,
             pass,
             started: now,
             elapsed: Picos::ZERO,
-            trials: told,
+            trials: failed,
         });
     }
 
     fn note_failure(&mut self, purpose: Purpose, cell: u32) {
-        let side = if purpose == Purpose::Map { Side::Map } else { Side::Beside };
-        *self.failures.entry((side, cell)).or_default() += 1;
+        let phases = if purpose == Purpose::Map { Phases::Map } else { Phases::Others };
+        *self.failures.entry((phases, cell)).or_default() += 1;
     }
 }
 
 /// Failures of earlier segments, which are not retried, except where a CPU was absent and may be back.
-fn failures(record: &Record, cells: usize) -> BTreeMap<(Side, u32), u32> {
+fn failures(record: &Record, cells: usize) -> BTreeMap<(Phases, u32), u32> {
     let purposes = Purpose::ALL.into_iter().flat_map(|purpose| record.others(purpose));
-    let failed = |failure: &TrialFailure| !failure.missed_a_cpu();
-    let beside = purposes
-        .filter(|entry| entry.outcome.as_ref().is_err_and(failed))
-        .map(|entry| (Side::Beside, entry.cell));
+    let is_final = |failure: &TrialFailure| !failure.missed_a_cpu();
+    let outside = purposes
+        .filter(|entry| entry.outcome.as_ref().is_err_and(is_final))
+        .map(|entry| (Phases::Others, entry.cell));
     let in_map =
-        |cell: &u32| record.passes(*cell as usize).is_some_and(|passes| passes.failure.is_some_and(failed));
-    beside
-        .chain((0..cells as u32).filter(in_map).map(|cell| (Side::Map, cell)))
-        .map(|cell| (cell, PATIENCE))
+        |cell: &u32| record.passes(*cell as usize).is_some_and(|passes| passes.failure.is_some_and(is_final));
+    outside
+        .chain((0..cells as u32).filter(in_map).map(|cell| (Phases::Map, cell)))
+        .map(|cell| (cell, MAX_FAILURES))
         .collect()
 }

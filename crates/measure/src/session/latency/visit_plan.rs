@@ -1,4 +1,4 @@
-//! [`VisitPlan`]: the spans that each visit executes, by relation and shared by all its cells.
+//! [`VisitPlan`]: the spans that each visit executes, shared by all cells of a relation.
 
 use crate::kernel::{Cost, Kernel};
 use crate::machine::{HomeChoice, Sampling, SpanOrder, Walk};
@@ -12,7 +12,7 @@ use coretalk_model::{ClockFacts, CpuId, Hint, KernelId, Protocol, Relation, Tool
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Lines of a cell per pass: four aligned runs of 16 in different page frames (64 lines, 32 above 64 CPUs).
+/// Lines of a cell per pass: four aligned runs of 16 in different page frames, two runs above 64 CPUs.
 const LINES: u32 = 64;
 const LINES_ON_LARGE: u32 = 32;
 /// Lines of an aligned run: one per slice of the last-level cache, on CPUs with 16 slices.
@@ -32,12 +32,12 @@ const COST_SHARE: f64 = 0.01;
 const COST_OF_PRECISION: f64 = 0.5;
 const MIN_ROUND_TRIPS: u32 = 16;
 const MAX_ROUND_TRIPS: u32 = 1 << 16;
-/// Round trips per batch before the pilot has timed one: at the longest known latency (0.5 µs) below 35 µs.
+/// Round trips per batch before the pilot has timed one: less than 35 µs at the longest known latency (0.5 µs).
 const PILOT_ROUND_TRIPS: u32 = 64;
-/// A shortened pilot visit, with a fortieth of the round trips, for when full visits would take too long.
+/// Lines, round trips and warm-up of a pilot visit if full visits, with forty times the round trips, take too long.
 const SHORT_PILOT: (u32, u32, u32) = (4, 4, 8);
-/// Maximum visit by one kernel: fifty times the slowest known interconnect's. Longer ones get fewer lines and warm-ups.
-const MAX_NS: f64 = 100e6;
+/// Maximum time of one kernel in a visit: fifty times that of the slowest known interconnect. Limits lines and warm-up.
+const MAX_VISIT_NS: f64 = 100e6;
 const MIN_LINES: u32 = 4;
 /// Places of the pointer chase of `xfer`: too many to share prefetches, few enough for the writer's L1 cache.
 const CHASE_PLACES: u32 = 128;
@@ -47,9 +47,9 @@ pub struct VisitPlan {
     /// Whether all cells fit into every pass with the whole ladder.
     pub tiny: bool,
     lines: u32,
-    lines_are_asked: bool,
+    lines_are_requested: bool,
     sentinel_lines: u32,
-    visits: u32,
+    visits_per_line: u32,
     batch_ns: f64,
     home: HomeSetting,
     /// By cell: whether its CPUs are on two nodes.
@@ -62,7 +62,7 @@ pub struct VisitPlan {
     other: BTreeMap<(&'static str, Relation, bool), Arc<[SpanOrder]>>,
 }
 
-fn known(id: &KernelId) -> &'static Kernel {
+fn registered(id: &KernelId) -> &'static Kernel {
     // A name made by `KernelId::of` is in the registry, as a test checks for all of them.
     kernel_by_id(id.as_str()).unwrap_or(&crate::probes::latency_turns::CAS)
 }
@@ -95,9 +95,9 @@ impl VisitPlan {
         VisitPlan {
             tiny,
             lines,
-            lines_are_asked: settings.lines.is_some(),
+            lines_are_requested: settings.lines.is_some(),
             sentinel_lines: if cpus > SMALL_CPUS { SENTINEL_LINES.min(lines) } else { lines },
-            visits: if cpus > SMALL_CPUS || tiny { 1 } else { 3 },
+            visits_per_line: if cpus > SMALL_CPUS || tiny { 1 } else { 3 },
             batch_ns: BATCH_NS
                 .max(clock.step_ns.unwrap_or(0.0) / STEP_SHARE)
                 .max(clock.cost_ns.unwrap_or(0.0) / cost_share),
@@ -117,7 +117,7 @@ impl VisitPlan {
 
     /// Whether a visit times each line several times, so that the median removes stalls.
     pub fn repeats_lines(&self) -> bool {
-        self.visits > 1
+        self.visits_per_line > 1
     }
 
     pub fn round_trip_ns(&self, relation: Relation) -> Option<f64> {
@@ -131,23 +131,23 @@ impl VisitPlan {
         needed.next_power_of_two().clamp(MIN_ROUND_TRIPS, MAX_ROUND_TRIPS)
     }
 
-    /// This many lines, or as many as a visit has time for.
+    /// At most `lines`, and no more than a visit has time for unless the user requested the number.
     fn lines_in_time(&self, relation: Relation, lines: u32) -> u32 {
-        if self.lines_are_asked {
+        if self.lines_are_requested {
             return lines;
         }
-        let visits = f64::from(self.visits * self.batch_round_trips(relation));
+        let visits = f64::from(self.visits_per_line * self.batch_round_trips(relation));
         let line_ns = self.round_trip_ns(relation).unwrap_or(0.0) * visits;
-        lines.min(((MAX_NS / line_ns) as u32).max(MIN_LINES))
+        lines.min(((MAX_VISIT_NS / line_ns) as u32).max(MIN_LINES))
     }
 
     /// Untimed round trips: at most a tenth of the time of a visit.
     fn warm_up(&self, relation: Relation) -> u32 {
-        WARM_UP.min((0.1 * MAX_NS / self.round_trip_ns(relation).unwrap_or(0.0)) as u32)
+        WARM_UP.min((0.1 * MAX_VISIT_NS / self.round_trip_ns(relation).unwrap_or(0.0)) as u32)
     }
 
-    fn homes(&self, two: bool) -> Vec<HomeChoice> {
-        match (self.home, two) {
+    fn homes(&self, two_nodes: bool) -> Vec<HomeChoice> {
+        match (self.home, two_nodes) {
             (HomeSetting::Node(node), _) => vec![HomeChoice::Node(node)],
             (HomeSetting::Auto, false) => vec![HomeChoice::OfRole(0)],
             (HomeSetting::Auto, true) => vec![HomeChoice::OfRole(0), HomeChoice::OfRole(1)],
@@ -157,7 +157,7 @@ impl VisitPlan {
     fn spans(
         &self,
         id: &KernelId,
-        two: bool,
+        two_nodes: bool,
         lines: u32,
         sampling: Sampling,
         warm_up: u32,
@@ -165,43 +165,43 @@ impl VisitPlan {
         if let Some(tool) = Tool::ALL.into_iter().find(|&tool| KernelId::imitating(tool) == *id) {
             return vec![short_span(tool)];
         }
-        let kernel = known(id);
+        let kernel = registered(id);
         let lines = if matches!(kernel.cost, Cost::Chase { .. }) { CHASE_PLACES } else { lines };
         let span = |home| SpanOrder { kernel, home, lines, walk: Walk::FreshRuns, warm_up, sampling };
-        self.homes(two).into_iter().map(span).collect()
+        self.homes(two_nodes).into_iter().map(span).collect()
     }
 
-    /// Prepares the map with its kernels in this order, including the sentinel if it is not shown.
-    pub fn prepare_map(&mut self, shown: &[KernelId], beside: &[KernelId], passes: u32) {
+    /// Prepares the spans of the map in the order of its kernels; `extra` is the sentinel if no map shows it.
+    pub fn prepare_map(&mut self, shown: &[KernelId], extra: &[KernelId], passes: u32) {
         self.map.clear();
         let kinds: std::collections::BTreeSet<(Relation, bool)> =
             self.relations.iter().copied().zip(self.two_homes.iter().copied()).collect();
-        for (relation, two) in kinds {
+        for (relation, two_nodes) in kinds {
             for pass in 0..self.variants(passes) {
                 let mut orders = Vec::new();
                 for kernel in shown {
                     orders.extend(self.spans(
                         kernel,
-                        two,
+                        two_nodes,
                         self.map_lines(relation, pass, passes),
                         self.map_sampling(relation, pass, passes),
                         self.warm_up(relation),
                     ));
                 }
-                for kernel in beside {
+                for kernel in extra {
                     let lines = if self.tiny { self.lines } else { self.sentinel_lines };
                     let lines = self.lines_in_time(relation, lines);
                     let sampling =
                         Sampling::Batches { visits: 1, round_trips: self.batch_round_trips(relation) };
-                    // States of the machine show on any home.
+                    // Any home node shows the states of the machine, so one suffices.
                     orders.extend(self.spans(kernel, false, lines, sampling, self.warm_up(relation)));
                 }
-                self.map.insert((relation, two, pass), orders.into());
+                self.map.insert((relation, two_nodes, pass), orders.into());
             }
         }
     }
 
-    /// Distinct passes: those of a fixed count may differ by one line, adaptive ones are equal.
+    /// Number of distinct passes: those of a fixed count may differ by one line, adaptive ones are equal.
     fn variants(&self, passes: u32) -> u32 {
         match self.counts {
             Counts::Adaptive => 1,
@@ -218,9 +218,10 @@ impl VisitPlan {
 
     fn map_sampling(&self, relation: Relation, pass: u32, passes: u32) -> Sampling {
         match self.counts {
-            Counts::Adaptive => {
-                Sampling::Batches { visits: self.visits, round_trips: self.batch_round_trips(relation) }
-            }
+            Counts::Adaptive => Sampling::Batches {
+                visits: self.visits_per_line,
+                round_trips: self.batch_round_trips(relation),
+            },
             Counts::Fixed { samples, iterations } => {
                 Sampling::Batches { visits: fixed_visit(samples, passes, pass).1, round_trips: iterations }
             }
@@ -233,16 +234,17 @@ impl VisitPlan {
         self.map.get(&(kind.0, kind.1, variant)).cloned().unwrap_or_else(|| Vec::new().into())
     }
 
-    /// Prepares other spans under a name: these kernels in this order, briefly.
+    /// Prepares other spans under a name: these kernels in this order, with one visit per line.
     pub fn prepare_other(&mut self, name: &'static str, kernels: &[KernelId], lines: u32) {
         let kinds: std::collections::BTreeSet<(Relation, bool)> =
             self.relations.iter().copied().zip(self.two_homes.iter().copied()).collect();
-        for (relation, two) in kinds {
+        for (relation, two_nodes) in kinds {
             let sampling = Sampling::Batches { visits: 1, round_trips: self.batch_round_trips(relation) };
             let (lines, warm_up) = (self.lines_in_time(relation, lines), self.warm_up(relation));
-            let spans = kernels.iter().flat_map(|kernel| self.spans(kernel, two, lines, sampling, warm_up));
+            let spans =
+                kernels.iter().flat_map(|kernel| self.spans(kernel, two_nodes, lines, sampling, warm_up));
             let orders: Vec<SpanOrder> = spans.collect();
-            self.other.insert((name, relation, two), orders.into());
+            self.other.insert((name, relation, two_nodes), orders.into());
         }
     }
 
@@ -254,16 +256,16 @@ impl VisitPlan {
     ) {
         let kinds: std::collections::BTreeSet<(Relation, bool)> =
             self.relations.iter().copied().zip(self.two_homes.iter().copied()).collect();
-        for (relation, two) in kinds {
+        for (relation, two_nodes) in kinds {
             let sampling = Sampling::Events { round_trips: round_trips(relation) };
             let orders = self.spans(kernel, false, 1, sampling, self.warm_up(relation));
-            self.other.insert((name, relation, two), orders.into());
+            self.other.insert((name, relation, two_nodes), orders.into());
         }
     }
 
     pub fn shorten(&mut self, name: &'static str) {
         let (lines, round_trips, warm_up) = SHORT_PILOT;
-        for (_, orders) in self.other.iter_mut().filter(|((of, ..), _)| *of == name) {
+        for (_, orders) in self.other.iter_mut().filter(|((prepared, ..), _)| *prepared == name) {
             // A pointer chase needs all its places.
             let places = |order: &SpanOrder| match order.kernel.cost {
                 Cost::Chase { .. } => order.lines,
@@ -331,10 +333,10 @@ pub fn candidates(settings: &LatencySettings) -> Vec<KernelId> {
 
 /// All kernels of the ladder, CAS first.
 pub fn ladder_kernels() -> Vec<KernelId> {
-    let both = [Hint::None, Hint::Pause];
+    let hints = [Hint::None, Hint::Pause];
     let mut kernels: Vec<KernelId> = [Protocol::Cas, Protocol::Store, Protocol::Msg]
         .into_iter()
-        .flat_map(|protocol| both.map(|hint| KernelId::of(protocol, hint)))
+        .flat_map(|protocol| hints.map(|hint| KernelId::of(protocol, hint)))
         .collect();
     kernels.push(RING_PAUSE.id.clone());
     kernels.push(KernelId::of(Protocol::Xfer, Hint::None));

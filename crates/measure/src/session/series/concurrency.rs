@@ -17,8 +17,8 @@ pub const LONG_ENOUGH: Picos = Picos::from_ms(10);
 /// ten scatter so little that longer passes would not help; the others get longer ones.
 pub const BRIEF: Picos = Picos::from_ms(4);
 /// Minimum trials of a relation for concurrency: with passes that scatter by 4 %, this many are proven equal within 2 %
-/// in nine of ten cases; fewer would rarely be.
-const FEWEST: usize = 32;
+/// in nine of ten cases; fewer rarely are.
+const MIN_TRIALS: usize = 32;
 /// Bit mask of the passes of the first analysis that a gate trial performs alone: two of eight, with the others
 /// concurrent, are nearly as good as half of them and cost half as much.
 const ALONE: u8 = 0b0001_0001;
@@ -115,13 +115,13 @@ impl Concurrency {
                 }
             }
         }
-        for (relation, mut trials) in relations.into_iter().filter(|(_, trials)| trials.len() >= FEWEST) {
+        for (relation, mut trials) in relations.into_iter().filter(|(_, trials)| trials.len() >= MIN_TRIALS) {
             for &trial in &trials {
                 concurrency.allowed[trial] = Concurrent::IfProven;
             }
             let key = Key::of(&[settings.seed, CHOICES, relation.code()]);
             key.shuffle(&mut trials);
-            for trial in evenly(settings, trials).into_iter().take(GATE_CELLS) {
+            for trial in interleave_kinds(settings, trials).into_iter().take(GATE_CELLS) {
                 let quarter = key.below(trial as u64, 4) as u32;
                 concurrency.alone[trial] = ALONE << quarter;
             }
@@ -183,7 +183,7 @@ impl Concurrency {
 }
 
 /// Orders trials so that any prefix holds every kind equally often.
-fn evenly(settings: &SeriesSettings, trials: Vec<usize>) -> Vec<usize> {
+fn interleave_kinds(settings: &SeriesSettings, trials: Vec<usize>) -> Vec<usize> {
     let mut met: BTreeMap<String, usize> = BTreeMap::new();
     let mut ranked: Vec<(usize, usize)> = trials
         .into_iter()
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_trials_that_are_made_together_share_a_core() {
+    fn concurrent_trials_share_no_core() {
         for seed in 0..12 {
             let (settings, concurrency) = concurrency(seed);
             let due: Vec<usize> =
@@ -237,8 +237,8 @@ mod tests {
                     assert!(round.len() <= 5);
                     let mut busy = CpuSet::new();
                     for &trial in round {
-                        let own = settings.trials[trial].placement.iter();
-                        let cores: CpuSet = own
+                        let placement = settings.trials[trial].placement.iter();
+                        let cores: CpuSet = placement
                             .flat_map(|&cpu| concurrency.topology.siblings(cpu).iter().collect::<Vec<_>>())
                             .collect();
                         assert!(busy.intersection(&cores).is_empty(), "seed {seed}: {round:?}");
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn trials_of_the_gate_make_two_of_eight_passes_alone_and_stand_for_every_kind() {
+    fn gate_trials_cover_every_kind_and_make_two_of_eight_passes_alone() {
         let (settings, concurrency) = concurrency(1);
         let alone: Vec<usize> =
             (0..settings.trials.len()).filter(|&trial| concurrency.alone[trial] != 0).collect();

@@ -11,12 +11,12 @@ use coretalk_model::series::{Gathering, SeriesSettings, TrialSpec};
 use coretalk_model::stats::ANALYSES;
 use std::collections::BTreeMap;
 
-/// Maximum length of a pass, so that slots end in time.
+/// Maximum length of a pass, so that commits are in time.
 pub const MAX_PASS: Picos = Picos::from_ms(250);
 /// Minimum length of a pass: starting and ending threads takes 0.1 ms each.
 pub const MIN_PASS: Picos = Picos::from_ms(2);
 
-/// The option for a fixed number of messages, whatever time these take of the remaining budget.
+/// The option for a fixed number of messages, limited only by the remaining budget.
 pub const MESSAGES: &str = "messages";
 
 /// The shortest possible pass of each trial.
@@ -33,7 +33,7 @@ pub fn orders<'a>(settings: &'a SeriesSettings, probes: &[&'static dyn SeriesPro
     probes.iter().zip(&settings.trials).map(order).collect()
 }
 
-/// Predicts a [`run`](super::run). Passes take as long as ordered, so no trial run is needed.
+/// Predicts a [`run`](super::run). Passes take the ordered time, so no trial run is needed.
 pub fn plan(machine: &dyn Machine, settings: &SeriesSettings) -> SeriesPlan {
     let probes: Vec<&'static dyn SeriesProbe> =
         settings.trials.iter().filter_map(|trial| probes::series_by_id(&trial.probe)).collect();
@@ -45,13 +45,13 @@ pub fn plan(machine: &dyn Machine, settings: &SeriesSettings) -> SeriesPlan {
         false => Concurrency::none(machine.topology()),
     };
     shares.divide_by(&concurrency);
-    let sweeps = |passes: usize, pace: f64, span: &dyn Fn(&str) -> Picos| {
+    let sweeps = |passes: usize, mean_concurrency: f64, span: &dyn Fn(&str) -> Picos| {
         let pass = |trial: &TrialSpec| span(&trial.probe).max(least_span(trial));
         let sweep: u64 = settings.trials.iter().map(|trial| pass(trial).0).sum();
-        let sweep = Picos::from_secs(Picos(sweep).secs() / pace);
+        let sweep = Picos::from_secs(Picos(sweep).secs() / mean_concurrency);
         Picos(sweep.max(gap(settings)).0 * passes as u64)
     };
-    let first = sweeps(ANALYSES[0], shares.pace, &|probe| shares.first(probe));
+    let first = sweeps(ANALYSES[0], shares.mean_concurrency, &|probe| shares.first(probe));
     // If concurrency turns out to change the results, all remaining passes are serial.
     let second =
         sweeps(ANALYSES[1] - ANALYSES[0], 1.0, &|probe| late_span(shares.first(probe), settings.budget, 1.0));
@@ -90,7 +90,7 @@ pub fn plan(machine: &dyn Machine, settings: &SeriesSettings) -> SeriesPlan {
     }
 }
 
-/// Divisor of the budget that limits the settling time of runtimes, and also their start.
+/// Divisor of the budget that limits the time for runtimes to start and settle.
 const SETTLING: u64 = 4;
 
 /// Maximum share of the budget for runtimes to settle.
@@ -115,9 +115,9 @@ pub fn least_span(spec: &TrialSpec) -> Picos {
     probes::series_by_id(&spec.probe).map_or(Picos::ZERO, |probe| probe.least_span(spec))
 }
 
-/// Share of the budget for the first analysis; the rest is for trials that are then wide. Of 1,280 cells of a queue (16
-/// simulated CPUs, five capacities, ± 5 %, a minute) 101 ended wide with six tenths and equal passes, 45 with a third
-/// and long passes: all alternate between two throughputs, so only long passes agree.
+/// Share of the budget for the first analysis; the rest is for trials whose interval is still wide. Of 1,280
+/// cells of a queue (16 simulated CPUs, five capacities, ± 5 %, a minute) 101 ended wide with six tenths and equal
+/// passes, 45 with a third and longer passes: these alternate between two throughputs, so only long passes agree.
 const FIRST_ANALYSIS: f64 = 1.0 / 3.0;
 /// The same without a second analysis: trials end with their samples, or share a run with a map.
 const ONLY_ANALYSIS: f64 = 0.9;
@@ -128,10 +128,10 @@ const LONGER: u64 = 12;
 /// equal shares, so that one with many trials does not starve the others.
 #[derive(Debug)]
 pub struct Shares {
-    /// Share of the budget for a single serial pass, not limited to the possible lengths.
+    /// By probe: its trials, and the share of the budget for a serial pass, not limited to possible lengths.
     pub of: BTreeMap<String, (usize, Picos)>,
     /// Mean number of concurrent trials in the first analysis.
-    pace: f64,
+    mean_concurrency: f64,
     /// Maximum length to which concurrency extends passes.
     longest: Picos,
 }
@@ -149,27 +149,27 @@ impl Shares {
             let share = if ends || is_quick { ONLY_ANALYSIS } else { FIRST_ANALYSIS };
             (probe, (trials, Picos::from_secs(each_secs * share / (trials * ANALYSES[0]) as f64)))
         };
-        Shares { of: trials.into_iter().map(share).collect(), pace: 1.0, longest: MAX_PASS }
+        Shares { of: trials.into_iter().map(share).collect(), mean_concurrency: 1.0, longest: MAX_PASS }
     }
 
     /// Redistributes the budget among concurrent trials: longer passes, up to a length that shows the scatter of each
     /// trial, and then a shorter run.
     pub fn divide_by(&mut self, concurrency: &Concurrency) {
         if concurrency.is_any() {
-            (self.pace, self.longest) = (concurrency.pace(), concurrency::BRIEF);
+            (self.mean_concurrency, self.longest) = (concurrency.pace(), concurrency::BRIEF);
         }
     }
 
     pub fn first(&self, probe: &str) -> Picos {
         let alone = self.alone(probe);
-        if self.pace <= 1.0 {
+        if self.mean_concurrency <= 1.0 {
             return alone;
         }
         let share = self.of.get(probe).map_or(Picos::ZERO, |&(_, share)| share);
-        Picos::from_secs(share.secs() * self.pace).clamp(MIN_PASS, self.longest).max(alone)
+        Picos::from_secs(share.secs() * self.mean_concurrency).clamp(MIN_PASS, self.longest).max(alone)
     }
 
-    /// The same without concurrency.
+    /// Length of a serial pass of the first analysis.
     pub fn alone(&self, probe: &str) -> Picos {
         self.of.get(probe).map_or(MIN_PASS, |&(_, share)| share.clamp(MIN_PASS, MAX_PASS))
     }

@@ -12,12 +12,12 @@ use std::sync::Arc;
 
 /// Lines: one aligned run, as for the sentinel of a map.
 const LINES: u32 = 16;
-/// Round trips per batch: states differ by 15 %, so a clock read in each does not matter. A visit takes 40 µs in a
-/// cache and 160 µs across dies.
+/// Round trips per batch: states differ by 15 %, so a clock read in each batch does not matter. A visit takes 40 µs in
+/// a cache and 160 µs across dies.
 const ROUND_TRIPS: u32 = 32;
 const WARM_UP: u32 = 200;
 /// Failed visits of a pair before it is no longer visited.
-const PATIENCE: u32 = 3;
+const MAX_FAILURES: u32 = 3;
 const CHOICES: u64 = 0x5E;
 
 /// The kernel that shows every state, on the same lines and with the same code as in a map, for comparable states.
@@ -26,7 +26,7 @@ pub struct Sentinel {
     orders: Arc<[SpanOrder]>,
     reducer: Reducer,
     visits: u64,
-    /// Failed visits by pair: each hang costs its whole limit.
+    /// Failed visits by pair: each hang costs the full time limit.
     failures: BTreeMap<[CpuId; 2], u32>,
 }
 
@@ -45,7 +45,7 @@ impl Sentinel {
         Sentinel { orders: vec![order].into(), reducer, visits: 0, failures: BTreeMap::new() }
     }
 
-    /// Half a round trip in nanoseconds between neighbours of the CPUs that each trial
+    /// Half a round trip in nanoseconds between neighbours among the CPUs that each trial
     /// [watches](coretalk_model::series::TrialSpec::watched), as the mean over the pairs. `None` for trials with one
     /// CPU or without watched CPUs, and after a failed visit.
     ///
@@ -58,7 +58,8 @@ impl Sentinel {
         stop: &Stop,
     ) -> Result<Vec<Option<f32>>, MachineError> {
         let Sentinel { orders, reducer, visits, failures } = self;
-        let has_failed = |pair: &[CpuId; 2]| failures.get(pair).is_some_and(|&failures| failures >= PATIENCE);
+        let has_failed =
+            |pair: &[CpuId; 2]| failures.get(pair).is_some_and(|&failures| failures >= MAX_FAILURES);
         let pairs_of = |order: &TrialOrder<'_>| -> Vec<[CpuId; 2]> {
             // Passes that measure lost time are not grouped by machine states.
             let seeks_lost_time =

@@ -1,7 +1,7 @@
 //! Lengths of passes, from the remaining budget and the trials that need passes; and the expected length of the run.
 
 use super::plan::{MAX_PASS, MESSAGES, MIN_PASS, late_span};
-use super::{Driver, PATIENCE};
+use super::{Driver, MAX_FAILURES};
 use coretalk_model::Picos;
 use coretalk_model::series::{Gathering, first_width, is_wide_already};
 use coretalk_model::stats::ANALYSES;
@@ -11,15 +11,20 @@ use std::collections::BTreeMap;
 const WITH_MARGIN: f64 = 1.15;
 
 impl Driver<'_> {
-    /// Lengths of passes of a sweep, by probe; `pace` is the mean number of concurrent passes.
-    pub(super) fn span(&self, open: &[usize], fewest: u32, pace: f64) -> impl Fn(&str) -> Picos + use<> {
+    /// Lengths of passes of a sweep, by probe.
+    pub(super) fn span(
+        &self,
+        open: &[usize],
+        fewest: u32,
+        mean_concurrency: f64,
+    ) -> impl Fn(&str) -> Picos + use<> {
         let left = self.run.left();
         let spans = self.shares.of.keys().map(|probe| {
             let first = self.shares.first(probe);
             let span = if fewest as usize >= ANALYSES[0] {
-                self.late_span(open, probe, left, self.owed(open, ANALYSES[1]) / pace)
+                self.late_span(open, probe, left, self.owed(open, ANALYSES[1]) / mean_concurrency)
             } else if open.iter().any(|&trial| self.is_repeated_alone(trial)) {
-                // The passes of the first analysis are repeated alone, as long as serial passes if time permits.
+                // The first analysis is repeated without concurrency; if time permits, with passes of serial length.
                 late_span(first, left, self.owed(open, ANALYSES[0])).min(self.shares.alone(probe))
             } else {
                 first
@@ -54,17 +59,19 @@ impl Driver<'_> {
         Picos::from_secs((first.secs() * most).min(MAX_PASS.secs()))
     }
 
-    /// Time for a pass that ends with a count: the remaining time ÷ the number of trials with at most `passes` passes.
+    /// Time for a pass of a requested number of messages: the remaining time ÷ the trials with at most `passes` passes.
     pub(super) fn share_of(&self, left: Picos, passes: u32) -> Picos {
         let trials = 0..self.settings.trials.len();
-        let waiting =
-            trials.filter(|&trial| self.failures[trial] < PATIENCE && self.made(trial) <= passes).count();
+        let waiting = trials
+            .filter(|&trial| self.failures[trial] < MAX_FAILURES && self.passes_made(trial) <= passes)
+            .count();
         Picos(left.0 / waiting.max(1) as u64).max(MIN_PASS)
     }
 
-    /// Maximum number of passes that open trials may still get up to this analysis.
+    /// Maximum number of passes that open trials still need to reach `passes` each.
     fn owed(&self, open: &[usize], passes: usize) -> f64 {
-        open.iter().map(|&trial| passes.saturating_sub(self.counting(trial) as usize)).sum::<usize>() as f64
+        open.iter().map(|&trial| passes.saturating_sub(self.counted_passes(trial) as usize)).sum::<usize>()
+            as f64
     }
 
     pub(super) fn expected(&self) -> Picos {
@@ -72,9 +79,9 @@ impl Driver<'_> {
         if let Some(wanted) = self.settings.options.number("samples") {
             let trials = 0..self.settings.trials.len();
             let left = trials.fold(Picos::ZERO, |sum, trial| sum + self.until_sampled(trial, wanted));
-            return elapsed + Picos::from_secs(left.secs() / self.pace);
+            return elapsed + Picos::from_secs(left.secs() / self.mean_concurrency);
         }
-        // The time for this many messages is known only from passes.
+        // How long a pass with `--messages` takes is known only from earlier passes.
         let counted = self.settings.options.number(MESSAGES).is_some();
         let made: Vec<f64> = (0..self.settings.trials.len())
             .filter(|_| counted)
@@ -84,7 +91,7 @@ impl Driver<'_> {
             (!made.is_empty()).then(|| Picos::from_secs(made.iter().sum::<f64>() / made.len() as f64));
         let (mut left, mut late) = (Picos::ZERO, Vec::new());
         for trial in (0..self.settings.trials.len()).filter(|&trial| self.is_open(trial)) {
-            let made = self.counting(trial) as usize;
+            let made = self.counted_passes(trial) as usize;
             let known = self.record.outcomes(trial).last().map(|pass| pass.elapsed);
             let spec = &self.settings.trials[trial];
             let pass = known
@@ -99,10 +106,11 @@ impl Driver<'_> {
             }
         }
         // Passes of the second analysis are longer, and begin after the first analysis.
-        let then = (self.settings.budget.secs() - elapsed.secs() - left.secs() / self.pace).max(0.0);
+        let left_after_first_s =
+            (self.settings.budget.secs() - elapsed.secs() - left.secs() / self.mean_concurrency).max(0.0);
         let passes = (ANALYSES[1] - ANALYSES[0]) as u64;
-        let owed = (late.len() as u64 * passes) as f64 / self.pace;
-        let span = |probe: &String| self.late_span(&late, probe, Picos::from_secs(then), owed);
+        let owed = (late.len() as u64 * passes) as f64 / self.mean_concurrency;
+        let span = |probe: &String| self.late_span(&late, probe, Picos::from_secs(left_after_first_s), owed);
         let spans: BTreeMap<&String, Picos> =
             self.shares.of.keys().filter(|_| !late.is_empty()).map(|probe| (probe, span(probe))).collect();
         for &trial in &late {
@@ -110,10 +118,10 @@ impl Driver<'_> {
             let pass = spans[&spec.probe].max(self.probes[trial].least_span(spec));
             left += Picos(pass.0 * passes);
         }
-        elapsed + Picos::from_secs(left.secs() / self.pace)
+        elapsed + Picos::from_secs(left.secs() / self.mean_concurrency)
     }
 
-    /// Time until a trial has this many samples, at its rate so far; a share of the budget before its first pass.
+    /// Time until a trial has this many samples, at its rate so far; before its first pass, a share of the budget.
     fn until_sampled(&self, trial: usize, wanted: f64) -> Picos {
         if !self.is_open(trial) {
             return Picos::ZERO;
@@ -127,7 +135,7 @@ impl Driver<'_> {
             0 => Picos(self.settings.budget.0 / self.settings.trials.len() as u64) - took,
             samples => {
                 // No trial ends before its first analysis.
-                let least = ANALYSES[0] as f64 / f64::from(self.made(trial)) - 1.0;
+                let least = ANALYSES[0] as f64 / f64::from(self.passes_made(trial)) - 1.0;
                 Picos::from_secs(took.secs() * (wanted / samples as f64 - 1.0).max(least).max(0.0))
             }
         }

@@ -14,7 +14,7 @@ pub struct LineCosts<'a> {
     /// Hash prefix of the places.
     places: u64,
     pub per_place: u32,
-    /// State of the following two fields.
+    /// The machine state to which the following two fields apply.
     state: Option<usize>,
     nominal_ns: f64,
     slices: [f64; SLICES],

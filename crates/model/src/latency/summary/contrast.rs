@@ -6,7 +6,7 @@ use crate::stats::median_in_place;
 use crate::{CpuId, CpuSet, Level, Matrix, Protocol, Relation, Topology};
 use std::collections::BTreeMap;
 
-/// Minimum visible ratio of the way out to the inside; below is the spread between cells of one relation.
+/// Minimum ratio `across_ns` ÷ `inside_ns` of a visible level; cells of one relation differ by smaller ratios.
 pub const VISIBLE_CONTRAST: f64 = 1.15;
 
 /// The visibility of a reported level in the values.
@@ -49,11 +49,13 @@ pub fn contrasts(map: &LatencyMap, topology: &Topology) -> Vec<Contrast> {
         let is_inside = |relation: Relation| topology.nearness(relation) <= reach;
         let inside = medians.iter().rev().find(|(relation, _)| is_inside(*relation));
         let across = medians.iter().find(|(relation, _)| !is_inside(*relation));
-        // Variations below a step of the clock have no value; the rest of their relation would be biased.
-        let whole = |side: Option<&(Relation, f64)>| {
-            side.is_some_and(|(of, _)| map.protocol.is_latency() || is_whole(map, topology, *of))
+        // Variations below a clock step have no value, which would bias the median of their relation.
+        let is_complete = |side: Option<&(Relation, f64)>| {
+            side.is_some_and(|(relation, _)| {
+                map.protocol.is_latency() || has_all_values(map, topology, *relation)
+            })
         };
-        if !whole(inside) || !whole(across) {
+        if !is_complete(inside) || !is_complete(across) {
             continue;
         }
         if let (Some(&(near, inside_ns)), Some(&(far, across_ns))) = (inside, across) {
@@ -64,7 +66,7 @@ pub fn contrasts(map: &LatencyMap, topology: &Topology) -> Vec<Contrast> {
     found
 }
 
-fn is_whole(map: &LatencyMap, topology: &Topology, relation: Relation) -> bool {
+fn has_all_values(map: &LatencyMap, topology: &Topology, relation: Relation) -> bool {
     let cpus = map.cells.cpus();
     map.cells.iter().filter(|(row, column, _)| row != column).all(|(row, column, cell)| {
         topology.relation(cpus[row], cpus[column]) != relation || cell.value().is_some()
@@ -74,16 +76,17 @@ fn is_whole(map: &LatencyMap, topology: &Topology, relation: Relation) -> bool {
 /// The smallest reported level above the core at which every CPU of the map has a group of its own, if any.
 pub fn all_apart(map: &LatencyMap, topology: &Topology) -> Option<Level> {
     let measured: CpuSet = map.cells.cpus().iter().copied().collect();
-    let held = |level: Level| -> Vec<usize> {
+    let group_sizes = |level: Level| -> Vec<usize> {
         topology.level(level).iter().map(|domain| domain.cpus.intersection(&measured).len()).collect()
     };
-    let is_apart =
-        |held: Vec<usize>| held.iter().sum::<usize>() == measured.len() && held.iter().all(|&cpus| cpus <= 1);
+    let is_apart = |group_sizes: Vec<usize>| {
+        group_sizes.iter().sum::<usize>() == measured.len() && group_sizes.iter().all(|&cpus| cpus <= 1)
+    };
     topology
         .levels()
         .into_iter()
         .filter(|&level| level != Level::Core && measured.len() > 1)
-        .find(|&level| is_apart(held(level)))
+        .find(|&level| is_apart(group_sizes(level)))
 }
 
 /// The pairs of a map with the same relation.
@@ -179,7 +182,7 @@ fn pairs(map: &LatencyMap) -> impl Iterator<Item = ([CpuId; 2], f64)> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::latency::{Cell, CellValue, Regime};
+    use crate::latency::{CellValue, PairOutcome, Regime};
     use crate::stats::Estimate;
     use crate::topology::{CoreClass, Domain};
     use crate::{Flags, Grade, Hint, Home, KernelId, Matrix};
@@ -196,7 +199,7 @@ pub(super) mod tests {
                 let ns = ns(row as u32, column as u32);
                 let latency_ns =
                     Estimate { point: ns, low: ns, high: ns, confidence: 0.95, effective_n: 8.0 };
-                Cell::Measured(CellValue {
+                PairOutcome::Measured(CellValue {
                     latency_ns,
                     cycles: None,
                     core_ghz: None,
@@ -222,7 +225,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn each_level_is_compared_with_the_nearest_way_out() {
+    fn each_level_is_compared_with_the_nearest_pairs_outside() {
         let map = map(8, |a, b| match (a / 2 == b / 2, a / 4 == b / 4) {
             (true, _) => 20.0,
             (_, true) => 100.0,
@@ -260,7 +263,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn cpus_of_different_groups_are_not_said_to_be_of_one() {
+    fn cpus_of_different_groups_are_all_apart() {
         let l3 = (0..2).map(|l3| domain(Level::L3, &format!("{}-{}", 2 * l3, 2 * l3 + 1))).collect();
         let topology = Topology::new("0-3".parse().unwrap(), l3, BTreeMap::new());
         let mut apart = map(2, |_, _| 80.0);

@@ -33,14 +33,14 @@ pub fn id_distance_correlation(map: &LatencyMap) -> Option<Estimate> {
     let z: Vec<f64> =
         of_cpu.iter().filter_map(|of_cpu| Some(fisher(all.without(of_cpu).correlation()?))).collect();
     let n = z.len() as f64;
-    let middle = z.iter().sum::<f64>() / n;
-    let variance = z.iter().map(|z| (z - middle).powi(2)).sum::<f64>() * (n - 1.0) / n;
+    let mean = z.iter().sum::<f64>() / n;
+    let variance = z.iter().map(|z| (z - mean).powi(2)).sum::<f64>() * (n - 1.0) / n;
     let reach = NORMAL_95 * variance.sqrt();
-    let at = fisher(correlation);
+    let all_z = fisher(correlation);
     Some(Estimate {
         point: correlation,
-        low: (at - reach).tanh().min(correlation),
-        high: (at + reach).tanh().max(correlation),
+        low: (all_z - reach).tanh().min(correlation),
+        high: (all_z + reach).tanh().max(correlation),
         confidence: 0.95,
         effective_n: n,
     })
@@ -84,14 +84,14 @@ impl Sums {
 
     fn correlation(&self) -> Option<f64> {
         let variance = |sum: f64, squares: f64| squares / self.n - (sum / self.n).powi(2);
-        let (of_x, of_y) = (variance(self.x, self.xx), variance(self.y, self.yy));
-        // Below this share of the square only rounding is left.
+        let (x_variance, y_variance) = (variance(self.x, self.xx), variance(self.y, self.yy));
+        // A variance below this share of the squared mean is only rounding error.
         let varies = |variance: f64, sum: f64| variance > 1e-12 * (sum / self.n).powi(2);
-        if self.n < 3.0 || !varies(of_x, self.x) || !varies(of_y, self.y) {
+        if self.n < 3.0 || !varies(x_variance, self.x) || !varies(y_variance, self.y) {
             return None;
         }
-        let together = self.xy / self.n - self.x / self.n * (self.y / self.n);
-        Some((together / (of_x * of_y).sqrt()).clamp(-1.0, 1.0))
+        let covariance = self.xy / self.n - self.x / self.n * (self.y / self.n);
+        Some((covariance / (x_variance * y_variance).sqrt()).clamp(-1.0, 1.0))
     }
 }
 
@@ -117,10 +117,10 @@ mod tests {
     }
 
     #[test]
-    fn noise_without_order_is_told_apart_from_a_trend_nineteen_times_in_twenty() {
+    fn noise_is_rarely_taken_for_a_trend() {
         let misses = (0..200u64)
             .filter(|&seed| {
-                // Noise with one part for each pair, and one for each CPU, which pairs share.
+                // Noise with a component for each pair, and one for each CPU, which pairs share.
                 let unit = |a: u32, b: u32| Key::of(&[seed, u64::from(a)]).uniform(u64::from(b));
                 let noise = map(16, |a, b| 30.0 + unit(a.min(b), a.max(b)) + unit(a, a) + unit(b, b));
                 !id_distance_correlation(&noise).unwrap().contains(0.0)

@@ -1,8 +1,8 @@
 //! [`Overall`]: statistics of the whole map; the order of CPUs that it suggests; classes of values for a picture; and
-//! order statistics of counted values, pairs of value and count in ascending order.
+//! order statistics of counted values: pairs (value, count) in ascending order.
 
 use super::table::Reading;
-use crate::latency::{Cell, CellValue, LatencyMap, MissingReason};
+use crate::latency::{CellValue, LatencyMap, MissingReason, PairOutcome};
 use crate::stats::gaps::{GapRule, ValueGroup, shown_groups, value_groups};
 use crate::stats::{Estimate, mean, median_of_sorted};
 use crate::{CpuId, Flag, Matrix};
@@ -25,7 +25,7 @@ pub struct Overall {
     pub by_value: ByValue,
     /// Number of cells that may be wrong by more than their interval shows.
     pub doubtful: u64,
-    /// Relative reach of the intervals of other cells, where it exceeds the requested precision.
+    /// Relative reach of the intervals of the other cells that miss the requested precision.
     pub wide: Vec<f64>,
     /// Number of cells with each flag of doubt, most frequent first.
     pub doubts: Vec<(Flag, u64)>,
@@ -38,19 +38,19 @@ pub struct Overall {
 pub struct ByValue {
     /// Groups confirmed by intervals, ascending.
     pub shown: Vec<ValueGroup>,
-    /// Whether there may be more groups: some points are apart, but their intervals are not, or are missing.
+    /// Whether there may be more groups: some points are separate, but their intervals overlap or are missing.
     pub is_open: bool,
 }
 
 impl ByValue {
-    /// Values with a doubt beyond their interval confirm no group.
+    /// Values whose error may exceed their interval confirm no group.
     fn of(values: &[&CellValue]) -> ByValue {
-        let known = |value: &&CellValue| {
-            let is_held = !value.flags.may_be_wrong();
-            let confidence = if is_held { value.latency_ns.confidence } else { 0.0 };
+        let estimate = |value: &&CellValue| {
+            let is_reliable = !value.flags.may_be_wrong();
+            let confidence = if is_reliable { value.latency_ns.confidence } else { 0.0 };
             Estimate { confidence, ..value.latency_ns }
         };
-        let values: Vec<Estimate> = values.iter().map(known).collect();
+        let values: Vec<Estimate> = values.iter().map(estimate).collect();
         let points: Vec<f64> = values.iter().map(|value| value.point).collect();
         let shown = shown_groups(&values, GapRule::LATENCY_NS);
         let is_open = value_groups(&points, GapRule::LATENCY_NS).len() > shown.len();
@@ -75,10 +75,10 @@ pub fn overall(map: &LatencyMap) -> Overall {
     let mut values: Vec<&CellValue> = Vec::new();
     for (row, column, cell) in map.cells.iter().filter(|(row, column, _)| row != column) {
         match cell {
-            Cell::Missing { reason } => *missing.entry(reason.clone()).or_default() += 1,
-            Cell::Measured(value) => {
+            PairOutcome::Missing { reason } => *missing.entry(reason.clone()).or_default() += 1,
+            PairOutcome::Measured(value) => {
                 let ns = value.latency_ns.point;
-                // `from` is the earlier CPU of a symmetric map and the row of a directed one.
+                // The first CPU of a pair is the earlier CPU of a symmetric map and the row of a directed map.
                 let pair = if map.cells.is_symmetric() { [column, row] } else { [row, column] };
                 let extreme = Extreme { pair: pair.map(|position| cpus[position]), ns };
                 if all.min.is_none_or(|min| ns < min.ns) {
@@ -153,34 +153,34 @@ pub fn counts_mean(counts: &[(u64, u64)]) -> Option<f64> {
 /// A chain of nearest neighbours from the first CPU, which keeps groups together; CPUs without values come last.
 pub fn measured_order(readings: &Matrix<Option<Reading>>) -> Vec<CpuId> {
     let cpus = readings.cpus();
-    let mut left: Vec<usize> = (0..cpus.len()).collect();
+    let mut remaining: Vec<usize> = (0..cpus.len()).collect();
     let mut order = Vec::with_capacity(cpus.len());
     let mut last = None;
-    while !left.is_empty() {
+    while !remaining.is_empty() {
         let distance = |to: usize| {
             let reading = last.and_then(|from| *readings.get(from, to)?);
             reading.map_or(f64::INFINITY, |reading: Reading| reading.ns)
         };
         let mut nearest = 0;
-        for candidate in 1..left.len() {
-            if distance(left[candidate]) < distance(left[nearest]) {
+        for candidate in 1..remaining.len() {
+            if distance(remaining[candidate]) < distance(remaining[nearest]) {
                 nearest = candidate;
             }
         }
-        let next = left.remove(nearest);
+        let next = remaining.remove(nearest);
         order.push(cpus[next]);
         last = Some(next);
     }
     order
 }
 
-/// Minimum ratio of a class that is divided: the parts of narrower ones would show noise.
-const NARROWEST: f64 = 1.1;
+/// Minimum ratio of a class that is divided: the parts of narrower classes would show noise.
+const MIN_DIVIDED_RATIO: f64 = 1.1;
 
-/// Divides the positive values into at most `most` classes, given as minimum and maximum, ascending, none empty. Values
-/// separated by a wide gap ([`GapRule::LATENCY_NS`]) share no class if there are enough classes; otherwise the classes
-/// nearest by ratio are joined. Spare classes divide the widest into equal ratios, so that a machine without gaps still
-/// shows its slope.
+/// Divides the positive values into at most `max_classes` classes, given as minimum and maximum, ascending, none empty.
+/// Values separated by a wide gap ([`GapRule::LATENCY_NS`]) share no class if there are enough classes; otherwise the
+/// classes nearest by ratio are joined. Spare classes divide the widest into equal ratios, so that a machine without
+/// gaps still shows its slope.
 ///
 /// ```
 /// # use coretalk_model::latency::summary::value_steps;
@@ -188,21 +188,21 @@ const NARROWEST: f64 = 1.1;
 /// let steps = value_steps(levels.into_iter(), 5);
 /// assert_eq!(steps, [[20.0, 20.5], [60.0, 60.0], [118.0, 121.0], [300.0, 300.0]]);
 /// ```
-pub fn value_steps(values: impl Iterator<Item = f64>, most: usize) -> Vec<[f64; 2]> {
+pub fn value_steps(values: impl Iterator<Item = f64>, max_classes: usize) -> Vec<[f64; 2]> {
     let mut sorted: Vec<f64> = values.filter(|value| value.is_finite() && *value > 0.0).collect();
     sorted.sort_unstable_by(f64::total_cmp);
     let mut groups: Vec<[f64; 2]> =
         value_groups(&sorted, GapRule::LATENCY_NS).iter().map(|group| [group.min, group.max]).collect();
-    while groups.len() > most.max(1) {
+    while groups.len() > max_classes.max(1) {
         let gap = |index: &usize| groups[index + 1][0] / groups[*index][1];
         let Some(nearest) = (0..groups.len() - 1).min_by(|a, b| gap(a).total_cmp(&gap(b))) else { break };
         groups[nearest][1] = groups.remove(nearest + 1)[1];
     }
     let mut parts = vec![1usize; groups.len()];
-    while parts.iter().sum::<usize>() < most {
+    while parts.iter().sum::<usize>() < max_classes {
         let ratio = |index: &usize| (groups[*index][1] / groups[*index][0]).powf(1.0 / parts[*index] as f64);
         let Some(widest) = (0..groups.len()).max_by(|a, b| ratio(a).total_cmp(&ratio(b))) else { break };
-        if ratio(&widest) < NARROWEST {
+        if ratio(&widest) < MIN_DIVIDED_RATIO {
             break;
         }
         parts[widest] += 1;
@@ -230,7 +230,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn nothing_has_no_percentile_and_no_mean() {
+    fn empty_counts_have_no_percentile_and_no_mean() {
         for empty in [&[][..], &[(7, 0)]] {
             assert_eq!((counts_percentile(empty, 0.5), counts_mean(empty)), (None, None));
         }
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cpu_stays_even_without_a_value() {
+    fn cpus_without_values_stay_in_the_order() {
         let cpus: Vec<CpuId> = (0..4).map(CpuId).collect();
         assert_eq!(measured_order(&Matrix::symmetric(cpus.clone(), |_, _| None)), cpus);
     }
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_has_no_steps() {
+    fn no_values_have_no_steps() {
         assert!(value_steps([f64::NAN, 0.0, -1.0].into_iter(), 5).is_empty());
     }
 

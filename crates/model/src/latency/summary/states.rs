@@ -4,7 +4,7 @@ use crate::latency::{StateWatch, WatchedState};
 use crate::stats::{Detector, Estimate};
 use crate::{KernelId, LadderStep, Protocol, Relation};
 
-/// The ratio between the states of a machine: under the headline's kernel or, if it shows none, the largest of any.
+/// The ratio between the states of a machine: under the headline's kernel or, if that shows none, the largest of any.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StateContrast {
     /// Index of the slowest state.
@@ -24,7 +24,7 @@ pub struct StateContrast {
 
 /// Compares the slowest state with the fastest; `None` if there is only one state.
 pub fn state_contrast(watch: &StateWatch) -> Option<StateContrast> {
-    let under = |kernel: &KernelId| -> Option<(usize, usize, f64)> {
+    let extremes = |kernel: &KernelId| -> Option<(usize, usize, f64)> {
         let of_kernel =
             |state: &WatchedState| Some(state.kernels.iter().find(|(known, _)| known == kernel)?.1.point);
         let levels: Vec<(usize, f64)> = watch
@@ -38,11 +38,11 @@ pub fn state_contrast(watch: &StateWatch) -> Option<StateContrast> {
         (slowest != fastest).then_some((slowest, fastest, most / least))
     };
     let kernels = &watch.states.first()?.kernels;
-    let headline = under(&kernels.first()?.0);
+    let headline = extremes(&kernels.first()?.0);
     let of_headline = headline.is_some_and(|(.., ratio)| ratio > Detector::CAS.ratio);
-    let widest = kernels.iter().filter_map(|(kernel, _)| under(kernel)).max_by(|a, b| a.2.total_cmp(&b.2));
+    let widest = kernels.iter().filter_map(|(kernel, _)| extremes(kernel)).max_by(|a, b| a.2.total_cmp(&b.2));
     let (slowest, fastest, ratio) = if of_headline { headline } else { widest.or(headline) }?;
-    let (kernels, slowed) = slowed(&watch.states[slowest], &watch.states[fastest]);
+    let (kernels, slowed) = count_slowed(&watch.states[slowest], &watch.states[fastest]);
     Some(StateContrast { slowest, fastest, ratio, of_headline, kernels, slowed })
 }
 
@@ -50,14 +50,14 @@ pub fn state_contrast(watch: &StateWatch) -> Option<StateContrast> {
 const WITHIN_ONE_CACHE: f64 = 3.0;
 
 /// Latency in nanoseconds below which the two CPUs may be threads of one core: siblings take up to 20 ns on published
-/// maps. Compared with siblings any other core is many times slower, even in the same cache.
+/// maps. Any other core is many times slower than siblings, even in the same cache.
 const MAYBE_SIBLINGS_NS: f64 = 20.0;
 
 /// Maximum latency of threads of one core in nanoseconds: 31 on the slowest published map.
 const SLOWEST_SIBLINGS_NS: f64 = 35.0;
 
-/// Minimum share of the passes for a state to count: briefer ones may come from other programs.
-const TELLING_SHARE: f64 = 0.05;
+/// Minimum share of the passes for a state to count: other programs may cause briefer states.
+const MIN_STATE_SHARE: f64 = 0.05;
 
 /// Index of the slowest state that is incompatible with the reported relation, given the other states; `None` if the
 /// numbers do not decide it. Uses only CAS, whose times are known from many machines, and requires that the state
@@ -72,8 +72,8 @@ pub fn contradicting_state(watch: &StateWatch, reported: Relation) -> Option<usi
         let others = watch.states.iter().filter_map(|other| Some((other, cas(other)?)));
         match reported {
             Relation::SameCpu | Relation::Smt => {
-                let moved = |(other, _)| is_slower_throughout(state, other);
-                latency.low > SLOWEST_SIBLINGS_NS && others.into_iter().any(moved)
+                let is_slower = |(other, _)| is_slower_throughout(state, other);
+                latency.low > SLOWEST_SIBLINGS_NS && others.into_iter().any(is_slower)
             }
             Relation::L2 | Relation::Cluster | Relation::L3 => others.into_iter().any(|(other, near)| {
                 near.low >= MAYBE_SIBLINGS_NS
@@ -85,7 +85,7 @@ pub fn contradicting_state(watch: &StateWatch, reported: Relation) -> Option<usi
         }
     };
     let mut found: Option<(usize, f64)> = None;
-    let lasting = |(_, state): &(usize, &WatchedState)| state.share >= TELLING_SHARE;
+    let lasting = |(_, state): &(usize, &WatchedState)| state.share >= MIN_STATE_SHARE;
     for (index, state) in watch.states.iter().enumerate().filter(lasting) {
         let Some(latency) = cas(state).filter(|latency| rules_out(state, latency)) else { continue };
         if found.is_none_or(|(_, slowest)| latency.point > slowest) {
@@ -96,12 +96,12 @@ pub fn contradicting_state(watch: &StateWatch, reported: Relation) -> Option<usi
 }
 
 fn is_slower_throughout(state: &WatchedState, other: &WatchedState) -> bool {
-    let (kernels, slowed) = slowed(state, other);
+    let (kernels, slowed) = count_slowed(state, other);
     kernels > 0 && slowed == kernels
 }
 
 /// Number of kernels timed in both states, and of those slower in the first by the ratio that separates states.
-fn slowed(state: &WatchedState, other: &WatchedState) -> (usize, usize) {
+fn count_slowed(state: &WatchedState, other: &WatchedState) -> (usize, usize) {
     let ratios = state.kernels.iter().filter_map(|(kernel, here)| {
         let (_, there) = other.kernels.iter().find(|(known, _)| known == kernel)?;
         Some(here.point / there.point)
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_relation_can_hold_contradicts_nothing() {
+    fn states_within_one_relation_contradict_nothing() {
         let near = &[("cas+pause", 35.0), ("cas", 36.0)][..];
         let sibling = &[("cas+pause", 13.0), ("cas", 12.0)][..];
         let far = &[("cas+pause", 116.0), ("cas", 128.0)][..];
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_of_a_moment_contradicts_nothing() {
+    fn a_brief_state_contradicts_nothing() {
         let mut watch = watch(&[&[("cas", 36.0)], &[("cas", 128.0)]]);
         assert_eq!(contradicting_state(&watch, Relation::L3), Some(1));
         (watch.states[0].share, watch.states[1].share) = (0.984, 0.016);
@@ -165,14 +165,14 @@ mod tests {
     }
 
     #[test]
-    fn states_that_the_headline_does_not_feel_differ_by_what_shows_them() {
+    fn states_hidden_from_the_headline_use_the_largest_ratio() {
         let watch = watch(&[&[("cas+pause", 23.4), ("cas", 25.1)], &[("cas+pause", 23.3), ("cas", 15.2)]]);
         let contrast = state_contrast(&watch).unwrap();
         assert!(!contrast.of_headline && (contrast.ratio - 25.1 / 15.2).abs() < 1e-12, "{contrast:?}");
     }
 
     #[test]
-    fn what_slows_one_kernel_is_no_other_place() {
+    fn a_slowdown_of_one_kernel_is_no_other_placement() {
         let calm = &[("cas", 30.0), ("cas+pause", 29.0), ("store", 60.0)][..];
         let disturbed = &[("cas", 1153.0), ("cas+pause", 113.0), ("store", 61.0)][..];
         let watch = watch(&[calm, disturbed]);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_known_of_cas_say_nothing_of_other_code() {
+    fn limits_of_cas_do_not_apply_to_other_kernels() {
         let watch = watch(&[&[("store", 30.0)], &[("store", 150.0)]]);
         assert_eq!(contradicting_state(&watch, Relation::L3), None);
         assert!((state_contrast(&watch).unwrap().ratio - 5.0).abs() < 1e-12);

@@ -1,13 +1,13 @@
 //! [`Table`]: a map aggregated by groups of CPUs: threads, cores, or the tiles of a picture.
 
-use crate::latency::{Cell, LatencyMap};
+use crate::latency::{LatencyMap, PairOutcome};
 use crate::stats::median_in_place;
 use crate::{CpuId, Matrix};
 
 /// The displayed value of one pair.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reading {
-    /// Half round trip in nanoseconds.
+    /// Half round trip in ns, or messages/s.
     pub ns: f64,
     /// Whether it has a flag of doubt.
     pub doubtful: bool,
@@ -16,10 +16,10 @@ pub struct Reading {
 /// The readings of a map; `None` for cells that were not measured.
 pub fn readings(map: &LatencyMap) -> Matrix<Option<Reading>> {
     map.cells.map(|cell| match cell {
-        Cell::Measured(value) => {
+        PairOutcome::Measured(value) => {
             Some(Reading { ns: value.latency_ns.point, doubtful: value.flags.may_be_wrong() })
         }
-        Cell::Missing { .. } => None,
+        PairOutcome::Missing { .. } => None,
     })
 }
 
@@ -30,8 +30,8 @@ pub struct Table {
     cells: Vec<TableCell>,
 }
 
-/// All pairs of one CPU of the row and another of the column; on the diagonal of cores, these are threads of a core.
-/// Values of a CPU with itself are another relation and are separate.
+/// Summary of the pairs of a CPU of the row and another CPU of the column; if both are the same core, of its threads.
+/// Values of a CPU with itself are another relation: groups of several CPUs have them in [`own`](TableCell::own).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct TableCell {
     /// Median over the measured pairs in the unit of the readings; `None` if none was measured.
@@ -44,14 +44,14 @@ pub struct TableCell {
     pub missing: u32,
     /// Number of measured pairs with a doubt.
     pub doubtful: u32,
-    /// Both roles on one CPU, for a group of several CPUs; `None` if not measured.
+    /// CPUs with themselves (both roles on one CPU), for a group of several; `None` if not measured.
     pub own: Option<OwnCell>,
 }
 
 /// Both roles on one CPU, for the CPUs common to row and column.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OwnCell {
-    /// Median over them in the unit of the readings.
+    /// Median over these CPUs in the unit of the readings.
     pub median_ns: f64,
     /// Number of these CPUs that were measured.
     pub cpus: u32,
@@ -86,8 +86,8 @@ impl Table {
 
 /// Aggregates readings by groups of CPUs. CPUs outside the matrix count as not measured. A pair within one group counts
 /// once. The value of a CPU with itself, if present, is the cell of a single CPU, and separate ([`TableCell::own`]) in
-/// a group of several: the mean of 449 k messages a second on one CPU and 249 k between threads of a core would be a
-/// number that nothing on the machine shows.
+/// a group of several: the mean of 449 k messages a second on one CPU and 249 k between threads of a core would
+/// describe nothing on the machine.
 pub fn table(readings: &Matrix<Option<Reading>>, rows: &[Vec<CpuId>], columns: &[Vec<CpuId>]) -> Table {
     let position = positions(readings.cpus());
     let at = |cpu: &CpuId| position.get(cpu.index()).copied().flatten();
@@ -115,9 +115,9 @@ fn cell(
     let mut own_doubtful = 0;
     let mut cell = TableCell::default();
     let alone = row.len() == 1 && column.len() == 1;
-    let once = readings.is_symmetric() && row == column;
+    let skip_mirrored = readings.is_symmetric() && row == column;
     for (index, from) in row.iter().enumerate() {
-        let skip = if once { index + 1 } else { 0 };
+        let skip = if skip_mirrored { index + 1 } else { 0 };
         for to in column.iter().skip(skip) {
             let reading = from.zip(*to).and_then(|(from, to)| *readings.get(from, to)?);
             if from == to && !(alone && reading.is_some()) {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_core_is_seen_through_the_pairs_of_its_threads() {
+    fn a_cell_of_cores_summarizes_the_pairs_of_their_threads() {
         let cores = [vec![CpuId(0), CpuId(4)], vec![CpuId(1), CpuId(5)]];
         let table = table(&square(), &cores, &cores);
         let across = table.get(0, 1);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_of_a_cpu_with_itself_shows_where_rows_are_cpus() {
+    fn a_cpu_with_itself_is_an_ordinary_cell_if_rows_are_single_cpus() {
         let cpus: Vec<CpuId> = [0, 4].map(CpuId).to_vec();
         let directed = Matrix::directed(cpus.clone(), |row, column| {
             (row != 1 || column != 1)

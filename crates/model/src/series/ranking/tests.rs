@@ -42,13 +42,13 @@ fn queue(name: &str, capacity: f64, cpus: &[u32], value: [f64; 3]) -> TrialResul
     trial("queue", Parameters::default().with("queue", name).with("capacity", capacity), cpus, value)
 }
 
-/// More than two threads take CPUs that are not a pair.
+/// More than two threads run on CPUs that are not a pair.
 fn lock(name: &str, threads: f64, value: [f64; 3]) -> TrialResult {
     let cpus: &[u32] = if threads > 2.0 { &[0, 2, 1, 0] } else { &[0, 2] };
     trial("contend", Parameters::default().with("method", name).with("threads", threads), cpus, value)
 }
 
-fn of(trials: Vec<TrialResult>, check: impl FnOnce(Ranking<'_>)) {
+fn check_ranking(trials: Vec<TrialResult>, check: impl FnOnce(Ranking<'_>)) {
     let probe = trials[0].spec.probe.clone();
     let result = SeriesResult { trials, ..SeriesResult::default() };
     check(ranking(&settings(), &result, &probe, DECLARED, &topology()).unwrap());
@@ -60,7 +60,7 @@ fn names<'a>(ranking: &'a Ranking<'_>) -> Vec<&'a str> {
 
 #[test]
 fn only_results_under_one_condition_are_ranked() {
-    // `slow` has the best value, at a capacity and on CPUs where nothing else was measured as fast.
+    // `slow` has the best value, but at a capacity and on CPUs that favour it.
     let trials = vec![
         queue("slow", 10_000.0, &[0, 1], [86e6, 87.7e6, 89e6]),
         queue("fast", 10_000.0, &[0, 1], [40e6, 41e6, 42e6]),
@@ -71,15 +71,15 @@ fn only_results_under_one_condition_are_ranked() {
         queue("slow", 1.0, &[0, 2], [0.02e6, 0.023e6, 0.03e6]),
         queue("fast", 1.0, &[0, 2], [3.3e6, 3.45e6, 3.5e6]),
     ];
-    of(trials, |ranking| {
+    check_ranking(trials, |ranking| {
         assert_eq!(names(&ranking), ["fast", "slow"]);
         let capacity: Vec<f64> = ranking
             .condition
             .parameters
             .iter()
             .map(|(_, value)| match value {
-                Value::Number(number) => *number,
-                Value::Text(text) => panic!("{text}"),
+                ParameterValue::Number(number) => *number,
+                ParameterValue::Text(text) => panic!("{text}"),
             })
             .collect();
         assert_eq!(capacity, [1_000.0]);
@@ -123,7 +123,7 @@ fn each_condition_has_a_ranking_of_its_own() {
 }
 
 #[test]
-fn the_most_threads_come_first_and_bounds_and_wrong_answers_have_no_place() {
+fn the_most_threads_come_first_and_bounds_and_wrong_answers_are_unranked() {
     let trials = vec![
         lock("parking", 1.0, [600.0, 604.0, 610.0]),
         lock("std", 1.0, [4.0, 5.0, 6.0]),
@@ -132,7 +132,7 @@ fn the_most_threads_come_first_and_bounds_and_wrong_answers_have_no_place() {
         lock("per-thread", 4.0, [0.9, 1.0, 1.1]),
         lock("racy", 4.0, [1.9, 2.0, 2.1]),
     ];
-    of(trials, |ranking| {
+    check_ranking(trials, |ranking| {
         assert_eq!(names(&ranking), ["parking", "std"]);
         let unranked = [("per-thread", Unranked::Bound), ("racy", Unranked::WrongAnswer)];
         assert_eq!(ranking.unranked, unranked.map(|(name, reason)| (name.to_owned(), reason)));
@@ -148,44 +148,49 @@ fn alike_means_that_intervals_overlap() {
             lock("c", 2.0, [wide, 30.0, 31.0]),
         ]
     };
-    of(trials(10.9), |ranking| assert_eq!(ranking.verdict, Verdict::Alike));
-    of(trials(12.5), |ranking| {
+    check_ranking(trials(10.9), |ranking| assert_eq!(ranking.verdict, Verdict::Alike));
+    check_ranking(trials(12.5), |ranking| {
         let expected = Verdict::Ordered { like_best: vec![1], worst: Some(2), like_worst: vec![1] };
         assert_eq!(ranking.verdict, expected);
     });
-    of(vec![lock("a", 2.0, [9.0, 10.0, 11.0])], |ranking| assert_eq!(ranking.verdict, Verdict::Single));
+    check_ranking(vec![lock("a", 2.0, [9.0, 10.0, 11.0])], |ranking| {
+        assert_eq!(ranking.verdict, Verdict::Single)
+    });
 }
 
 #[test]
-fn a_subject_without_an_interval_is_not_ranked_and_may_keep_the_best_from_being_known() {
+fn an_unranked_subject_without_an_interval_may_leave_the_best_unknown() {
     let few = |point: f64| {
         let mut trial = lock("few", 2.0, [point; 3]);
         trial.values.get_mut("ns_per_op").unwrap().confidence = 0.5;
         vec![lock("a", 2.0, [9.0, 10.0, 11.0]), lock("b", 2.0, [12.0, 13.0, 14.0]), trial]
     };
-    of(few(20.0), |ranking| {
+    check_ranking(few(20.0), |ranking| {
         assert_eq!(names(&ranking), ["a", "b"]);
         assert_eq!(ranking.unranked, [("few".to_owned(), Unranked::TooFewPasses)]);
         assert!(matches!(ranking.verdict, Verdict::Ordered { worst: None, .. }), "it may be the slowest");
     });
-    of(few(10.5), |ranking| {
+    check_ranking(few(10.5), |ranking| {
         assert_eq!(ranking.verdict, Verdict::CannotTell(vec!["a".to_owned(), "few".to_owned()]))
     });
     // No screen states this interval, so it cannot make `wide` equal to the fastest.
     let wide = lock("wide", 2.0, [10.0, 18_000.0, 200_000.0]);
-    of(vec![lock("a", 2.0, [9.0, 10.0, 11.0]), lock("b", 2.0, [12.0, 13.0, 14.0]), wide], |ranking| {
-        assert_eq!(names(&ranking), ["a", "b"]);
-        assert_eq!(ranking.unranked, [("wide".to_owned(), Unranked::WideInterval)]);
-        assert_eq!(ranking.verdict, Verdict::CannotTell(vec!["a".to_owned(), "wide".to_owned()]))
-    });
+    check_ranking(
+        vec![lock("a", 2.0, [9.0, 10.0, 11.0]), lock("b", 2.0, [12.0, 13.0, 14.0]), wide],
+        |ranking| {
+            assert_eq!(names(&ranking), ["a", "b"]);
+            assert_eq!(ranking.unranked, [("wide".to_owned(), Unranked::WideInterval)]);
+            assert_eq!(ranking.verdict, Verdict::CannotTell(vec!["a".to_owned(), "wide".to_owned()]))
+        },
+    );
 }
 
 #[test]
-fn a_value_that_may_be_wrong_keeps_its_place_and_says_so() {
+fn a_value_that_may_be_wrong_keeps_its_rank_and_is_marked() {
     let mut trials = vec![lock("a", 2.0, [9.0, 10.0, 11.0]), lock("b", 2.0, [12.0, 13.0, 14.0])];
     trials[0].flags = [Flag::Multimodal, Flag::WideCi].into_iter().collect::<Flags>();
     trials[1].flags.set(Flag::Load);
-    of(trials, |ranking| {
+    check_ranking(trials, |ranking| {
         let marks: Vec<bool> = ranking.subjects.iter().map(|subject| subject.may_be_wrong).collect();
         assert_eq!((names(&ranking), marks), (vec!["a", "b"], vec![false, true]));
     });
@@ -201,7 +206,7 @@ fn results_of_different_states_of_the_machine_are_not_compared() {
     for (trial, cas_ns) in trials.iter_mut().zip([28.0, 28.5, 105.0]) {
         trial.cas_ns = vec![cas_ns];
     }
-    of(trials, |ranking| {
+    check_ranking(trials, |ranking| {
         assert_eq!(names(&ranking), ["a", "b"]);
         assert_eq!(ranking.unranked, [("slow-state".to_owned(), Unranked::Elsewhere)]);
     });
@@ -212,21 +217,23 @@ fn of_several_pairs_the_typical_one_is_ranked() {
     let pairs = [[0, 2], [2, 0], [1, 2]];
     let values = [[9.0, 10.0, 11.0], [19.0, 20.0, 21.0], [29.0, 30.0, 31.0]];
     let trials = pairs.iter().zip(values).map(|(pair, value)| queue("spsc", 10.0, pair, value)).collect();
-    of(trials, |ranking| {
+    check_ranking(trials, |ranking| {
         let Ranking { subjects, verdict, .. } = &ranking;
         assert_eq!((subjects[0].value.point, subjects[0].placements, verdict), (20.0, 3, &Verdict::Single));
     });
 }
 
 #[test]
-fn the_order_of_points_alone_names_nothing() {
+fn the_order_of_points_alone_decides_nothing() {
     let value = |name, low, point, high| lock(name, 2.0, [low, point, high]);
     // Each overlaps the first, but the others do not overlap each other.
     let open = vec![value("a", 5.0, 5.5, 20.0), value("b", 6.0, 6.5, 7.0), value("c", 15.0, 15.5, 16.0)];
-    of(open, |ranking| assert!(matches!(&ranking.verdict, Verdict::CannotTell(names) if names.len() == 3)));
+    check_ranking(open, |ranking| {
+        assert!(matches!(&ranking.verdict, Verdict::CannotTell(names) if names.len() == 3))
+    });
     // The last overlaps the first: no subject is the slowest.
     let wide = vec![value("a", 9.0, 10.0, 11.0), value("b", 12.0, 12.5, 13.0), value("c", 10.0, 30.0, 50.0)];
-    of(wide, |ranking| {
+    check_ranking(wide, |ranking| {
         let expected = Verdict::Ordered { like_best: vec![2], worst: None, like_worst: vec![] };
         assert_eq!(ranking.verdict, expected);
     });
@@ -241,22 +248,25 @@ fn subjects_are_compared_between_the_same_pairs() {
         queue("b", 10.0, &[1, 2], [1.0, 2.0, 3.0]),
         queue("b", 10.0, &[2, 1], [1.0, 2.0, 3.0]),
     ];
-    of(trials, |ranking| {
-        let found: Vec<_> =
-            ranking.subjects.iter().map(|of| (of.name.as_str(), of.value.point, of.placements)).collect();
+    check_ranking(trials, |ranking| {
+        let found: Vec<_> = ranking
+            .subjects
+            .iter()
+            .map(|subject| (subject.name.as_str(), subject.value.point, subject.placements))
+            .collect();
         assert_eq!(found, [("b", 20.0, 1), ("a", 10.0, 1)]);
     });
     let mut apart =
         vec![queue("a", 10.0, &[0, 2], [9.0, 10.0, 11.0]), queue("b", 10.0, &[1, 2], [1.0, 2.0, 3.0])];
     apart.push(queue("b", 10.0, &[2, 1], [1.0, 2.0, 3.0]));
-    of(apart, |ranking| {
+    check_ranking(apart, |ranking| {
         assert_eq!(names(&ranking), ["b"]);
         assert_eq!(ranking.unranked, [("a".to_owned(), Unranked::Elsewhere)]);
     });
 }
 
 #[test]
-fn what_fails_somewhere_is_named_and_does_not_change_the_condition() {
+fn subjects_that_fail_are_listed_and_do_not_change_the_condition() {
     let mut trials = vec![
         lock("a", 2.0, [9.0, 10.0, 11.0]),
         lock("b", 2.0, [9.0, 10.0, 11.0]),
@@ -266,7 +276,7 @@ fn what_fails_somewhere_is_named_and_does_not_change_the_condition() {
         lock("mcs", 4.0, [1.0, 1.0, 1.0]),
     ];
     trials[5].values.clear();
-    of(trials.clone(), |ranking| {
+    check_ranking(trials.clone(), |ranking| {
         assert_eq!(ranking.subjects[0].value.point, 20.0, "four threads");
         assert_eq!(ranking.unranked, [("mcs".to_owned(), Unranked::NoResult)]);
     });
@@ -274,5 +284,5 @@ fn what_fails_somewhere_is_named_and_does_not_change_the_condition() {
         vec![queue("a", 10.0, &[0, 2], [9.0, 10.0, 11.0]), queue("a", 10.0, &[2, 0], [9.0, 10.0, 11.0])];
     wrong.push(queue("b", 10.0, &[0, 2], [1.0, 2.0, 3.0]));
     wrong[1].flags.set(Flag::Invalid);
-    of(wrong, |ranking| assert_eq!(ranking.unranked, [("a".to_owned(), Unranked::WrongAnswer)]));
+    check_ranking(wrong, |ranking| assert_eq!(ranking.unranked, [("a".to_owned(), Unranked::WrongAnswer)]));
 }

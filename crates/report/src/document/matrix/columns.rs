@@ -70,7 +70,7 @@ impl Columns {
         self.median.iter().zip(&self.slices).filter(|(median, slices)| median.is_none() && !**slices).count()
     }
 
-    /// CPUs shared by both roles, which measured the scheduler quantum.
+    /// CPUs on which both roles ran, so that they measured the scheduler quantum.
     pub fn on_slices(&self) -> impl Iterator<Item = u32> + '_ {
         let marked = self.positions.iter().zip(&self.slices).filter(|(_, slices)| **slices);
         marked.filter_map(|([row, _], _)| self.cpus.get(*row as usize).copied())
@@ -127,7 +127,7 @@ impl Columns {
     /// digits. Empty columns are left out.
     pub fn write_json(&self, out: &mut String) {
         let hundredths = |value: f64| (value * 100.0).round() as i64;
-        let less = |cell: usize, other: Option<f64>| {
+        let below_median = |cell: usize, other: Option<f64>| {
             self.median[cell].zip(other).map(|(median, other)| hundredths(median) - hundredths(other))
         };
         let each =
@@ -138,11 +138,13 @@ impl Columns {
             list(out, "at", &at);
         }
         list(out, "median", &each(&|cell| self.median[cell].map(hundredths)));
-        let below = |cell: usize| less(cell, self.interval[cell].map(|[low, _]| low));
-        let above = |cell: usize| less(cell, self.interval[cell].map(|[_, high]| high)).map(|less| -less);
+        let below = |cell: usize| below_median(cell, self.interval[cell].map(|[low, _]| low));
+        let above = |cell: usize| {
+            below_median(cell, self.interval[cell].map(|[_, high]| high)).map(|distance| -distance)
+        };
         list(out, "below", &each(&below));
         list(out, "skew", &each(&|cell| above(cell).zip(below(cell)).map(|(above, below)| above - below)));
-        list(out, "min_below", &each(&|cell| less(cell, self.min[cell])));
+        list(out, "min_below", &each(&|cell| below_median(cell, self.min[cell])));
         list(out, "home_penalty", &each(&|cell| self.home_penalty[cell].map(hundredths)));
         list(out, "line_spread", &each(&|cell| self.line_spread[cell].map(hundredths)));
         coded(out, "passes", (0..self.passes.len()).map(|cell| i64::from(self.passes[cell])));
@@ -196,8 +198,8 @@ fn coded(out: &mut String, name: &str, values: impl Iterator<Item = i64> + Clone
     let _ = write!(out, ",\"{name}\":{{\"of\":{},\"letters\":\"{letters}\"}}", serde_json::json!(different));
 }
 
-/// Shorter columns are lists of numbers, which stay readable.
-const MIN_DIGITS: usize = 4_096;
+/// Columns with fewer cells are lists of numbers, which stay readable.
+const MIN_CELLS_FOR_DIGITS: usize = 4_096;
 
 /// Writes a number in base 32, lowest digit first, with 32 added to all digits but the last. The numbers 0, 1, 2, …
 /// encode none, 0, -1, 1, -2, 2, …
@@ -216,7 +218,7 @@ fn list(out: &mut String, name: &str, values: &[Option<i64>]) {
     if values.iter().all(|value| value.is_none() || zero_is_none && *value == Some(0)) {
         return;
     }
-    if values.len() >= MIN_DIGITS {
+    if values.len() >= MIN_CELLS_FOR_DIGITS {
         let _ = write!(out, ",\"{name}\":{{\"digits\":\"");
         values.iter().for_each(|value| digits(out, *value));
         return out.push_str("\"}");

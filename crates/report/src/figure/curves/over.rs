@@ -50,16 +50,16 @@ pub(super) fn draw(series: &[&SeriesDoc], drawings: &mut [(Room, Curves)]) {
     }
     for (room, curves) in drawings {
         let mut rows: Vec<(&str, Vec<&Reading<'_>>)> = Vec::new();
-        for ((beside, what, _), alike) in &groups {
-            let drawn = swept.map_or(Vec::new(), |swept| over(alike, swept, room.chart));
-            if drawn.is_empty() && !beside && alike.iter().all(|reading| reading.is_value) {
+        for ((is_other, what, _), alike) in &groups {
+            let drawn = swept.map_or(Vec::new(), |swept| charts_over(alike, swept, room.chart));
+            if drawn.is_empty() && !is_other && alike.iter().all(|reading| reading.is_value) {
                 match rows.iter_mut().find(|(known, _)| known == what) {
                     Some((_, known)) => known.extend(alike),
                     None => rows.push((what, alike.iter().collect())),
                 }
                 continue;
             }
-            curves.add(!beside, drawn);
+            curves.add(!is_other, drawn);
         }
         for (what, readings) in rows {
             curves.add(true, in_rows(what, &readings, *room));
@@ -103,16 +103,16 @@ fn swept<'a>(series: &[&'a SeriesDoc<'a>]) -> Option<&'a str> {
 }
 
 /// Charts over a parameter, split so that curves are distinguishable; of many placements, only the first is drawn.
-fn over(alike: &[Reading<'_>], swept: &str, size: [f64; 2]) -> Vec<Picture> {
+fn charts_over(alike: &[Reading<'_>], swept: &str, size: [f64; 2]) -> Vec<Picture> {
     let x = |reading: &Reading<'_>| {
         reading.series.numbers().find(|(name, _)| *name == swept).map(|(_, value)| value)
     };
     let words = |reading: &Reading<'_>| words_of(reading.series, &[swept, "view", "phase"]);
     // CPUs vary with the number of threads; they name a curve only if it would otherwise have two values at one point.
-    let twice = |one: &Reading<'_>, other: &Reading<'_>| {
+    let coincide = |one: &Reading<'_>, other: &Reading<'_>| {
         one.series.placement != other.series.placement && x(one) == x(other) && words(one) == words(other)
     };
-    let by_placement = alike.iter().any(|one| alike.iter().any(|other| twice(one, other)));
+    let by_placement = alike.iter().any(|one| alike.iter().any(|other| coincide(one, other)));
     let placements: BTreeSet<&[u32]> = alike.iter().map(|one| one.series.placement.as_slice()).collect();
     let first = alike.first().map(|one| one.series.placement.as_slice()).unwrap_or_default();
     let is_drawn = |reading: &&Reading<'_>| {
@@ -172,32 +172,32 @@ fn chart(
     let kind = |at: usize| if points().all(|point| point[at] > 0.0) { Kind::Log } else { Kind::Linear };
     let declared = probes::parameter(swept);
     let parameter = declared.map_or_else(|| swept.replace('_', " "), |parameter| parameter.words.to_owned());
-    let of_x =
+    let x_unit =
         if declared.is_some_and(|parameter| parameter.unit == quantity::Unit::Ns) { ", ns" } else { "" };
     Some(Chart {
         title: common.title(&format!("{} by {parameter}", title(reading))),
-        finding: finding(&drawn, &parameter, of_x, &unit.name),
-        x: Axis::over(&format!("{parameter}{of_x}"), kind(0), points().map(|[x, _]| *x))?,
+        finding: finding(&drawn, &parameter, x_unit, &unit.name),
+        x: Axis::over(&format!("{parameter}{x_unit}"), kind(0), points().map(|[x, _]| *x))?,
         y: Axis::over(&unit.label(kind(1)), kind(1), points().map(|[_, y]| *y))?,
         curves: drawn,
     })
 }
 
 /// The highest and the lowest curve at the right end, if all curves end there; `None` for a single curve.
-fn finding(curves: &[Curve], parameter: &str, of_x: &str, unit: &str) -> Option<String> {
+fn finding(curves: &[Curve], parameter: &str, x_unit: &str, unit: &str) -> Option<String> {
     let ends = curves.iter().map(|curve| Some((*curve.points.last()?, curve.name.as_str())));
     let mut ends: Vec<([f64; 2], &str)> = ends.collect::<Option<_>>()?;
     let at = ends.first()?.0[0];
     ends.sort_by(|a, b| a.0[1].total_cmp(&b.0[1]));
     let [([_, low], last), .., ([_, high], first)] = ends[..] else { return None };
-    let same = ends.iter().all(|([x, _], _)| *x == at);
-    let said = |value: f64| format!("{} {unit}", of_any_size(value)).trim_end().to_owned();
-    let at = if of_x.is_empty() { axis(at) } else { chosen_time(at) };
+    let end_together = ends.iter().all(|([x, _], _)| *x == at);
+    let in_unit = |value: f64| format!("{} {unit}", of_any_size(value)).trim_end().to_owned();
+    let at = if x_unit.is_empty() { axis(at) } else { chosen_time(at) };
     let found = match high > APART * low {
-        true => format!("{first} highest, {}; {last} lowest, {}", said(high), said(low)),
-        false => format!("all alike, {} to {}", of_any_size(low), said(high)),
+        true => format!("{first} highest, {}; {last} lowest, {}", in_unit(high), in_unit(low)),
+        false => format!("all alike, {} to {}", of_any_size(low), in_unit(high)),
     };
-    same.then(|| format!("At {parameter} {at}: {found}"))
+    end_together.then(|| format!("At {parameter} {at}: {found}"))
 }
 
 /// One row for each series; if there are too many, those with the greatest values.
@@ -286,16 +286,16 @@ mod tests {
     use super::*;
     use crate::document::{PercentilesDoc, ValueDoc};
     use crate::picture::Shape;
-    use coretalk_model::series::Value;
+    use coretalk_model::series::ParameterValue;
 
     fn series(
         probe: &'static str,
         headline: &'static str,
-        parameters: &[(&'static str, Value)],
+        parameters: &[(&'static str, ParameterValue)],
     ) -> SeriesDoc<'static> {
-        let doc = |value: &Value| match value {
-            Value::Number(number) => ValueDoc::Number(*number),
-            Value::Text(text) => ValueDoc::Text(text.clone().into()),
+        let doc = |value: &ParameterValue| match value {
+            ParameterValue::Number(number) => ValueDoc::Number(*number),
+            ParameterValue::Text(text) => ValueDoc::Text(text.clone().into()),
         };
         SeriesDoc {
             probe: probe.into(),
@@ -352,28 +352,28 @@ mod tests {
     }
 
     #[test]
-    fn medians_of_the_headline_stand_before_those_of_other_distributions() {
-        let at = |gap: f64, ns: f64| {
+    fn headline_medians_come_before_other_distributions() {
+        let at_gap = |gap: f64, ns: f64| {
             [("first", 9.0 * ns), ("slept", ns)].map(|(view, ns)| wake(view, gap, [0, 1], ns))
         };
-        let all = [at(2e4, 2e3), at(1e6, 2e4), at(2e7, 3e4)].concat();
+        let all = [at_gap(2e4, 2e3), at_gap(1e6, 2e4), at_gap(2e7, 3e4)].concat();
         let curves = drawn(&all);
         assert_eq!(titles(&curves.headline), ["wake: slept, median by gap; CPUs 0 → 1"]);
         assert_eq!(titles(&curves.others), ["wake: first, median by gap; CPUs 0 → 1"]);
         let [slept] = &heights(&curves.headline[0])[..] else { panic!("one curve") };
-        assert!(slept[0] > slept[1] && slept[1] > slept[2], "longer gaps lie higher: {slept:?}");
+        assert!(slept[0] > slept[1] && slept[1] > slept[2], "longer gaps are higher: {slept:?}");
         assert_eq!(drawn(&all[..4]), Curves::default(), "two points are no curve");
     }
 
     #[test]
-    fn a_value_is_drawn_over_what_varies_most_with_a_chart_for_each_pair_of_sections() {
-        let of = |critical_ns: f64| {
+    fn values_are_drawn_over_the_most_varied_parameter_per_section_length() {
+        let with_section = |critical_ns: f64| {
             [1, 2, 4].map(|threads| {
                 let ns = 10.0 * threads as f64;
                 [contend("mcs", threads, critical_ns, ns), contend("ttas", threads, critical_ns, 2.0 * ns)]
             })
         };
-        let all = [of(50.0), of(0.0)].concat().concat();
+        let all = [with_section(50.0), with_section(0.0)].concat().concat();
         let curves = drawn(&all);
         assert_eq!(
             titles(&curves.headline),
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn values_over_nothing_stand_in_rows() {
+    fn values_without_a_varying_parameter_become_rows() {
         let jitter = |cpu: u32, lost: f64| SeriesDoc {
             values: [("lost_share".into(), Some(lost))].into(),
             placement: vec![cpu],

@@ -16,10 +16,10 @@ const LEGEND_LINE: f64 = 14.0;
 pub fn colors_beside(picture: &mut Picture, colors: &Colors, unit: &str, [left, top]: [f64; 2], height: f64) {
     let kind = if matches!(colors, Colors::Level(_)) { Kind::Log } else { Kind::Linear };
     let axis = Axis { label: String::new(), ends: colors.ends(), kind };
-    let high = height / f64::from(STEPS);
-    for (step, value) in along(&axis) {
-        let y = top + height - (f64::from(step) + 1.0) * high;
-        picture.rect([left, y, 10.0, high], Ink::Rgb(colors.rgb(value)));
+    let step_height = height / f64::from(STEPS);
+    for (step, value) in steps_along(&axis) {
+        let y = top + height - (f64::from(step) + 1.0) * step_height;
+        picture.rect([left, y, 10.0, step_height], Ink::Rgb(colors.rgb(value)));
     }
     let faint = SMALL.in_ink(Ink::Faint);
     let mut free = f64::INFINITY;
@@ -47,9 +47,10 @@ pub fn legend(content: &Content<'_>, words: &str, width: f64) -> Picture {
         Colors::Difference { .. } => Kind::Linear,
     };
     let axis = Axis { label: String::new(), ends: content.colors.ends(), kind };
-    let wide = length / f64::from(STEPS);
-    for (step, value) in along(&axis) {
-        picture.rect([f64::from(step) * wide, 0.0, wide, 10.0], Ink::Rgb(content.colors.rgb(value)));
+    let step_width = length / f64::from(STEPS);
+    for (step, value) in steps_along(&axis) {
+        picture
+            .rect([f64::from(step) * step_width, 0.0, step_width, 10.0], Ink::Rgb(content.colors.rgb(value)));
     }
     let mut free = f64::NEG_INFINITY;
     for (value, text) in axis.ticks() {
@@ -77,7 +78,7 @@ pub fn legend(content: &Content<'_>, words: &str, width: f64) -> Picture {
     picture
 }
 
-fn along(axis: &Axis) -> impl Iterator<Item = (u32, f64)> {
+fn steps_along(axis: &Axis) -> impl Iterator<Item = (u32, f64)> {
     let ([low, high], kind) = (axis.ends, axis.kind);
     (0..STEPS).map(move |step| {
         let share = f64::from(step) / f64::from(STEPS - 1);
@@ -92,7 +93,7 @@ fn along(axis: &Axis) -> impl Iterator<Item = (u32, f64)> {
 /// The unit, the range of the colours, and whether values are outside it.
 pub fn legend_words(map: &Map, Painted { scale, same }: Painted) -> String {
     let values = || map.columns.median.iter().copied().flatten();
-    let beyond =
+    let outside =
         [values().any(|value| value < scale.low * 0.999), values().any(|value| value > scale.high * 1.001)];
     let is_wider = values().all(|value| value < scale.high * 0.999);
     let range = match (same, is_wider) {
@@ -107,8 +108,8 @@ pub fn legend_words(map: &Map, Painted { scale, same }: Painted) -> String {
     let mut words = vec![format!("{}, logarithmic", map.unit), range.to_owned()];
     words.extend(same.is_none().then(|| format!("{} to {}", number(scale.low), number(scale.high))));
     words.extend(map.columns.slices.contains(&true).then(|| format!("s: {SLICES}")));
-    words.extend(beyond[0].then(|| format!("below {low}: the first colour")));
-    words.extend(beyond[1].then(|| format!("above {high}: the last colour")));
+    words.extend(outside[0].then(|| format!("below {low}: the first colour")));
+    words.extend(outside[1].then(|| format!("above {high}: the last colour")));
     words.join("; ")
 }
 
@@ -119,7 +120,7 @@ mod tests {
     use crate::input::ScaleChoice;
 
     #[test]
-    fn words_below_a_map_say_where_colours_reach_further_than_its_values() {
+    fn the_legend_states_a_colour_range_wider_than_the_values() {
         let words = |values: [f64; 2]| {
             let columns = Columns { median: values.map(Some).to_vec(), ..Columns::default() };
             let map = Map { columns, ..Map::default() };

@@ -30,7 +30,7 @@ fn a_map_of_a_machine_that_changed_state_says_so() {
 }
 
 #[test]
-fn where_all_pairs_are_alike_most_often_that_is_said_first() {
+fn usually_uniform_maps_say_so_first() {
     let watch = samples::floating_guest().latency.unwrap().result.watch;
     let headline = |mut report: RunReport| {
         report.latency.as_mut().unwrap().result.watch = watch.clone();
@@ -45,12 +45,12 @@ fn where_all_pairs_are_alike_most_often_that_is_said_first() {
         headline(report(|_, _| 22.6)),
         "Usually 23 ns between any two CPUs. CPUs 0 and 1: 22.6 ns most of the time, up to 116 otherwise: plan for 116"
     );
-    let none = "No single number. CPUs 0 and 1: ";
+    let no_single_number = "No single number. CPUs 0 and 1: ";
     assert!(
         headline(report(|a, b| if a + b == 13 && a.abs_diff(b) == 1 { 45.0 } else { 22.6 }))
-            .starts_with(none)
+            .starts_with(no_single_number)
     );
-    assert!(headline(samples::desktop()).starts_with(none));
+    assert!(headline(samples::desktop()).starts_with(no_single_number));
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn where_cells_changed_state_nothing_is_concluded_about_groups() {
             assert!(!text.contains(verdict), "{name}: {verdict}\n{text}");
         }
     }
-    // Close states contradict no placement.
+    // A ratio this small contradicts no reported L3.
     let mut report = samples::laptop();
     report.latency.as_mut().unwrap().result.watch = watch;
     let states = &mut report.latency.as_mut().unwrap().result.watch.as_mut().unwrap().states;
@@ -91,7 +91,7 @@ fn a_few_pairs_that_changed_level_leave_the_groups_as_they_are() {
 }
 
 #[test]
-fn states_whose_ratio_alone_is_known_contradict_nothing() {
+fn a_state_as_fast_as_siblings_does_not_let_the_other_contradict_one_l3() {
     let level = |watch: &mut StateWatch, state: usize, cas: f64| {
         for (_, latency) in &mut watch.states[state].kernels {
             *latency = samples::estimate(cas, 0.02);
@@ -99,7 +99,7 @@ fn states_whose_ratio_alone_is_known_contradict_nothing() {
     };
     let mut report = samples::floating_guest();
     let watch = report.latency.as_mut().unwrap().result.watch.as_mut().unwrap();
-    // The level of close cores, then of siblings: only the ratio of the levels is known.
+    // As between two cores of one L3, then as between siblings of one core: the ratio contradicts nothing.
     level(watch, 0, 35.0);
     level(watch, 1, 13.0);
     let text = screen(&report, &at(160));
@@ -108,7 +108,7 @@ fn states_whose_ratio_alone_is_known_contradict_nothing() {
 }
 
 #[test]
-fn what_slows_one_kernel_alone_is_not_called_another_place() {
+fn a_slowdown_of_one_kernel_is_not_called_a_move() {
     let mut report = samples::floating_guest();
     let watch = report.latency.as_mut().unwrap().result.watch.as_mut().unwrap();
     watch.states[1].kernels[1].1 = watch.states[0].kernels[1].1;

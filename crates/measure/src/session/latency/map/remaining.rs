@@ -4,15 +4,14 @@ use super::{FEW, LATE_GAP, Target, gap, surveys, visit_ns};
 use crate::schedule::CellRound;
 use crate::session::latency::driver::Driver;
 use crate::session::latency::ladder;
-use crate::session::latency::pilot::representative_cells;
 use coretalk_model::Picos;
 use coretalk_model::latency::Purpose;
 use coretalk_model::stats::{self, ANALYSES, Analysis, normal};
 
 /// Maximum cells to judge for the estimate; it takes too long for larger maps.
 const MAX_JUDGED: usize = 4_096;
-/// Passes after which the scatter of the first ones predicts the number of wide cells.
-const TELLING: u32 = 4;
+/// Number of passes whose scatter predicts the number of wide cells.
+const PREDICTING_PASSES: u32 = 4;
 
 /// Time of the passes over these open cells and of the ladder, after `made` counting passes, with the current pass in
 /// `rounds`; no pass begins after `until`.
@@ -24,7 +23,7 @@ pub fn of_passes(
     target: Target,
     until: Picos,
 ) -> Picos {
-    // Before its first pass the time is estimated by the pilot.
+    // Before the first pass of the map, the pilot's round trips predict the time.
     let piloted =
         |round: &CellRound| round.iter().map(|&cell| visit_ns(driver, cell as usize)).fold(0.0, f64::max);
     let of_round = |round: &CellRound| driver.expect(Purpose::Map, round).unwrap_or_else(|| piloted(round));
@@ -32,7 +31,7 @@ pub fn of_passes(
     let gap = gap(driver, target);
     let ladder = ladder::remaining(driver);
     let [first, second] = ANALYSES.map(|passes| passes as u32);
-    // The ladder is interleaved with a map of fixed passes, and fills the rests of a map that repeats few cells.
+    // The ladder is interleaved with a map of fixed passes, and fills the pauses of a map that repeats few cells.
     let is_few = |share: f64| share * (open.len() * FEW) as f64 <= driver.pairs.len() as f64;
     let of_share = |share: f64| {
         let sweep = Picos::from_secs(sweep.secs() * share);
@@ -41,20 +40,20 @@ pub fn of_passes(
             false => sweep.max(gap),
         }
     };
-    let after = |share: f64| if share > 0.0 && is_few(share) { Picos::ZERO } else { ladder.alone() };
+    let ladder_after = |share: f64| if share > 0.0 && is_few(share) { Picos::ZERO } else { ladder.alone() };
     let (passes, after) = match target {
         Target::Fixed(passes) => {
-            let left = passes.saturating_sub(made).max(1);
-            let beside = Picos(ladder.passes().0 / u64::from(left));
-            (times((sweep + beside).max(gap), left), Picos::ZERO)
+            let passes_left = passes.saturating_sub(made).max(1);
+            let ladder_share = Picos(ladder.passes().0 / u64::from(passes_left));
+            (times((sweep + ladder_share).max(gap), passes_left), Picos::ZERO)
         }
         Target::Analyses if made < first => {
-            let share = if made < TELLING { 0.0 } else { share_wide(driver) };
+            let share = if made < PREDICTING_PASSES { 0.0 } else { share_wide(driver) };
             let share = if share * (driver.pairs.len() as f64) < 0.5 { 0.0 } else { share };
-            let then = if share > 0.0 { times(of_share(share), second - first) } else { Picos::ZERO };
-            (times(sweep.max(gap), first - made) + then, after(share))
+            let second_time = if share > 0.0 { times(of_share(share), second - first) } else { Picos::ZERO };
+            (times(sweep.max(gap), first - made) + second_time, ladder_after(share))
         }
-        Target::Analyses => (until_narrow(driver, open, made, of_share, until), after(1.0)),
+        Target::Analyses => (until_narrow(driver, open, made, of_share, until), ladder_after(1.0)),
     };
     passes.min(until - driver.run.elapsed()) + after
 }
@@ -69,22 +68,22 @@ fn until_narrow(
     until: Picos,
 ) -> Picos {
     let most = driver.settings.analyses;
-    let (mut at, mut left) = (made, Picos::ZERO);
+    let (mut reached, mut total) = (made, Picos::ZERO);
     loop {
-        let next = Analysis::at(at as usize + 1, most).passes() as u32;
+        let next = Analysis::at(reached as usize + 1, most).passes() as u32;
         let expected =
-            |cell: &&u32| driver.expected_passes.get(**cell as usize).is_some_and(|&passes| passes > at);
-        let share = match at == made {
+            |cell: &&u32| driver.expected_passes.get(**cell as usize).is_some_and(|&passes| passes > reached);
+        let share = match reached == made {
             true => 1.0,
             false => open.iter().filter(expected).count() as f64 / open.len() as f64,
         };
-        let step = times(of_share(share), next.saturating_sub(at));
-        let is_begun = !Analysis::is_due(at as usize, most) || at < ANALYSES[1] as u32;
-        if share == 0.0 || next <= at || !is_begun && driver.run.elapsed() + left + step > until {
-            return left;
+        let step = times(of_share(share), next.saturating_sub(reached));
+        let is_begun = !Analysis::is_due(reached as usize, most) || reached < ANALYSES[1] as u32;
+        if share == 0.0 || next <= reached || !is_begun && driver.run.elapsed() + total + step > until {
+            return total;
         }
-        left += step;
-        at = next;
+        total += step;
+        reached = next;
     }
 }
 
@@ -95,13 +94,13 @@ fn times(pass: Picos, passes: u32) -> Picos {
 /// Predicted share of wide cells at the first analysis.
 fn share_wide(driver: &Driver<'_>) -> f64 {
     match driver.pairs.len() {
-        ..=MAX_JUDGED => share_open(driver, &representative_cells(driver), 0.0),
+        ..=MAX_JUDGED => share_open(driver, &driver.representatives.clone(), 0.0),
         _ => 0.0,
     }
 }
 
-/// Share of all cells that will need the second analysis, from the noise of the tried ones: a cell stays open if one of
-/// its eight passes deviates by more than the requested precision, which has the probability 1 − (1 − p)⁸.
+/// Share of all cells that will need the second analysis, from the noise of the tried cells: a cell stays open if one
+/// of its eight passes deviates by more than the requested precision, which has the probability 1 − (1 − p)⁸.
 /// `known_beyond` is another estimate of p; normal noise gives a lower bound.
 pub fn share_open(driver: &Driver<'_>, cells: &[u32], known_beyond: f64) -> f64 {
     let regime = driver.choices.regime.clone().unwrap_or_default();

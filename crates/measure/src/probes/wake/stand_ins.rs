@@ -1,9 +1,9 @@
 //! Simulated stand-ins for all wake-ups that coretalk's adapters offer.
 
-use crate::twin::SimStandIn;
+use crate::stand_in::SimStandIn;
 
 /// The stand-ins with their slowdown factors: the Linux kernel dominates a wake-up, so most runtimes add little.
-pub const TWINS: &[SimStandIn] = &[
+pub const STAND_INS: &[SimStandIn] = &[
     SimStandIn::new("cpp:atomic-wait", "atomic-wait-set", 1.05),
     SimStandIn::new("cpp:counting-semaphore", "semaphore", 1.1),
     SimStandIn::new("cpp:scoped-lock", "std-mutex", 1.05),

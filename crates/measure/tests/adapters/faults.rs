@@ -16,26 +16,20 @@ use std::time::{Duration, Instant};
 /// Runs the tests whose name contains one of the words; all without words.
 pub fn run(words: &[String]) {
     let tests: [(&str, fn()); 9] = [
-        ("every_misdeed_has_a_sentence_and_leaves_nothing", every_misdeed_has_a_sentence_and_leaves_nothing),
+        ("every_fault_is_reported_and_leaves_no_process", every_fault_is_reported_and_leaves_no_process),
         ("a_process_without_its_environment_is_found_too", a_process_without_its_environment_is_found_too),
-        ("an_adapter_that_conforms_is_believed", an_adapter_that_conforms_is_believed),
+        ("a_conforming_adapter_has_no_breaches", a_conforming_adapter_has_no_breaches),
         (
             "a_pass_that_hangs_ends_within_two_seconds_of_its_limit",
             a_pass_that_hangs_ends_within_two_seconds_of_its_limit,
         ),
         ("a_pool_hands_out_its_processes_in_turn", a_pool_hands_out_its_processes_in_turn),
         ("a_request_to_end_ends_a_pass", a_request_to_end_ends_a_pass),
+        ("builds_are_cached_until_an_input_changes", builder::builds_are_cached_until_an_input_changes),
+        ("failures_name_the_cause_and_leave_no_build", builder::failures_name_the_cause_and_leave_no_build),
         (
-            "what_is_built_is_kept_until_something_changes",
-            builder::what_is_built_is_kept_until_something_changes,
-        ),
-        (
-            "what_is_missing_or_fails_is_named_and_leaves_nothing",
-            builder::what_is_missing_or_fails_is_named_and_leaves_nothing,
-        ),
-        (
-            "a_list_says_what_each_offers_and_what_is_missing",
-            builder::a_list_says_what_each_offers_and_what_is_missing,
+            "find_all_reports_offers_or_an_error_per_adapter",
+            builder::find_all_reports_offers_or_an_error_per_adapter,
         ),
     ];
     let filters: Vec<&String> = words.iter().filter(|word| !word.starts_with('-')).collect();
@@ -49,31 +43,31 @@ pub fn run(words: &[String]) {
         test();
         println!("test {name} ... ok ({:.1} s)", begun.elapsed().as_secs_f64());
     };
-    let (beside, alone): (Vec<_>, Vec<_>) =
+    let (concurrent, alone): (Vec<_>, Vec<_>) =
         tests.into_iter().filter(|(name, _)| wanted(name)).partition(|(name, _)| !ALONE.contains(name));
     alone.into_iter().for_each(run);
     // Tests mostly wait, so they run concurrently.
-    let left = Mutex::new(beside.into_iter());
+    let remaining = Mutex::new(concurrent.into_iter());
     let lane = || {
-        while let Some(test) = next(&left) {
+        while let Some(test) = next(&remaining) {
             run(test);
         }
     };
     std::thread::scope(|scope| (0..2).for_each(|_| drop(scope.spawn(lane))));
 }
 
-/// Tests whose other children would be mistaken for orphans of adapters that run meanwhile.
+/// Tests that run alone: their other children would be mistaken for orphans of adapters that run meanwhile.
 const ALONE: [&str; 3] = [
     "a_process_without_its_environment_is_found_too",
-    "what_is_built_is_kept_until_something_changes",
-    "what_is_missing_or_fails_is_named_and_leaves_nothing",
+    "builds_are_cached_until_an_input_changes",
+    "failures_name_the_cause_and_leave_no_build",
 ];
 
-fn next<T>(left: &Mutex<impl Iterator<Item = T>>) -> Option<T> {
-    left.lock().unwrap().next()
+fn next<T>(remaining: &Mutex<impl Iterator<Item = T>>) -> Option<T> {
+    remaining.lock().unwrap().next()
 }
 
-const MISDEEDS: [(&str, &str); 34] = [
+const FAULTS: [(&str, &str); 34] = [
     ("mixes", "single operations where 1 were asked for"),
     ("sleeps-alone", "it did not do its part of them"),
     ("hangs", "no answer within"),
@@ -82,7 +76,7 @@ const MISDEEDS: [(&str, &str); 34] = [
     ("wrong-sum", "messages were lost, doubled or damaged"),
     ("wrong-count", "operations where"),
     ("lost-updates", "additions were lost or made twice"),
-    ("missing-share", "1 of 2 roles have one"),
+    ("missing-share", "1 of 2 roles report a share"),
     ("wrong-share", "additions, and `count` is"),
     ("runs-late", "both begin with the creation, and `join` ends last"),
     ("runs-at-once", "are both in nanoseconds?"),
@@ -110,42 +104,42 @@ const MISDEEDS: [(&str, &str); 34] = [
     ("describes-nothing", "has to be `coretalk-adapter 1`"),
 ];
 
-pub fn adapter(misdeed: &str) -> Adapter {
-    let own = std::env::current_exe().unwrap();
-    let command = vec![own.into_os_string(), OsString::from("double"), OsString::from(misdeed)];
-    // Identifies the processes of each adapter, whatever they have become.
-    Adapter { name: "double".into(), command, environment: vec![("DOUBLE".into(), mark(misdeed))] }
+pub fn adapter(fault: &str) -> Adapter {
+    let program = std::env::current_exe().unwrap();
+    let command = vec![program.into_os_string(), OsString::from("double"), OsString::from(fault)];
+    // Identifies the processes of each adapter even after exec.
+    Adapter { name: "double".into(), command, environment: vec![("DOUBLE".into(), mark(fault))] }
 }
 
-fn mark(misdeed: &str) -> String {
+fn mark(fault: &str) -> String {
     // Per thread, as tests look for their own processes while others run.
-    format!("{}-{:?}-{misdeed}", std::process::id(), std::thread::current().id())
+    format!("{}-{:?}-{fault}", std::process::id(), std::thread::current().id())
 }
 
-/// Processes that a misbehaviour has left; on a busy machine killed ones may take a moment to end.
-fn left(misdeed: &str) -> usize {
+/// Number of processes that a fault left behind; on a busy machine killed ones may take a moment to end.
+fn remaining_processes(fault: &str) -> usize {
     let begun = Instant::now();
     loop {
-        match running(misdeed) {
+        match count_running(fault) {
             0 => return 0,
-            left if begun.elapsed() > Duration::from_secs(5) => return left,
+            count if begun.elapsed() > Duration::from_secs(5) => return count,
             _ => std::thread::sleep(Duration::from_millis(20)),
         }
     }
 }
 
-fn running(misdeed: &str) -> usize {
-    let entry = format!("DOUBLE={}", mark(misdeed));
+fn count_running(fault: &str) -> usize {
+    let entry = format!("DOUBLE={}", mark(fault));
     let folders = std::fs::read_dir("/proc").unwrap().flatten();
-    let has = |folder: std::fs::DirEntry| {
+    let is_marked = |folder: std::fs::DirEntry| {
         let read = |file: &str| std::fs::read(folder.path().join(file)).unwrap_or_default();
-        let is_it = |found: &[u8]| found == entry.as_bytes() || found == mark(misdeed).as_bytes();
+        let is_it = |found: &[u8]| found == entry.as_bytes() || found == mark(fault).as_bytes();
         [read("environ"), read("cmdline")].concat().split(|byte| *byte == 0).any(is_it)
     };
     folders
         .filter(|folder| folder.file_name().to_string_lossy().parse::<u32>().is_ok())
-        .map(has)
-        .filter(|has| *has)
+        .map(is_marked)
+        .filter(|is_marked| *is_marked)
         .count()
 }
 
@@ -159,7 +153,7 @@ fn cpus() -> [CpuId; 2] {
     [allowed.first().unwrap(), allowed.iter().nth(1).unwrap_or(allowed.first().unwrap())]
 }
 
-fn conformance(misdeed: &str, limit: Duration) -> Result<Conformance, AdapterError> {
+fn conformance(fault: &str, limit: Duration) -> Result<Conformance, AdapterError> {
     let settings = CheckSettings {
         start: start(),
         helpers: Helpers::Apart,
@@ -169,10 +163,10 @@ fn conformance(misdeed: &str, limit: Duration) -> Result<Conformance, AdapterErr
         warm_up: Duration::from_millis(50),
         patience: Duration::from_secs(3),
     };
-    check(&adapter(misdeed), &settings, &mut |_, _| (), &Stop::new())
+    check(&adapter(fault), &settings, &mut |_, _| (), &Stop::new())
 }
 
-fn an_adapter_that_conforms_is_believed() {
+fn a_conforming_adapter_has_no_breaches() {
     let found = conformance("none", Duration::from_secs(30)).unwrap();
     let breaches: Vec<String> = found.breaches().iter().map(|(_, error)| error.to_string()).collect();
     assert_eq!(breaches, Vec::<String>::new());
@@ -201,37 +195,37 @@ fn an_adapter_that_conforms_is_believed() {
     }
     let (_, woken) = &wake.passes[0];
     assert!(woken.iter().all(|pass| pass.events.as_ref().unwrap().count() == pass.count));
-    assert_eq!(left("none"), 0);
+    assert_eq!(remaining_processes("none"), 0);
 }
 
 fn a_process_without_its_environment_is_found_too() {
-    // As a child of this program.
-    check_misdeed("forks-bare", "which outlived it");
+    // Found as a child of this program.
+    check_fault("forks-bare", "which outlived it");
 }
 
-fn every_misdeed_has_a_sentence_and_leaves_nothing() {
-    let left = Mutex::new(MISDEEDS.iter());
+fn every_fault_is_reported_and_leaves_no_process() {
+    let remaining = Mutex::new(FAULTS.iter());
     let checks = || {
-        while let Some((misdeed, expected)) = next(&left) {
-            check_misdeed(misdeed, expected);
+        while let Some((fault, expected)) = next(&remaining) {
+            check_fault(fault, expected);
         }
     };
     std::thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(checks))));
 }
 
-fn check_misdeed(misdeed: &str, expected: &str) {
-    if ["rebinds", "moves"].contains(&misdeed) && cpus()[0] == cpus()[1] {
-        println!("skipped: {misdeed} needs two CPUs");
+fn check_fault(fault: &str, expected: &str) {
+    if ["rebinds", "moves"].contains(&fault) && cpus()[0] == cpus()[1] {
+        println!("skipped: {fault} needs two CPUs");
         return;
     }
-    let limit = if misdeed == "hangs" { Duration::from_secs(1) } else { Duration::from_secs(30) };
-    let said: Vec<String> = match conformance(misdeed, limit) {
+    let limit = if fault == "hangs" { Duration::from_secs(1) } else { Duration::from_secs(30) };
+    let errors: Vec<String> = match conformance(fault, limit) {
         Ok(found) => found.breaches().iter().map(|(_, error)| error.to_string()).collect(),
         Err(error) => vec![error.to_string()],
     };
-    println!("{misdeed}: {}", said.join(" | "));
-    assert!(said.iter().any(|said| said.contains(expected)), "{misdeed}: {said:?}");
-    assert_eq!(left(misdeed), 0, "{misdeed} left something behind");
+    println!("{fault}: {}", errors.join(" | "));
+    assert!(errors.iter().any(|error| error.contains(expected)), "{fault}: {errors:?}");
+    assert_eq!(remaining_processes(fault), 0, "{fault} left something behind");
 }
 
 fn request(limit: Duration) -> Request {
@@ -247,16 +241,16 @@ fn request(limit: Duration) -> Request {
 }
 
 fn a_pass_that_hangs_ends_within_two_seconds_of_its_limit() {
-    for misdeed in ["hangs", "closes-pipe", "endless-line"] {
-        let mut process = Process::start(&adapter(misdeed), 0, &start()).unwrap();
+    for fault in ["hangs", "closes-pipe", "endless-line"] {
+        let mut process = Process::start(&adapter(fault), 0, &start()).unwrap();
         let limit = Duration::from_millis(500);
         let begun = Instant::now();
         let error = process.pass(&request(limit), &start().allowed, &Stop::new()).unwrap_err();
         drop(process);
         // The first pass begins when the program has started, which may be slow on a busy machine.
         let took = begun.elapsed();
-        assert!(took < limit + Duration::from_secs(2), "{misdeed}: {error} after {took:?}");
-        assert_eq!(left(misdeed), 0, "{misdeed}");
+        assert!(took < limit + Duration::from_secs(2), "{fault}: {error} after {took:?}");
+        assert_eq!(remaining_processes(fault), 0, "{fault}");
     }
 }
 
@@ -280,7 +274,7 @@ fn a_pool_hands_out_its_processes_in_turn() {
     let error = pool.perform(&unknown, span, &Stop::new()).unwrap_err();
     assert_eq!(error.to_string(), "the adapter does not offer queue `rung`");
     pool.close().unwrap();
-    assert_eq!(left("none"), 0);
+    assert_eq!(remaining_processes("none"), 0);
 }
 
 fn a_request_to_end_ends_a_pass() {
@@ -294,5 +288,5 @@ fn a_request_to_end_ends_a_pass() {
     let error = process.pass(&request(Duration::from_secs(60)), &start().allowed, &stop).unwrap_err();
     later.join().unwrap();
     assert!(matches!(error, AdapterError::Interrupted), "{error}");
-    assert_eq!(left("hangs"), 0);
+    assert_eq!(remaining_processes("hangs"), 0);
 }

@@ -26,7 +26,7 @@ pub struct SimStandIn {
 }
 
 impl SimStandIn {
-    /// A twin without other threads and garbage collections.
+    /// A stand-in without garbage collections, whose other threads take 2 % of the CPU time.
     pub const fn new(external: &'static str, native: &'static str, factor: f64) -> SimStandIn {
         SimStandIn {
             external,
@@ -85,15 +85,15 @@ impl SimStandIn {
         SimStandIn { collections_per_s, ..self }
     }
 
-    /// Finds the twin of what a runtime performs.
-    pub fn of(twins: &'static [SimStandIn], external: &External) -> Option<&'static SimStandIn> {
+    /// Finds the stand-in of what a runtime performs.
+    pub fn of(stand_ins: &'static [SimStandIn], external: &External) -> Option<&'static SimStandIn> {
         let name = external.to_string();
-        twins.iter().find(|twin| twin.external == name)
+        stand_ins.iter().find(|stand_in| stand_in.external == name)
     }
 
-    /// The error sentence for something without a twin.
-    pub fn lack(twins: &'static [SimStandIn], external: &External) -> String {
-        let known: Vec<&str> = twins.iter().map(|twin| twin.external).collect();
+    /// The error sentence for something without a stand-in.
+    pub fn lack(stand_ins: &'static [SimStandIn], external: &External) -> String {
+        let known: Vec<&str> = stand_ins.iter().map(|stand_in| stand_in.external).collect();
         format!(
             "`{external}` cannot be simulated: it has no simulated stand-in (there is one of {})",
             known.join(", ")

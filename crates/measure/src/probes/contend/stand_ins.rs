@@ -1,9 +1,9 @@
-//! Simulated stand-ins for the methods of runtimes: all that coretalk's adapters offer.
+//! Simulated stand-ins for runtimes: one for each `contend` method of coretalk's adapters.
 
-use crate::twin::SimStandIn;
+use crate::stand_in::SimStandIn;
 
-/// The twins: the same instructions and system calls from another compiler.
-pub const TWINS: &[SimStandIn] = &[
+/// The stand-ins: the same instructions and system calls from another compiler.
+pub const STAND_INS: &[SimStandIn] = &[
     SimStandIn::new("cpp:mutex", "pthread-mutex", 1.0),
     SimStandIn::new("cpp:flag-notify", "flag-wait", 1.0),
     SimStandIn::new("cpp:fetch-add", "fetch-add", 1.0),

@@ -1,20 +1,20 @@
 //! Simulated stand-ins for the wait strategies of runtimes: all that coretalk's adapters offer.
 
 use crate::adapters::Kind;
-use crate::twin::SimStandIn;
+use crate::stand_in::SimStandIn;
 
-/// What adapters of version 2 perform with `busy`.
+/// Measurements that adapters of version 2 can make with `busy`.
 const PLAIN: &[Kind] = &[Kind::Wait, Kind::Cost];
-/// What they perform with other polling strategies.
+/// Measurements that they can make with other polling strategies.
 const POLLS: &[Kind] = &[Kind::Wait, Kind::Alternate, Kind::Cost];
-/// What they perform with sleeping strategies.
+/// Measurements that they can make with sleeping strategies.
 const SLEEPS: &[Kind] = &[Kind::Wait, Kind::Alternate];
-/// What they perform with their clocks.
+/// Measurements that they can make with the clock of their runtime.
 const CLOCK: &[Kind] = &[Kind::Clock];
 
-/// The twins. Warm compiled loops are as fast as ours: round trips on a guest took 103 to 114 ns in .NET, 75 to 110 in
-/// Java and 95 to 121 in C++.
-pub const TWINS: &[SimStandIn] = &[
+/// The stand-ins. Warm compiled loops are as fast as those of coretalk: round trips on a guest took 103 to 114 ns in
+/// .NET, 75 to 110 in Java and 95 to 121 in C++.
+pub const STAND_INS: &[SimStandIn] = &[
     SimStandIn::new("cpp:busy", "busy", 1.0),
     SimStandIn::new("cpp:pause", "pause", 1.0),
     SimStandIn::new("cpp:fence", "fence", 1.0),

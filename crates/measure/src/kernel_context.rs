@@ -1,4 +1,4 @@
-//! [`Stage`]: a role function's view of the machine.
+//! [`KernelContext`]: a role function's view of the machine.
 
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
@@ -6,8 +6,8 @@ use crate::wait::WaitAction;
 
 /// One cache line of measured memory.
 ///
-/// 64 bytes on x86-64 and on most Arm cores; where lines are 128 bytes wide, neighbours in a run share one, and the
-/// arena spaces places accordingly.
+/// 64 bytes on x86-64 and on most Arm cores. Where hardware lines have 128 bytes, two adjacent `Line`s share one; the
+/// arena then spaces the measured lines further apart.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Line {
@@ -30,7 +30,7 @@ impl Default for Line {
 
 /// A role's view of one span: places in walk order (equal for all roles), counts, sample buffers, and the guard.
 #[derive(Debug)]
-pub struct Stage<'a> {
+pub struct KernelContext<'a> {
     /// Lines in the order of the walk; `lines_per_place` consecutive ones make a place. All words are 0 at the start.
     pub lines: &'a [&'a Line],
     /// Round trips before the first timed batch, on the first place.
@@ -112,7 +112,7 @@ impl Guard<'_> {
         Ok(())
     }
 
-    /// Checks whether to continue, between batches and with a time that was read anyway: for a loop that makes
+    /// Checks whether to continue, between batches and with a time that was already read: for a loop that makes
     /// progress, and so never waits long enough to call [`check`](Guard::check) itself.
     ///
     /// # Errors
@@ -135,8 +135,8 @@ impl Guard<'_> {
     }
 }
 
-/// Polls or wait hints between two calls of [`Guard::check`]: rare enough to cost nothing, frequent enough to leave
-/// within milliseconds, and within the quantum in which a partner on the same CPU does not run.
+/// Polls or wait hints between two calls of [`Guard::check`]: too few calls to cost time, but enough that a role leaves
+/// within milliseconds, and before its quantum ends, since a partner on the same CPU cannot run until then.
 ///
 /// Loom explores every poll as a branch of its own, and Miri takes microseconds for each.
 pub(crate) const POLLS: u32 = if cfg!(any(loom, miri)) { 1 } else { 1 << 16 };
@@ -149,13 +149,13 @@ pub(crate) const POLLS: u32 = if cfg!(any(loom, miri)) { 1 } else { 1 << 16 };
 pub fn wait_until<W: WaitAction>(guard: &Guard<'_>, mut poll: impl FnMut() -> bool) -> Result<(), Halt> {
     loop {
         // Counted down, so that a decrement and its branch are the only additions to the bare spin.
-        let mut left = const { POLLS.div_ceil(if W::HINTS == 0 { 1 } else { W::HINTS }) };
-        while left != 0 {
+        let mut remaining = const { POLLS.div_ceil(if W::HINTS == 0 { 1 } else { W::HINTS }) };
+        while remaining != 0 {
             if poll() {
                 return Ok(());
             }
             W::wait();
-            left -= 1;
+            remaining -= 1;
         }
         guard.check()?;
     }
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_reason_to_leave_stays() {
+    fn the_first_reason_to_leave_is_kept() {
         let halt = AtomicU64::new(0);
         let guard = Guard { halt: &halt, deadline_ticks: 5, now_ticks: || 5 };
         assert_eq!(guard.check(), Ok(()));

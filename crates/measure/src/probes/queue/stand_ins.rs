@@ -1,10 +1,11 @@
 //! Simulated stand-ins for the queues of runtimes: all that coretalk's adapters offer.
 
-use crate::twin::SimStandIn;
+use crate::stand_in::SimStandIn;
 
-/// The twins. Factors and shares are of the order measured on a guest with two CPUs: CPU time outside the roles was 2 %
-/// in C++, 5 to 12 % in Python, 10 to 38 % in .NET, 53 % in Go and 53 to 72 % in Java.
-pub const TWINS: &[SimStandIn] = &[
+/// The stand-ins. Factors on durations and shares of CPU time outside the roles (`helped`) are of the order measured on
+/// a guest with two CPUs: that share was 2 % in C++, 5 to 12 % in Python, 10 to 38 % in .NET, 53 % in Go and 53 to 72 %
+/// in Java.
+pub const STAND_INS: &[SimStandIn] = &[
     SimStandIn::new("c:spsc", "spsc", 1.0).of_numbers().holding(1, 4_194_302),
     SimStandIn::new("c:semaphore", "semaphore", 1.0).of_numbers().holding(1, 4_194_302),
     SimStandIn::new("cpp:counting-semaphore", "semaphore-spin", 1.1),
