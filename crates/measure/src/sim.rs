@@ -139,7 +139,7 @@ impl SimMachine {
     /// # Panics
     /// If the machine has no such CPU or state.
     pub fn true_ns_in(&self, state: usize, a: CpuId, b: CpuId, kernel: &Kernel, home: Home) -> f64 {
-        let operation_ns = self.sim.operation_ns(a, b, kernel, home, state);
+        let operation_ns = self.sim.operation_ns(&self.sim.true_costs.pair(a, b), kernel, home, state);
         match kernel.cost {
             Cost::PingPong { .. } => operation_ns / 2.0,
             Cost::Chase { .. } | Cost::Stamp { .. } => operation_ns,

@@ -49,7 +49,10 @@ impl BatchNoise {
 
     /// [`factor`](BatchNoise::factor) for many independent samples: short loops that a CPU executes in parallel.
     pub fn factors<const N: usize>(&self, bits: &[u64; N]) -> [f64; N] {
-        let mut factors = bits.map(|bits| exp(self.sd * normal(bits)));
+        let mut factors = [0.0; N];
+        for (factor, &bits) in factors.iter_mut().zip(bits) {
+            *factor = exp(self.sd * normal(bits));
+        }
         for (factor, &bits) in factors.iter_mut().zip(bits) {
             if bits >> 48 < self.spike_below {
                 *factor *= self.spike(bits);

@@ -4,7 +4,7 @@ use super::clock::{CoreClocks, Counter};
 use super::noise::Contamination;
 use super::rng::{Stream, hash};
 use super::spec::{Away, Evidence, Spec, Stall, State};
-use super::true_costs::TrueCosts;
+use super::true_costs::{Pair, TrueCosts};
 use crate::kernel::{Cost, Kernel, Spin};
 use crate::machine::{Assignment, HomeChoice, SpanOrder};
 use coretalk_model::environment::Throttled;
@@ -24,9 +24,10 @@ pub struct SimState {
 
 impl SimState {
     /// Duration of one operation on the mean line in ns, at nominal clocks and without noise.
-    pub fn operation_ns(&self, from: CpuId, to: CpuId, kernel: &Kernel, home: Home, state: usize) -> f64 {
+    pub fn operation_ns(&self, pair: &Pair, kernel: &Kernel, home: Home, state: usize) -> f64 {
+        let [from, to] = pair.cpus;
         let transfer = |spin| {
-            self.true_costs.transfer_ns(from, to, state, spin) * self.true_costs.home_factor(from, to, home)
+            self.true_costs.transfer_ns_of(pair, state, spin) * self.true_costs.home_factor(from, to, home)
         };
         match kernel.cost {
             // A round trip is two hops, each with line transfers and the wait hints that do not overlap with them.

@@ -9,11 +9,11 @@ use super::rng::{Stream, Wander, hash, unit};
 use super::sim_state::{SimState, lines};
 use super::stalls::Stalls;
 use crate::machine::{Assignment, Sampling, SpanOrder};
-use crate::sim::true_costs::SLICES;
+use crate::sim::true_costs::{Pair, SLICES};
 use crate::stop::Stop;
 use coretalk_model::environment::DISTURBED_SHARE;
 use coretalk_model::latency::one_way::{Direction, OneWay};
-use coretalk_model::{CpuId, Home, Picos, Recording, Samples, Span, TrialFailure};
+use coretalk_model::{Home, Picos, Recording, Samples, Span, TrialFailure};
 use std::collections::BTreeMap;
 
 const SIBLING_PS: u64 = 50_000_000_000;
@@ -72,8 +72,7 @@ pub fn perform(
 pub struct Trial<'a> {
     pub sim: &'a SimState,
     key: u64,
-    pub from: CpuId,
-    pub to: CpuId,
+    pub pair: Pair,
     started: Picos,
     pub elapsed_ns: f64,
     pub stalls: Stalls<'a>,
@@ -99,16 +98,15 @@ impl<'a> Trial<'a> {
         let stalls =
             Stalls::of_trial(&spec.stalls, spec.failures.clock_step, key, &assignment.placement, started);
         let [from, to] = [assignment.placement[0], assignment.placement[1]];
-        let pair = u64::from(from.0.min(to.0)) << 32 | u64::from(from.0.max(to.0));
         let drift = (spec.noise.drift_sd > 0.0).then(|| {
+            let pair = u64::from(from.0.min(to.0)) << 32 | u64::from(from.0.max(to.0));
             let period = Picos::from_ns(spec.noise.drift_ms * 1e6).0;
             Wander::new(hash([sim.seed, 0xD21F7, pair]), period)
         });
         let mut trial = Trial {
             sim,
             key,
-            from,
-            to,
+            pair: sim.true_costs.pair(from, to),
             started,
             elapsed_ns: (spec.costs.rendezvous_us + spec.costs.probes_us / 2.0) * 1e3,
             stalls,
@@ -244,16 +242,22 @@ impl<'a> Trial<'a> {
         trips: f64,
     ) -> [u32; SLICES] {
         let counter = self.sim.counter;
-        let bits: [u64; SLICES] = std::array::from_fn(|line| line_costs.stream(first + line as u32).bits());
+        // Loops over arrays, not `array::from_fn`, whose closures are called one by one.
+        let mut bits = [0; SLICES];
+        for (place, bits) in (first..).zip(&mut bits) {
+            *bits = line_costs.stream(place).bits();
+        }
         let factors = noise.factors(&bits);
         let mut all_ns = [0.0; SLICES];
         let mut line = 0;
         while line < lines {
             let place = first + line as u32;
             line_costs.operation_ns(self, place);
-            let operations = line_costs.run_ns(self, first);
+            let mut batches = line_costs.run_ns(self, first);
+            for (batch, factor) in batches.iter_mut().zip(&factors) {
+                *batch = trips * *batch * factor;
+            }
             let (mut elapsed_ns, horizon_ns) = (self.elapsed_ns, self.horizon_ns());
-            let batches: [f64; SLICES] = std::array::from_fn(|line| trips * operations[line] * factors[line]);
             let first_struck = (line..lines).find(|&line| {
                 elapsed_ns += batches[line] + counter.cost_ns;
                 all_ns[line] = batches[line] + counter.cost_ns;
@@ -267,7 +271,11 @@ impl<'a> Trial<'a> {
                 line = struck + 1;
             }
         }
-        std::array::from_fn(|line| word(counter.ticks(all_ns[line], phase(bits[line]))))
+        let mut ticks = [0; SLICES];
+        for ((ticks, &ns), &bits) in ticks.iter_mut().zip(&all_ns).zip(&bits) {
+            *ticks = word(counter.ticks(ns, phase(bits)));
+        }
+        ticks
     }
 
     fn events(
@@ -356,7 +364,7 @@ impl<'a> Trial<'a> {
             self.slowness *= 1.0 + noise.drift_sd * drift.at(now.0);
         }
         if noise.sibling_share > 0.0 {
-            for cpu in [self.from, self.to] {
+            for cpu in self.pair.cpus {
                 let core = sim.true_costs.topology().siblings(cpu).first().unwrap_or(cpu);
                 let bits = hash([sim.seed, 0x51B, u64::from(core.0), now.0 / SIBLING_PS]);
                 if unit(bits) < noise.sibling_share {

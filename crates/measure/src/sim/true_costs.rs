@@ -49,6 +49,15 @@ enum Shape {
     Matrix { position: Vec<u32>, size: usize, ns: Vec<f64> },
 }
 
+/// Two CPUs with the properties that no state or home changes.
+#[derive(Debug, Clone, Copy)]
+pub struct Pair {
+    pub cpus: [CpuId; 2],
+    relation: Relation,
+    /// Deviation of their transfers from those of their relation.
+    factor: f64,
+}
+
 impl TrueCosts {
     pub fn new(spec: &Spec, topology: Topology, reported: &Topology) -> TrueCosts {
         let hardware = u64::from(spec.hardware_seed);
@@ -75,9 +84,18 @@ impl TrueCosts {
         &self.topology
     }
 
+    pub fn pair(&self, a: CpuId, b: CpuId) -> Pair {
+        Pair { cpus: [a, b], relation: self.topology.relation(a, b), factor: self.pair_factor(a, b) }
+    }
+
     /// One transfer between two CPUs in a state, on the better home and the mean line.
     pub fn transfer_ns(&self, a: CpuId, b: CpuId, state: usize, spin: Spin) -> f64 {
-        let relation = self.topology.relation(a, b);
+        self.transfer_ns_of(&self.pair(a, b), state, spin)
+    }
+
+    /// As [`transfer_ns`](TrueCosts::transfer_ns), for a known pair.
+    pub fn transfer_ns_of(&self, pair: &Pair, state: usize, spin: Spin) -> f64 {
+        let Pair { cpus: [a, b], relation, factor } = *pair;
         let eager = usize::from(spin == Spin::Eager);
         let penalty = if eager == 1 { self.penalty[relation as usize] } else { 1.0 };
         let base = match &self.shape {
@@ -93,7 +111,7 @@ impl TrueCosts {
             }
             Shape::Hybrid { .. } | Shape::ByRelation => self.tables[state][eager][relation as usize],
         };
-        base * self.pair_factor(a, b)
+        base * factor
     }
 
     pub fn home_factor(&self, a: CpuId, b: CpuId, home: Home) -> f64 {
@@ -129,7 +147,10 @@ impl TrueCosts {
     /// Factors of the slices for a pair and home, with mean exactly 1.
     pub fn slices(&self, a: CpuId, b: CpuId, home: Home, scale: f64) -> [f64; SLICES] {
         let key = hash([self.pair_bits(salt::SLICE, a, b), u64::from(home.0)]);
-        let mut factors: [f64; SLICES] = std::array::from_fn(|slice| normal(hash([key, slice as u64])));
+        let mut factors = [0.0; SLICES];
+        for (slice, factor) in (0..).zip(&mut factors) {
+            *factor = normal(hash([key, slice]));
+        }
         let mean = factors.iter().sum::<f64>() / SLICES as f64;
         // Centring removes one degree of freedom; this restores the standard deviation.
         let sd = scale * self.variation.line_sd * (SLICES as f64 / (SLICES - 1) as f64).sqrt();

@@ -35,7 +35,9 @@ impl<'a> LineCosts<'a> {
     pub fn new(trial: &Trial<'_>, order: &'a SpanOrder, home: Home, key: u64) -> LineCosts<'a> {
         let true_costs = &trial.sim.true_costs;
         let ahead_ns = match order.kernel.cost {
-            Cost::Stamp { .. } => true_costs.offset_ns(trial.to) - true_costs.offset_ns(trial.from),
+            Cost::Stamp { .. } => {
+                true_costs.offset_ns(trial.pair.cpus[1]) - true_costs.offset_ns(trial.pair.cpus[0])
+            }
             _ => 0.0,
         };
         let one_place = hash([trial.sim.seed, 0x91ACE, u64::from(home.0)]);
@@ -83,19 +85,22 @@ impl<'a> LineCosts<'a> {
     pub(super) fn run_ns(&mut self, trial: &Trial<'_>, first: u32) -> [f64; SLICES] {
         let bad = trial.contamination.map_or(1.0, |bad| bad.on_line(first));
         let nominal_ns = self.nominal_ns * trial.slowness * bad;
-        let slices: [usize; SLICES] = std::array::from_fn(|line| self.slice(first + line as u32));
-        slices.map(|slice| nominal_ns * self.slices[slice])
+        let mut run = [0.0; SLICES];
+        for (line, ns) in (first..).zip(&mut run) {
+            *ns = nominal_ns * self.slices[self.slice(line)];
+        }
+        run
     }
 
     #[cold]
     fn look_up(&mut self, trial: &mut Trial<'_>) {
-        let (sim, state) = (trial.sim, trial.state);
+        let (sim, state, [from, to]) = (trial.sim, trial.state, trial.pair.cpus);
         self.state = Some(state);
-        self.nominal_ns = sim.operation_ns(trial.from, trial.to, self.order.kernel, self.home, state);
+        self.nominal_ns = sim.operation_ns(&trial.pair, self.order.kernel, self.home, state);
         let known = trial.slices.iter().flatten().find(|known| (known.0, known.1) == (self.home, state));
         self.slices = known.map(|known| known.2).unwrap_or_else(|| {
             let scale = sim.spec.states.get(state).map_or(1.0, |state| state.line_scale);
-            let slices = sim.true_costs.slices(trial.from, trial.to, self.home, scale);
+            let slices = sim.true_costs.slices(from, to, self.home, scale);
             trial.slices = [Some((self.home, state, slices)), trial.slices[0]];
             slices
         });
