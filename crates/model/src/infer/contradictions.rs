@@ -1,6 +1,7 @@
 //! Pairs that contradict the rows of their CPUs: third CPUs show that their value is too low or too high.
 
 use super::STEPS_APART;
+use super::distances::set_value;
 use crate::stats::elementary::{exp, ln};
 use crate::stats::{median_in_place, quantile};
 use std::collections::BTreeMap;
@@ -44,6 +45,8 @@ const MIN_BALANCE: usize = 8;
 
 struct Columns {
     n: usize,
+    /// The sampled columns, row by row, for a check of half a million pairs without cache misses.
+    sampled: Vec<f64>,
     /// For each CPU its nearest columns that are not in the sample, in order; empty if all columns are compared.
     nearest: Vec<Vec<usize>>,
     /// Minimum difference, as a logarithm, at which a third CPU contradicts that two are near: see [`TIMES_SCATTER`].
@@ -52,7 +55,8 @@ struct Columns {
 
 impl Columns {
     fn new(log: &[f64], n: usize) -> Columns {
-        let mut columns = Columns { n, nearest: vec![Vec::new(); n], apart: 0.0 };
+        let mut columns = Columns { n, sampled: Vec::new(), nearest: vec![Vec::new(); n], apart: 0.0 };
+        columns.sampled = log.chunks(n).flat_map(|row| row.iter().copied().step_by(columns.step())).collect();
         if columns.step() > 1 {
             columns.nearest =
                 (0..n).map(|cpu| columns.nearest_of(&log[cpu * n..(cpu + 1) * n], cpu)).collect();
@@ -105,17 +109,34 @@ impl Columns {
     }
 
     /// A fast check whether enough columns may contradict that two CPUs are near; few pairs pass. The two CPUs
-    /// themselves may be counted, and columns that are sampled and also nearest may be counted twice.
+    /// themselves and pairs that have been set aside may be counted, and columns that are sampled and also nearest may
+    /// be counted twice.
     fn may_contradict(&self, log: &[f64], [low, high]: [usize; 2]) -> bool {
         let rows = [low, high].map(|cpu| &log[cpu * self.n..(cpu + 1) * self.n]);
         let value = rows[0][high];
-        let contradicts = |&(one, other): &(f64, f64)| {
-            (one - other).abs() >= self.apart && one.max(other) - value >= self.apart
+        let contradicts = |(one, other): (f64, f64)| {
+            let far = if one > other { one } else { other };
+            ((one - other).abs() >= self.apart) & (far - value >= self.apart)
         };
-        let [sampled, others] = rows.map(|row| row.iter().copied().step_by(self.step()));
+        let sampled = self.count_sampled([low, high], contradicts);
         let nearest = self.nearest[low].iter().chain(&self.nearest[high]);
         let nearest = nearest.map(|&column| (rows[0][column], rows[1][column]));
-        sampled.zip(others).chain(nearest).filter(contradicts).count() >= FEW_WITNESSES
+        sampled + nearest.filter(|&pair| contradicts(pair)).count() >= FEW_WITNESSES
+    }
+
+    /// A fast check whether a third CPU shows that two CPUs are not alike; few pairs of different groups pass it.
+    fn differ_widely(&self, pair: [usize; 2]) -> bool {
+        // The columns of the two CPUs themselves may be counted.
+        self.count_sampled(pair, |(one, other)| (one - other).abs() >= self.apart) > pair.len()
+    }
+
+    /// Number of sampled columns whose two values have a property; without a branch, so that the processor can compare
+    /// several columns at once.
+    #[inline]
+    fn count_sampled(&self, pair: [usize; 2], has: impl Fn((f64, f64)) -> bool) -> usize {
+        let width = self.sampled.len() / self.n;
+        let [one, other] = pair.map(|cpu| &self.sampled[cpu * width..(cpu + 1) * width]);
+        one.iter().zip(other).map(|(&one, &other)| usize::from(has((one, other)))).sum()
     }
 }
 
@@ -189,20 +210,25 @@ fn witnesses(
 
 /// Finds pairs that are nearer than the rows of their CPUs allow, with their logarithms, and pairs that remain doubtful
 /// because it is unknown which of them are wrong. One such pair makes the tree join two groups too early. `clock` is
-/// the logarithm up to which a value counts as zero, and the step. The search stops at more than `most` pairs.
+/// the logarithm up to which a value counts as zero, and the step. The search stops at more than `most` pairs. The found
+/// pairs are NaN in `log` afterwards.
 pub(super) fn too_near(
-    log: &[f64],
+    log: &mut [f64],
     n: usize,
     clock: [f64; 2],
     most: usize,
 ) -> (Vec<SetAside>, Vec<[usize; 2]>) {
-    let (mut remaining, columns) = (log.to_vec(), Columns::new(log, n));
-    let all_pairs = (0..n).flat_map(|low| (low + 1..n).map(move |high| [low, high]));
-    let mut doubted: Vec<[usize; 2]> = all_pairs.collect();
-    let mut found = Vec::new();
+    let columns = Columns::new(log, n);
+    let mut all_pairs = (0..n).flat_map(|low| (low + 1..n).map(move |high| [low, high]));
+    let counts_of =
+        |log: &[f64], pairs: &mut dyn Iterator<Item = [usize; 2]>| -> BTreeMap<[usize; 2], usize> {
+            let counted = pairs.map(|pair| (pair, witnesses(log, &columns, clock, pair, None)));
+            counted.filter(|(_, count)| *count > 0).collect()
+        };
+    let mut counts = counts_of(log, &mut all_pairs);
+    let mut doubted: Vec<[usize; 2]>;
+    let mut found: Vec<SetAside> = Vec::new();
     loop {
-        let counted = doubted.iter().map(|&pair| (pair, witnesses(&remaining, &columns, clock, pair, None)));
-        let counts: BTreeMap<[usize; 2], usize> = counted.filter(|(_, count)| *count > 0).collect();
         // Strongest first: a wrong pair is a witness against correct pairs, unless it is doubted as much itself.
         doubted = counts.keys().copied().collect();
         doubted.sort_by_key(|pair| std::cmp::Reverse(counts[pair]));
@@ -211,11 +237,10 @@ pub(super) fn too_near(
             let count = counts[&[low, high]];
             let is_trusted =
                 |[a, b]: [usize; 2]| counts.get(&[a.min(b), a.max(b)]).is_none_or(|&doubts| doubts < count);
-            let is_open = witnesses(&remaining, &columns, clock, [low, high], Some(&is_trusted)) == 0;
+            let is_open = witnesses(log, &columns, clock, [low, high], Some(&is_trusted)) == 0;
             if !is_open {
                 found.push(((low as u32, high as u32), log[low * n + high]));
-                remaining[low * n + high] = f64::NAN;
-                remaining[high * n + low] = f64::NAN;
+                set_value(log, n, (low as u32, high as u32), f64::NAN);
             }
             is_open
         });
@@ -223,6 +248,7 @@ pub(super) fn too_near(
         if found.len() == before || found.len() > most {
             break;
         }
+        counts = counts_of(log, &mut doubted.iter().copied());
     }
     (found, doubted)
 }
@@ -241,6 +267,9 @@ pub(super) fn too_far(
 ) -> Vec<SetAside> {
     let columns = Columns::new(log, n);
     let allowed = |[low, high]: [usize; 2]| {
+        if columns.differ_widely([low, high]) {
+            return None;
+        }
         let value = log[low * n + high];
         let mut farther = Vec::new();
         for third in columns.compared([low, high]) {

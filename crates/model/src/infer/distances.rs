@@ -103,11 +103,12 @@ impl Distances {
         // If there are more contradictions than disturbance explains, the values do not form a tree, and all are used.
         let most = forgiven((n * (n - 1) / 2) as f64) as usize;
         let clock = [floor.unwrap_or(f64::NEG_INFINITY), step];
-        let (too_near, doubtful) = too_near(&log, n, clock, most);
-        let is_odd = too_near.len() > most;
-        let (mut set_aside, contradictory) =
-            if is_odd { (Vec::new(), too_near.len()) } else { (too_near, 0) };
-        set_aside.iter().for_each(|(pair, _)| set_value(&mut log, n, *pair, f64::NAN));
+        let (mut set_aside, doubtful) = too_near(&mut log, n, clock, most);
+        let mut contradictory = 0;
+        if set_aside.len() > most {
+            contradictory = set_aside.len();
+            set_aside.drain(..).for_each(|(pair, value)| set_value(&mut log, n, pair, value));
+        }
         for (pair, at_most) in too_far(&log, n, clock, &doubtful) {
             set_aside.push((pair, log[pair.0 as usize * n + pair.1 as usize]));
             set_value(&mut log, n, pair, at_most);
@@ -262,7 +263,7 @@ pub(super) fn forgiven(cells: f64) -> f64 {
     (BAD_CELLS * cells + 1.645 * (cells * BAD_CELLS * (1.0 - BAD_CELLS)).sqrt()).floor()
 }
 
-fn set_value(log: &mut [f64], n: usize, (low, high): (u32, u32), value: f64) {
+pub(super) fn set_value(log: &mut [f64], n: usize, (low, high): (u32, u32), value: f64) {
     log[low as usize * n + high as usize] = value;
     log[high as usize * n + low as usize] = value;
 }
