@@ -23,20 +23,26 @@ pub fn analyse(
     rate: TickRate,
     record: &Record,
 ) -> LatencyResult {
-    analyse_while(topology, settings, rate, record, &|| true).unwrap_or_default()
+    analyse_while(topology, settings, rate, record, Vec::new(), &|| true).unwrap_or_default()
 }
 
-/// As [`analyse`], but returns `None` as soon as `go_on` returns false. Half a million cells take a second or two.
+/// As [`analyse`], but returns `None` as soon as `go_on` returns false. Half a million cells take a second or two;
+/// `judged` cells are not judged again, unless the map has changed since.
 pub fn analyse_while(
     topology: &Topology,
     settings: &LatencySettings,
     rate: TickRate,
     record: &Record,
+    mut judged: Vec<JudgedCells>,
     go_on: &dyn Fn() -> bool,
 ) -> Option<LatencyResult> {
     let choices = Choices::of(record);
     let pairs = cells(topology, settings);
     let protocols = if settings.imitate.is_empty() { &settings.protocols[..] } else { &[] };
+    let mut judge = |survey: &Survey<'_>| match judged.iter().position(|cells| cells.are_of(survey)) {
+        Some(index) => Some(judged.swap_remove(index)),
+        None => survey.judge_all(go_on),
+    };
     let mut maps: Vec<LatencyMap> = Vec::with_capacity(protocols.len());
     for &protocol in protocols {
         if !go_on() {
@@ -44,7 +50,7 @@ pub fn analyse_while(
         }
         maps.push(match protocol {
             Protocol::OneWay => one_way::map(settings, rate, record, &pairs),
-            _ => map(topology, settings, record, &choices, &pairs, protocol, go_on)?,
+            _ => map(topology, settings, record, &choices, &pairs, protocol, &mut judge)?,
         });
     }
     if !go_on() {
@@ -76,14 +82,14 @@ fn map(
     choices: &Choices,
     pairs: &[[CpuId; 2]],
     protocol: Protocol,
-    go_on: &dyn Fn() -> bool,
+    judge: &mut dyn FnMut(&Survey<'_>) -> Option<JudgedCells>,
 ) -> Option<LatencyMap> {
     let chosen =
         choices.hints.get(&protocol).cloned().unwrap_or_else(|| hint::choose(settings, record, protocol));
     let kernel = KernelId::of(protocol, chosen.hint);
     let regime = choices.regime.clone().unwrap_or_default();
     let survey = Survey::new(topology, settings, record, &regime, pairs, &kernel);
-    let judged = judge_all(&survey, go_on)?;
+    let judged = settle_all(&survey, judge(&survey)?);
     let cpus = settings.cpus.clone();
     let cells = if settings.pairs == PairChoice::All {
         // `judged` is already in storage order, which avoids a second copy of half a million cells.
@@ -110,6 +116,7 @@ fn map(
 /// The cells of one kernel with the context needed to judge them. The session also uses it to select cells for more
 /// passes.
 pub struct Survey<'a> {
+    kernel: KernelId,
     settings: &'a LatencySettings,
     record: &'a Record,
     regime: &'a ChosenRegime,
@@ -144,6 +151,7 @@ impl<'a> Survey<'a> {
             ranks
         };
         let mut survey = Survey {
+            kernel: kernel.clone(),
             settings,
             record,
             regime,
@@ -229,7 +237,7 @@ impl<'a> Survey<'a> {
         })
     }
 
-    /// Judges one cell; `None` if no pass has a value.
+    /// Judges one cell, without a grade; `None` if no pass has a value.
     pub fn judge(&self, cell: usize) -> Option<CellValue> {
         self.judge_with(cell, &mut Scratch::default())
     }
@@ -237,6 +245,65 @@ impl<'a> Survey<'a> {
     /// As [`judge`](Survey::judge), for many cells in sequence.
     pub fn judge_with(&self, cell: usize, scratch: &mut Scratch) -> Option<CellValue> {
         cell::judge(self.record.passes(cell)?, &self.context(cell)?, scratch)
+    }
+
+    /// As [`cell::width_of`], for a cell.
+    pub fn width_of(&self, cell: usize, enough: f64, scratch: &mut Scratch) -> Option<f64> {
+        cell::width_of(self.record.passes(cell)?, &self.context(cell)?, enough, scratch)
+    }
+
+    /// Judges all cells, and flags those that do not fit their relation. `None` as soon as `go_on` returns false.
+    pub fn judge_all(&self, go_on: &dyn Fn() -> bool) -> Option<JudgedCells> {
+        let mut scratch = Scratch::default();
+        let mut cells: Vec<PairOutcome> = Vec::with_capacity(self.len());
+        for cell in 0..self.len() {
+            if cell.is_multiple_of(1024) && !go_on() {
+                return None;
+            }
+            cells.push(match self.judge_with(cell, &mut scratch) {
+                Some(value) => PairOutcome::Measured(value),
+                None => PairOutcome::Missing { reason: missing(self, cell) },
+            });
+        }
+        for cell in outliers(self, |cell| Some(&cells[cell].value()?.latency_ns)) {
+            if let PairOutcome::Measured(value) = &mut cells[cell] {
+                value.flags.set(Flag::ModelOutlier);
+            }
+        }
+        Some(JudgedCells { kernel: self.kernel.clone(), map_revision: self.record.map_revision(), cells })
+    }
+}
+
+/// The cells of one kernel by the passes of the map alone, without second measurements and grades.
+#[derive(Debug)]
+pub struct JudgedCells {
+    kernel: KernelId,
+    /// [`Record::map_revision`] of the passes.
+    map_revision: u64,
+    cells: Vec<PairOutcome>,
+}
+
+impl JudgedCells {
+    /// The number of cells.
+    pub fn len(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// Whether there are no cells.
+    pub fn is_empty(&self) -> bool {
+        self.cells.is_empty()
+    }
+
+    /// The value of a cell; `None` without one.
+    ///
+    /// # Panics
+    /// If there is no such cell.
+    pub fn value(&self, cell: usize) -> Option<&CellValue> {
+        self.cells[cell].value()
+    }
+
+    fn are_of(&self, survey: &Survey<'_>) -> bool {
+        (&self.kernel, self.map_revision) == (&survey.kernel, survey.record.map_revision())
     }
 }
 
@@ -248,27 +315,10 @@ pub fn homes(topology: &Topology, settings: &LatencySettings, pair: [CpuId; 2]) 
     }
 }
 
-fn judge_all(survey: &Survey<'_>, go_on: &dyn Fn() -> bool) -> Option<Vec<PairOutcome>> {
+/// Combines judged cells with their second measurements and permanent failures, and grades them.
+fn settle_all(survey: &Survey<'_>, JudgedCells { mut cells, .. }: JudgedCells) -> Vec<PairOutcome> {
     let second_measurements = second_measurements(survey, |_| true);
     let mut scratch = Scratch::default();
-    let mut cells: Vec<PairOutcome> = Vec::with_capacity(survey.len());
-    let mut agree: Vec<bool> = Vec::with_capacity(survey.len());
-    for cell in 0..survey.len() {
-        if cell.is_multiple_of(1024) && !go_on() {
-            return None;
-        }
-        cells.push(match survey.judge_with(cell, &mut scratch) {
-            Some(value) => PairOutcome::Measured(value),
-            None => PairOutcome::Missing { reason: missing(survey, cell) },
-        });
-        let number = cells[cell].value().map(|value| value.latency_ns.point);
-        agree.push(number.is_some_and(|number| scratch.repeats(number)));
-    }
-    for cell in outliers(survey, |cell| Some(&cells[cell].value()?.latency_ns)) {
-        if let PairOutcome::Measured(value) = &mut cells[cell] {
-            value.flags.set(Flag::ModelOutlier);
-        }
-    }
     let refused: BTreeMap<Relation, &GateOutcome> = survey
         .regime
         .gate
@@ -278,15 +328,15 @@ fn judge_all(survey: &Survey<'_>, go_on: &dyn Fn() -> bool) -> Option<Vec<PairOu
         .collect();
     for (index, cell) in cells.iter_mut().enumerate() {
         let PairOutcome::Measured(value) = cell else { continue };
-        let repeats = match second_measurements.get(&index) {
-            Some(second) => settle(value, second, survey.settings),
-            // Repeating the measurement of an outlier on the same cache lines would only reproduce it.
-            None => agree[index] && !value.flags.contains(Flag::ModelOutlier),
-        };
+        let second = second_measurements.get(&index).map(|second| settle(value, second, survey.settings));
         if refused.contains_key(&survey.relations[index]) {
             value.flags.set(Flag::ParBias);
         }
-        cell::grade(value, repeats);
+        let (number, is_outlier) = (value.latency_ns.point, value.flags.contains(Flag::ModelOutlier));
+        // Repeating the measurement of an outlier on the same cache lines would only reproduce it.
+        let mut passes_repeat =
+            || !is_outlier && survey.judge_with(index, &mut scratch).is_some() && scratch.repeats(number);
+        cell::grade(value, || second.unwrap_or_else(&mut passes_repeat));
         if let Some(failure) =
             permanent_failure(survey, index).filter(|_| (value.passes as usize) < ANALYSES[0])
         {
@@ -295,7 +345,7 @@ fn judge_all(survey: &Survey<'_>, go_on: &dyn Fn() -> bool) -> Option<Vec<PairOu
             value.reason = Some(Reason::Lost(Box::new(failure.clone())));
         }
     }
-    Some(cells)
+    cells
 }
 
 /// The permanent failure that ended the passes of a cell, if any.

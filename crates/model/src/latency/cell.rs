@@ -129,8 +129,23 @@ fn disturbance(values: &[f64], pass_scale: f64) -> impl Fn(f64) -> bool + use<> 
     move |value| (value / median).ln().abs() > limit
 }
 
-/// Judges one cell by its passes. `None` if no pass has a value.
-pub fn judge(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratch) -> Option<CellValue> {
+/// The passes that determine a cell: those of its main state on its better home, without disturbed ones. They are in
+/// `kept` of the working memory; all passes are in `values`.
+struct Selected {
+    home: Home,
+    /// Worse home ÷ better home.
+    penalty: Option<f64>,
+    states: Vec<Vec<usize>>,
+    /// Number of passes of the main state, including disturbed ones.
+    main_passes: usize,
+    latency_ns: Estimate,
+    min_ns: f64,
+    batches: u64,
+    dropped: u64,
+}
+
+/// Selects the passes of a cell. `None` if no pass has a value.
+fn select(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratch) -> Option<Selected> {
     let Scratch { numbers, others, spreads, values, kept, passes: timed } = scratch;
     let mut home_of = |column: Option<usize>, home: Home| {
         Some((column?, home, location(passes, column?, context.valid_from, numbers)?))
@@ -143,13 +158,13 @@ pub fn judge(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratc
     };
     let penalty = first.zip(second).map(|(first, second)| first.2.max(second.2) / best);
     values.clear();
-    let (mut batches, mut dropped, mut floor) = (0, 0, f64::INFINITY);
+    let (mut batches, mut dropped, mut min_ns) = (0, 0, f64::INFINITY);
     spreads.clear();
     for (index, head) in valid(passes, context.valid_from) {
         let Some(value) = passes.column(index, column) else { continue };
         batches += u64::from(value.kept);
         dropped += u64::from(value.dropped);
-        floor = floor.min(f64::from(value.floor_ns));
+        min_ns = min_ns.min(f64::from(value.floor_ns));
         spreads.extend(known(value.line_spread));
         let sentinel = context.columns.sentinel.and_then(|column| passes.location(index, column));
         values.push(PassValue {
@@ -177,18 +192,43 @@ pub fn judge(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratc
     timed.clear();
     timed.extend(kept.iter().map(|value| value.pass(1.0)));
     let latency_ns = interval_of(timed, context.settings, context.correlation[0], others)?;
+    Some(Selected { home, penalty, states, main_passes, latency_ns, min_ns, batches, dropped })
+}
+
+/// The interval of the selected passes in core cycles, and their median core clock in GHz; `None` without clocks.
+fn cycles(context: &Context<'_>, scratch: &mut Scratch) -> (Option<Estimate>, Option<f64>) {
+    let Scratch { numbers, others, kept, passes: timed, .. } = scratch;
     numbers.clear();
     numbers.extend(kept.iter().map_while(|value| known(value.head.core_ghz)));
-    let clock_is_known = numbers.len() == kept.len();
-    let cycles = clock_is_known
-        .then(|| {
-            timed.clear();
-            timed.extend(kept.iter().zip(&*numbers).map(|(value, &ghz)| value.pass(ghz)));
-            interval_of(timed, context.settings, context.correlation[1], others)
-        })
-        .flatten();
-    let core_ghz = if clock_is_known { stats::median(numbers) } else { None };
+    if numbers.len() < kept.len() {
+        return (None, None);
+    }
+    timed.clear();
+    timed.extend(kept.iter().zip(&*numbers).map(|(value, &ghz)| value.pass(ghz)));
+    let cycles = interval_of(timed, context.settings, context.correlation[1], others);
+    (cycles, stats::median_in_place(numbers))
+}
 
+/// The [`width`] of a cell by its passes; the interval in core cycles counts only if that in nanoseconds is wider than
+/// `enough`. `None` if no pass has a value.
+pub fn width_of(
+    passes: CellPasses<'_>,
+    context: &Context<'_>,
+    enough: f64,
+    scratch: &mut Scratch,
+) -> Option<f64> {
+    let latency_ns = select(passes, context, scratch)?.latency_ns;
+    let is_enough = latency_ns.relative_reach() <= enough;
+    let cycles = if is_enough { None } else { cycles(context, scratch).0 };
+    Some(narrower(&latency_ns, cycles.as_ref()))
+}
+
+/// Judges one cell by its passes, without a [grade](grade()). `None` if no pass has a value.
+pub fn judge(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratch) -> Option<CellValue> {
+    let Selected { home, penalty, states, main_passes, latency_ns, min_ns, batches, dropped } =
+        select(passes, context, scratch)?;
+    let (cycles, core_ghz) = cycles(context, scratch);
+    let Scratch { numbers, spreads, values, kept, .. } = scratch;
     numbers.clear();
     numbers.extend(kept.iter().filter_map(|value| value.sentinel));
     let cas_ns = (!numbers.is_empty()).then(|| {
@@ -223,11 +263,11 @@ pub fn judge(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratc
         // Some passes were excluded: either other passes replaced them, or the session will measure again.
         flags.set(if kept.len() < PASSES_TO_SPARE { Flag::Drift } else { Flag::Remeasured });
     }
-    let mut value = CellValue {
+    Some(CellValue {
         latency_ns,
         cycles,
         core_ghz,
-        min_ns: floor,
+        min_ns,
         batches,
         dropped,
         passes: values.len() as u32,
@@ -239,11 +279,7 @@ pub fn judge(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratc
         grade: Grade::D,
         flags,
         reason: None,
-    };
-    numbers.clear();
-    numbers.extend(kept.iter().map(|value| value.ns));
-    grade(&mut value, grade::repeats(numbers, latency_ns.point));
-    Some(value)
+    })
 }
 
 impl Scratch {
@@ -344,9 +380,9 @@ fn slowed_down(ghz: &[f64]) -> bool {
 }
 
 /// Grades a cell by its flags and interval, and names the gravest doubt; `repeats` if other measurements agree.
-pub fn grade(value: &mut CellValue, repeats: bool) {
+pub fn grade(value: &mut CellValue, repeats: impl FnOnce() -> bool) {
     let width = width(value);
-    value.grade = Grade::of(value.flags, width, || repeats);
+    value.grade = Grade::of(value.flags, width, repeats);
     // Steps of the clock look like states of the machine.
     let coarse = Some(Flag::CoarseClock).filter(|flag| value.flags.contains(*flag));
     value.reason = coarse.or_else(|| value.flags.gravest()).map(|flag| reason(flag, value, width));

@@ -193,7 +193,7 @@ fn judge(
         flags,
         reason: None,
     };
-    cell::grade(&mut value, false);
+    cell::grade(&mut value, || false);
     Some(PairOutcome::Measured(value))
 }
 

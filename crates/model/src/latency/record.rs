@@ -50,6 +50,8 @@ pub struct Record {
     /// The meaning of the columns of [`CellPasses`].
     columns: Vec<SpanColumn>,
     map: PassTable,
+    /// Number of changes of `map`.
+    map_revision: u64,
     /// Kernels for which the map stores only the location of the samples.
     located: Vec<KernelId>,
     scratch_rows: Vec<usize>,
@@ -137,6 +139,7 @@ impl Record {
         trials: impl Iterator<Item = (u32, &'a Result<Visit, TrialFailure>)> + Clone,
     ) {
         self.begin_segment(segment);
+        self.map_revision += 1;
         // Cells come in random order, so each is a cache miss; a short loop overlaps these misses.
         let mut rows = std::mem::take(&mut self.scratch_rows);
         rows.clear();
@@ -208,6 +211,7 @@ impl Record {
     pub fn begin_segment(&mut self, segment: u32) {
         if segment > self.segment {
             self.segment = segment;
+            self.map_revision += 1;
             self.map.forget(TrialFailure::missed_a_cpu);
         }
     }
@@ -235,6 +239,11 @@ impl Record {
     /// The passes of the map over a cell; `None` for a cell without results.
     pub fn passes(&self, cell: usize) -> Option<CellPasses<'_>> {
         self.map.cell(cell)
+    }
+
+    /// A number that every change of the map's passes raises.
+    pub fn map_revision(&self) -> u64 {
+        self.map_revision
     }
 
     /// Results for other purposes than the map, in the order of the run.

@@ -10,6 +10,7 @@ use crate::series::TrialOrder;
 use crate::session::run_loop::{RunLoop, SLOT, Suspicion};
 use crate::session::{Decision, Observer, Sink};
 use crate::stop::Stop;
+use coretalk_model::latency::analyse::JudgedCells;
 use coretalk_model::latency::{
     Choices, LatencyResult, LatencySettings, Purpose, Scale, analyse_while, cells, representatives,
 };
@@ -39,6 +40,8 @@ pub struct Driver<'a> {
     pub closed: Vec<bool>,
     /// By cell: number of passes after which its interval is expected to be narrow enough, by the last analysis.
     pub expected_passes: Vec<u32>,
+    /// The cells of each map by all its passes, for the result.
+    pub judged: Vec<JudgedCells>,
     scale: Scale,
     /// Expected machine time of the whole run, for progress.
     expected: Picos,
@@ -89,6 +92,7 @@ impl<'a> Driver<'a> {
             budget_ended: false,
             closed: Vec::new(),
             expected_passes: Vec::new(),
+            judged: Vec::new(),
             scale,
             expected: settings.budget,
             later: |_, _| Picos::ZERO,
@@ -302,10 +306,11 @@ impl<'a> Driver<'a> {
         self.run.note_surroundings()?;
         let stop = self.run.stop;
         let go_on = || !stop.is_raised();
-        let result = match self.analysed(&go_on) {
+        let judged = std::mem::take(&mut self.judged);
+        let result = match self.analysed(judged, &go_on) {
             Some(result) => result,
             None if self.is_kept()? => return Err(RunError::Interrupted),
-            None => self.analysed(&|| true).unwrap_or_default(),
+            None => self.analysed(Vec::new(), &|| true).unwrap_or_default(),
         };
         match self.run.sink.finish(&result) {
             Ok(()) => Ok((result, ended)),
@@ -314,8 +319,8 @@ impl<'a> Driver<'a> {
         }
     }
 
-    fn analysed(&self, go_on: &dyn Fn() -> bool) -> Option<LatencyResult> {
-        analyse_while(&self.topology, self.settings, self.scale.rate, &self.log.record, go_on)
+    fn analysed(&self, judged: Vec<JudgedCells>, go_on: &dyn Fn() -> bool) -> Option<LatencyResult> {
+        analyse_while(&self.topology, self.settings, self.scale.rate, &self.log.record, judged, go_on)
     }
 
     fn is_kept(&mut self) -> Result<bool, RunError> {

@@ -8,7 +8,7 @@ use super::{Ended, RunError};
 use crate::schedule::{self, CellRound};
 use crate::session::{PASS_GAP, WIDE_GAP, jittered, spread};
 use coretalk_model::latency::analyse::Survey;
-use coretalk_model::latency::cell::{self, Scratch};
+use coretalk_model::latency::cell::Scratch;
 use coretalk_model::latency::{
     Choices, ChosenRegime, Counts, LatencySettings, Parallel, Purpose, Spacing, hint,
 };
@@ -317,7 +317,7 @@ fn analyse(driver: &mut Driver<'_>) {
     // The same width decides on the flag, so a cell closed as narrow is never printed as wide.
     let mut judge = |cell: usize| {
         let mut too_wide = surveys.iter().filter_map(|survey| {
-            let width = cell::width(&survey.judge_with(cell, &mut scratch)?);
+            let width = survey.width_of(cell, requested, &mut scratch)?;
             is_wide(cell, width).then(|| expected_passes(driver, survey, cell, width))
         });
         (cell, too_wide.next())

@@ -6,12 +6,9 @@ use super::{Ended, RunError, map};
 use crate::schedule;
 use crate::session::PASS_GAP;
 use coretalk_model::infer::{Observation, SuspectReason, infer};
-use coretalk_model::latency::analyse::{Survey, outliers, settled};
-use coretalk_model::latency::cell::Scratch;
+use coretalk_model::latency::analyse::{JudgedCells, settled};
 use coretalk_model::latency::{CellValue, Counts, Entry, Purpose};
-use coretalk_model::stats::Estimate;
 use coretalk_model::{CpuId, Flag, Flags, Matrix, Picos};
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -29,13 +26,14 @@ pub fn first(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
         return Ok(Ended::Complete);
     }
     // Re-measurements do not change the judgement of the passes.
-    let judged = judge(driver);
+    let Some(judged) = judge(driver) else { return Ok(Ended::Interrupted) };
+    driver.judged = judged;
     let mut known = BTreeSet::new();
     for _ in 0..ROUNDS {
         if driver.run.is_stopped() {
             return Ok(Ended::Interrupted);
         }
-        let found = suspects(driver, &judged, &known);
+        let found = suspects(driver, &known);
         let fresh: Vec<u32> = found.into_iter().filter(|&cell| known.insert(cell)).collect();
         if driver.run.is_stopped() {
             return Ok(Ended::Interrupted);
@@ -99,61 +97,40 @@ fn visits(driver: &mut Driver<'_>, suspects: &[u32], passes: Range<u32>) -> Resu
     Ok(Ended::Complete)
 }
 
-#[derive(Clone, Copy)]
-struct Judged {
-    latency_ns: Estimate,
-    flags: Flags,
-}
-
-/// The judgement of every cell in each map of round trips; empty after a stop, as half a million cells take long.
-fn judge(driver: &Driver<'_>) -> Vec<Vec<Option<Judged>>> {
+/// The judgement of every cell in each map of round trips; `None` after a stop, as half a million cells take long.
+fn judge(driver: &Driver<'_>) -> Option<Vec<JudgedCells>> {
     let regime = driver.choices.regime.clone().unwrap_or_default();
-    let of_map = |survey: &Survey<'_>| {
-        let mut scratch = Scratch::default();
-        let judge = |cell| {
-            let go_on = !driver.run.is_stopped();
-            let value = go_on.then(|| survey.judge_with(cell, &mut scratch)).flatten()?;
-            Some(Judged { latency_ns: value.latency_ns, flags: value.flags })
-        };
-        let mut cells: Vec<Option<Judged>> = (0..survey.len()).map(judge).collect();
-        for cell in outliers(survey, |cell| cells[cell].map(|judged| judged.latency_ns)) {
-            if let Some(judged) = &mut cells[cell] {
-                judged.flags.set(Flag::ModelOutlier);
-            }
-        }
-        cells
-    };
-    map::surveys(driver, &regime).iter().map(of_map).collect()
+    let go_on = || !driver.run.is_stopped();
+    map::surveys(driver, &regime).iter().map(|survey| survey.judge_all(&go_on)).collect()
 }
 
 /// Disturbed cells, cells with their own states, and outliers of relations or groups, in any map. `known` cells have
 /// been re-measured.
-fn suspects(driver: &Driver<'_>, judged: &[Vec<Option<Judged>>], known: &BTreeSet<u32>) -> Vec<u32> {
+fn suspects(driver: &Driver<'_>, known: &BTreeSet<u32>) -> Vec<u32> {
     let regime = driver.choices.regime.clone().unwrap_or_default();
     let mut suspects = BTreeSet::new();
-    for (map, cells) in judged.iter().enumerate() {
-        let mut cells = Cow::Borrowed(cells);
+    for (map, judged) in driver.judged.iter().enumerate() {
         // Uses only the visits that earlier rounds have added, so that a continued run finds the same suspects.
+        let mut settled_cells: BTreeMap<usize, CellValue> = BTreeMap::new();
         if !known.is_empty() {
             let survey = &map::surveys(driver, &regime)[map];
-            let flags = |cell: usize| cells[cell].map_or(Flags::NONE, |judged| judged.flags);
+            let flags = |cell: usize| judged.value(cell).map_or(Flags::NONE, |value| value.flags);
             let wanted = |entry: &Entry| entry.pass < FIRST && known.contains(&entry.cell);
-            for (cell, CellValue { latency_ns, flags, .. }) in settled(survey, flags, wanted) {
-                cells.to_mut()[cell] = Some(Judged { latency_ns, flags });
-            }
+            settled_cells.extend(settled(survey, flags, wanted));
         }
+        let value_of = |cell: usize| settled_cells.get(&cell).or(judged.value(cell));
         let cells_with = |wanted: Flag| {
-            let is_flagged = move |judged: &Judged| judged.flags.contains(wanted);
-            let flagged = (0..).zip(&*cells).filter(move |(_, cell)| cell.as_ref().is_some_and(is_flagged));
-            flagged.map(|(index, _)| index)
+            let is_flagged =
+                move |cell: &usize| value_of(*cell).is_some_and(|value| value.flags.contains(wanted));
+            (0..judged.len()).filter(is_flagged).map(|cell| cell as u32)
         };
         suspects.extend(cells_with(Flag::Drift).chain(cells_with(Flag::ModelOutlier)));
         // Two disturbed passes look like a cell's own state. States of many cells are the machine's and would recur.
-        if cells_with(Flag::Multimodal).count() * MACHINE_WIDE <= cells.len() {
+        if cells_with(Flag::Multimodal).count() * MACHINE_WIDE <= judged.len() {
             suspects.extend(cells_with(Flag::Multimodal));
             let seen = |cell: usize| {
-                let Judged { latency_ns, flags } = cells[cell]?;
-                Observation::of(&latency_ns, flags)
+                let value = value_of(cell)?;
+                Observation::of(&value.latency_ns, value.flags)
             };
             suspects.extend(misfits(&driver.settings.cpus, &driver.pairs, seen));
         }
