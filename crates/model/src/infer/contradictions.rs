@@ -210,7 +210,7 @@ fn witnesses(
 
 /// Finds pairs that are nearer than the rows of their CPUs allow, with their logarithms, and pairs that remain doubtful
 /// because it is unknown which of them are wrong. One such pair makes the tree join two groups too early. `clock` is
-/// the logarithm up to which a value counts as zero, and the step. The search stops at more than `most` pairs. The found
+/// the logarithm up to which a value counts as zero, and the step. The search stops at more than `most` pairs. Found
 /// pairs are NaN in `log` afterwards.
 pub(super) fn too_near(
     log: &mut [f64],
