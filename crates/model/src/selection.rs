@@ -255,7 +255,7 @@ impl Selector {
 /// The CPUs of the groups with these numbers. Groups are numbered by lowest CPU if the system numbers none of them.
 fn groups(topology: &Topology, level: Level, numbers: &CpuSet) -> Result<CpuSet, SelectionError> {
     let found = topology.level(level);
-    let is_whole = topology.beside().is_some_and(|beside| beside.same.get(&level) == Some(&Same::Machine));
+    let is_whole = topology.other_facts().is_some_and(|facts| facts.same.get(&level) == Some(&Same::Machine));
     let known: Vec<(u32, &CpuSet)> = match found.iter().any(|group| group.os_id.is_some()) {
         true => found.iter().filter_map(|group| Some((group.os_id?, &group.cpus))).collect(),
         false if found.is_empty() && is_whole => vec![(0, topology.cpus())],

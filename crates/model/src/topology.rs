@@ -1,9 +1,9 @@
 //! [`Topology`]: which CPUs share which resources, as reported by the system or a scenario.
 
-mod beside;
+mod other_facts;
 mod scope;
 
-pub use beside::{Beside, CacheSize, MemoryNode, Same, with_shared_l2};
+pub use other_facts::{CacheSize, MemoryNode, OtherFacts, Same, with_shared_l2};
 pub use scope::Scope;
 
 use crate::{CpuId, CpuSet};
@@ -154,15 +154,15 @@ struct Parts {
     cpus: CpuSet,
     domains: Vec<Domain>,
     classes: BTreeMap<CpuId, CoreClass>,
-    #[cfg_attr(feature = "serde", serde(default))]
-    beside: Option<Beside>,
+    #[cfg_attr(feature = "serde", serde(default, rename = "beside"))]
+    other_facts: Option<OtherFacts>,
 }
 
 const NONE: u32 = u32::MAX;
 
 impl From<Parts> for Topology {
     fn from(parts: Parts) -> Topology {
-        Topology::new(parts.cpus, parts.domains, parts.classes).with(parts.beside)
+        Topology::new(parts.cpus, parts.domains, parts.classes).with(parts.other_facts)
     }
 }
 
@@ -174,7 +174,7 @@ impl From<Topology> for Parts {
 
 impl Topology {
     /// Combines what a source reports. CPUs outside `cpus` are removed from the domains; empty domains are dropped; if
-    /// two domains of one level overlap, the first keeps the shared CPUs. [`Beside`] starts empty.
+    /// two domains of one level overlap, the first keeps the shared CPUs. [`OtherFacts`] starts empty.
     pub fn new(cpus: CpuSet, domains: Vec<Domain>, classes: BTreeMap<CpuId, CoreClass>) -> Topology {
         let length = cpus.last().map_or(0, |last| last.index() + 1);
         let mut groups: [Vec<u32>; Level::ALL.len()] = std::array::from_fn(|_| vec![NONE; length]);
@@ -192,17 +192,18 @@ impl Topology {
             kept.push(Domain { cpus: members, ..domain });
         }
         let classes = classes.into_iter().filter(|(cpu, _)| cpus.contains(*cpu)).collect();
-        let parts = Parts { cpus, domains: kept, classes, beside: Some(Beside::default()) };
+        let parts = Parts { cpus, domains: kept, classes, other_facts: Some(OtherFacts::default()) };
         let sizes = parts.domains.iter().map(|domain| domain.cpus.len() as u32).collect();
         let mut topology = Topology { parts, groups, sizes, levels: Level::ALL };
-        topology.levels = beside::inside_out(topology.domains(), |cpu, level| topology.domain_of(cpu, level));
+        topology.levels =
+            other_facts::inside_out(topology.domains(), |cpu, level| topology.domain_of(cpu, level));
         topology
     }
 
     /// Sets the facts other than groups; `None` if unknown, as in old run files.
     #[must_use]
-    pub fn with(mut self, other_facts: Option<Beside>) -> Topology {
-        self.parts.beside = other_facts;
+    pub fn with(mut self, other_facts: Option<OtherFacts>) -> Topology {
+        self.parts.other_facts = other_facts;
         self
     }
 
@@ -227,14 +228,14 @@ impl Topology {
     }
 
     /// The facts other than groups; `None` if unknown.
-    pub fn beside(&self) -> Option<&Beside> {
-        self.parts.beside.as_ref()
+    pub fn other_facts(&self) -> Option<&OtherFacts> {
+        self.parts.other_facts.as_ref()
     }
 
     /// The levels that the source does not report, innermost first; `None` if unknown. Excludes redundant levels
-    /// ([`Beside::same`]), [`Level::L2`], which nearly every core has to itself, and the rare books and drawers.
+    /// ([`OtherFacts::same`]), [`Level::L2`], which nearly every core has to itself, and the rare books and drawers.
     pub fn unreported(&self) -> Option<Vec<Level>> {
-        let other_facts = self.beside()?;
+        let other_facts = self.other_facts()?;
         let is_unreported = |level: &Level| {
             !matches!(level, Level::L2 | Level::Book | Level::Drawer)
                 && self.level(*level).is_empty()
@@ -364,8 +365,8 @@ impl Topology {
     /// The same machine restricted to some of its CPUs.
     pub fn restricted(&self, to: &CpuSet) -> Topology {
         let (domains, classes) = (self.parts.domains.clone(), self.parts.classes.clone());
-        let part =
-            Topology::new(self.parts.cpus.intersection(to), domains, classes).with(self.parts.beside.clone());
+        let part = Topology::new(self.parts.cpus.intersection(to), domains, classes)
+            .with(self.parts.other_facts.clone());
         // The order of levels stays, so that relations do not depend on the remaining CPUs.
         Topology { levels: self.levels, ..part }
     }
@@ -520,7 +521,7 @@ mod tests {
         let desktop = desktop();
         assert_eq!(desktop.unreported(), Some(vec![Level::Cluster, Level::Die, Level::Node]));
         let same = [(Level::Die, Same::Level(Level::Package)), (Level::Node, Same::Machine)];
-        let detailed = desktop.with(Some(Beside { same: same.into(), ..Beside::default() }));
+        let detailed = desktop.with(Some(OtherFacts { same: same.into(), ..OtherFacts::default() }));
         assert_eq!(detailed.restricted(&"0-1".parse().unwrap()).unreported(), Some(vec![Level::Cluster]));
         assert_eq!(detailed.with(None).unreported(), None);
     }

@@ -59,7 +59,7 @@ fn remarks(topology: &Topology) -> Vec<Sentence> {
     if !unclassified.is_empty() {
         sentences.push(Sentence::new("Kind of core not reported: {cpus}.").with("cpus", cpus(&unclassified)));
     }
-    if let Some(other_facts) = topology.beside() {
+    if let Some(other_facts) = topology.other_facts() {
         let caches: Vec<Sentence> = other_facts.caches.iter().enumerate().map(cache_words).collect();
         let sentence = Sentence::new("Caches: {caches}.");
         sentences
@@ -227,7 +227,8 @@ fn box_name(topology: &Topology, domain: &Domain) -> String {
     let matches_cpus = |cache: &&CacheSize| {
         cache.groups.iter().any(|cpus| cpus.intersection(topology.cpus()) == domain.cpus)
     };
-    let cache = topology.beside().and_then(|other_facts| other_facts.caches.iter().rev().find(matches_cpus));
+    let cache =
+        topology.other_facts().and_then(|other_facts| other_facts.caches.iter().rev().find(matches_cpus));
     let size = cache.filter(|_| is_cache).map(|cache| format!("({})", binary_bytes(cache.bytes)));
     let name = [level_words(domain.level, 1).to_owned()].into_iter();
     name.chain(domain.os_id.map(|id| id.to_string())).chain(size).collect::<Vec<_>>().join(" ")

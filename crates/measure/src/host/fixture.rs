@@ -106,7 +106,7 @@ impl Tree {
             }
             text.push('\n');
         }
-        if let Some(facts) = topology.beside() {
+        if let Some(facts) = topology.other_facts() {
             for (level, same) in &facts.same {
                 writeln!(text, "{level} as {}", same.name()).unwrap();
             }
@@ -115,7 +115,7 @@ impl Tree {
                     .unwrap();
             }
         }
-        for cache in topology.beside().iter().flat_map(|facts| &facts.caches) {
+        for cache in topology.other_facts().iter().flat_map(|facts| &facts.caches) {
             let groups: Vec<String> = cache.groups.iter().map(ToString::to_string).collect();
             writeln!(text, "{} {}: {}", cache.name, cache.bytes, groups.join(" ")).unwrap();
         }

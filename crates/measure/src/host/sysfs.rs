@@ -12,7 +12,7 @@ use super::cgroup::inherited_mask;
 use super::root::{ReadError, SystemRoot};
 use crate::machine::MachineError;
 use cache::Caches;
-use coretalk_model::topology::{Beside, MemoryNode, Same, with_shared_l2};
+use coretalk_model::topology::{MemoryNode, OtherFacts, Same, with_shared_l2};
 use coretalk_model::{CpuId, CpuSet, Domain, Level, Topology};
 use std::collections::BTreeMap;
 use std::io;
@@ -108,10 +108,10 @@ pub fn read_topology(root: &SystemRoot) -> Result<Topology, TopologyError> {
     {
         same.insert(Level::Node, Same::Machine);
     }
-    let beside = Beside { same, memory_nodes: without_cpus(root, &nodes), caches: Vec::new() };
+    let other_facts = OtherFacts { same, memory_nodes: without_cpus(root, &nodes), caches: Vec::new() };
     let classes = class::core_classes(root, &cpus, &caches)?;
-    let beside = Beside { caches: caches.sizes, ..beside };
-    Ok(Topology::new(cpus, domains, classes).with(Some(beside)))
+    let other_facts = OtherFacts { caches: caches.sizes, ..other_facts };
+    Ok(Topology::new(cpus, domains, classes).with(Some(other_facts)))
 }
 
 /// The level that an omitted level is equal to; the largest if several match.

@@ -1,7 +1,7 @@
 //! Reader for the XML of hwloc (`lstopo file.xml`), versions 1 and 2.
 
 use crate::cpu::MAX_CPU;
-use crate::topology::{Beside, CoreClass, Domain, MemoryNode, with_shared_l2};
+use crate::topology::{CoreClass, Domain, MemoryNode, OtherFacts, with_shared_l2};
 use crate::{CpuId, CpuSet, Level, Topology};
 use roxmltree::{Document, Node, ParsingOptions};
 use std::cmp::Reverse;
@@ -65,7 +65,7 @@ pub fn read_hwloc(bytes: &[u8]) -> Result<Topology, HwlocError> {
         return Err(HwlocError::NoCpu);
     }
     found.check_nodes()?;
-    let other_facts = Beside { memory_nodes: found.memory_nodes(&root, &cpus), ..Beside::default() };
+    let other_facts = OtherFacts { memory_nodes: found.memory_nodes(&root, &cpus), ..OtherFacts::default() };
     let HwlocObjects { mut domains, clusters, shared_l2, .. } = found;
     domains.extend(with_shared_l2(clusters, shared_l2));
     let classes = classes(&root, &cpus)?;
@@ -426,7 +426,7 @@ mod tests {
             let file = file.replace("</topology>", &table(values));
             let topology = read_hwloc(file.as_bytes()).unwrap();
             assert_eq!((topology.node_of(CpuId(1)), topology.node_of(CpuId(2))), (Some(0), Some(1)));
-            topology.beside().unwrap().memory_nodes.clone()
+            topology.other_facts().unwrap().memory_nodes.clone()
         };
         let expected = [
             MemoryNode { number: 2, memory_bytes: None, distances: vec![(0, 24), (1, 17)] },

@@ -6,7 +6,7 @@ use super::import_error::excerpt;
 use super::pairs::{Pair, Pairs};
 use super::square::{Shape, Square, check, check_density};
 use super::{FormatId, ImportError, ImportedMatrix, Labels, MAX_CPUS, Printed, Problem, Unit};
-use crate::topology::{Beside, CacheSize, CoreClass, Domain, MemoryNode, Same};
+use crate::topology::{CacheSize, CoreClass, Domain, MemoryNode, OtherFacts, Same};
 use crate::{CpuSet, Level, Topology};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -149,7 +149,7 @@ fn reported(document: &Value) -> Option<Topology> {
         Some(CacheSize { name: cache["name"].as_str()?.to_owned(), bytes: cache["bytes"].as_u64()?, groups })
     });
     let other_facts =
-        || Beside { same: same.collect(), memory_nodes: memory.collect(), caches: caches.collect() };
+        || OtherFacts { same: same.collect(), memory_nodes: memory.collect(), caches: caches.collect() };
     let other_facts = document["same"].is_array().then(other_facts);
     let cpus = domains.iter().fold(CpuSet::new(), |all, domain| all.union(&domain.cpus));
     (!cpus.is_empty()).then(|| Topology::new(cpus, domains, classes).with(other_facts))

@@ -150,7 +150,7 @@ fn inside_one(topology: &Topology, level: Level, threads: usize) -> Result<Vec<C
         Some(group) => Ok(cores_first(topology, &group.cpus)),
         None if groups.is_empty() => {
             let is_one =
-                topology.beside().is_some_and(|beside| beside.same.get(&level) == Some(&Same::Machine));
+                topology.other_facts().is_some_and(|facts| facts.same.get(&level) == Some(&Same::Machine));
             Err(if is_one { PresetError::Undivided { level } } else { PresetError::NotReported { level } })
         }
         None => {
@@ -239,7 +239,7 @@ mod tests {
     use super::*;
     use crate::CoreClass;
     use crate::tests::topology;
-    use crate::topology::Beside;
+    use crate::topology::OtherFacts;
 
     /// Two caches × three cores × two threads, with siblings i and i + 6.
     fn two_clusters() -> Topology {
@@ -300,8 +300,8 @@ mod tests {
                 .to_string()
                 .contains("reports no last-level cache")
         );
-        let beside = Beside { same: [(Level::Node, Same::Machine)].into(), ..Beside::default() };
-        let refused = derive(Preset::OneNode, &topology.clone().with(Some(beside)), 2).unwrap_err();
+        let other_facts = OtherFacts { same: [(Level::Node, Same::Machine)].into(), ..OtherFacts::default() };
+        let refused = derive(Preset::OneNode, &topology.clone().with(Some(other_facts)), 2).unwrap_err();
         assert_eq!(refused.to_string(), "all CPUs of this machine are in one NUMA node");
         let half = topology.restricted(&"0-2,6-8".parse().unwrap());
         assert!(

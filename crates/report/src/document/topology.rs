@@ -387,7 +387,7 @@ impl ReportedDoc {
             cpus: of_class(class).collect::<CpuSet>().to_string(),
         });
         let names = |levels: Vec<Level>| levels.into_iter().map(Level::name).collect();
-        let other_facts = topology.beside();
+        let other_facts = topology.other_facts();
         ReportedDoc {
             levels: topology
                 .levels()

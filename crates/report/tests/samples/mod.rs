@@ -6,7 +6,7 @@
 use coretalk_model::latency::*;
 use coretalk_model::run::{LatencyReport, RunHeader, RunReport};
 use coretalk_model::stats::Estimate;
-use coretalk_model::topology::{Beside, CacheSize, CoreClass, Domain, MemoryNode, Same};
+use coretalk_model::topology::{CacheSize, CoreClass, Domain, MemoryNode, OtherFacts, Same};
 use coretalk_model::*;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -266,7 +266,7 @@ pub fn nested() -> Topology {
         groups: (0..8 / width).map(|at| (width * at..width * (at + 1)).map(CpuId).collect()).collect(),
     };
     let caches = vec![cache("L1d", 48, 1), cache("L2", 1280, 2), cache("L3", 36_864, 8)];
-    let other_facts = Beside { same: same.into(), memory_nodes, caches };
+    let other_facts = OtherFacts { same: same.into(), memory_nodes, caches };
     Topology::new((0..8).map(CpuId).collect(), domains, BTreeMap::new()).with(Some(other_facts))
 }
 

@@ -3,7 +3,7 @@
 use super::{COUNTERS_HZ, conversion, named, read_keys, within, write_keys};
 use coretalk_model::environment::{Atomics, BuildFacts, Throttled};
 use coretalk_model::selection::CpuUse;
-use coretalk_model::topology::{Beside, CacheSize, MemoryNode, Same};
+use coretalk_model::topology::{CacheSize, MemoryNode, OtherFacts, Same};
 use coretalk_model::{
     ClockFacts, CoreClass, CpuId, CpuSet, DoctorFinding, Domain, Environment, Level, Topology, Verdict,
     excerpt,
@@ -158,7 +158,7 @@ pub fn read_findings(db: &Connection) -> rusqlite::Result<Vec<DoctorFinding>> {
 /// Facts that no group of CPUs can represent. Files older than schema 4 lack `same` and `memory_nodes`.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-struct BesideRow {
+struct OtherFactsRow {
     same: Option<BTreeMap<String, String>>,
     memory_nodes: Option<Vec<MemoryRow>>,
     /// Absent if unknown.
@@ -191,7 +191,7 @@ pub fn write_topology(db: &Connection, topology: &Topology) -> rusqlite::Result<
     for domain in topology.domains() {
         insert.execute((domain.level.name(), domain.cpus.to_string(), domain.os_id))?;
     }
-    let Some(other_facts) = topology.beside() else { return Ok(()) };
+    let Some(other_facts) = topology.other_facts() else { return Ok(()) };
     let same = other_facts.same.iter().map(|(level, same)| (level.name().to_owned(), same.name().to_owned()));
     let memory = other_facts.memory_nodes.iter().cloned();
     let memory = memory.map(|MemoryNode { number: node, memory_bytes, distances }| MemoryRow {
@@ -204,7 +204,7 @@ pub fn write_topology(db: &Connection, topology: &Topology) -> rusqlite::Result<
         bytes,
         groups: groups.iter().map(ToString::to_string).collect(),
     });
-    let row = BesideRow {
+    let row = OtherFactsRow {
         same: Some(same.collect()),
         memory_nodes: Some(memory.collect()),
         caches: (!other_facts.caches.is_empty()).then(|| caches.collect()),
@@ -254,8 +254,9 @@ pub fn read_topology(db: &Connection) -> rusqlite::Result<Topology> {
 fn read_other_facts(
     db: &Connection,
     mut group: impl FnMut(&str) -> rusqlite::Result<CpuSet>,
-) -> rusqlite::Result<Option<Beside>> {
-    let BesideRow { same: Some(same), memory_nodes: Some(memory), caches } = read_keys(db, "beside")? else {
+) -> rusqlite::Result<Option<OtherFacts>> {
+    let OtherFactsRow { same: Some(same), memory_nodes: Some(memory), caches } = read_keys(db, "beside")?
+    else {
         return Ok(None);
     };
     let same = same.into_iter().map(|(level, same)| {
@@ -269,7 +270,7 @@ fn read_other_facts(
         let groups = groups.iter().map(|cpus: &String| group(cpus)).collect::<rusqlite::Result<_>>()?;
         Ok(CacheSize { name, bytes, groups })
     };
-    Ok(Some(Beside {
+    Ok(Some(OtherFacts {
         same: same.collect::<rusqlite::Result<_>>()?,
         memory_nodes: memory.into_iter().map(node).collect(),
         caches: caches.into_iter().flatten().map(&mut cache).collect::<rusqlite::Result<_>>()?,

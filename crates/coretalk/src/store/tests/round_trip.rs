@@ -69,7 +69,7 @@ fn facts_beyond_groups_are_kept_and_unknown_in_older_files() {
     let l2 = topology::Domain { level: Level::L2, cpus: "0-1".parse().unwrap(), os_id: None };
     let domains = sample.topology.domains().iter().cloned().chain([l2]).collect();
     let memory = |number, memory_bytes, distances| topology::MemoryNode { number, memory_bytes, distances };
-    let other_facts = topology::Beside {
+    let other_facts = topology::OtherFacts {
         same: [
             (Level::Die, topology::Same::Level(Level::Package)),
             (Level::Node, topology::Same::Machine),
@@ -90,7 +90,7 @@ fn facts_beyond_groups_are_kept_and_unknown_in_older_files() {
     // The state of a file of schema 3 after its migration.
     writer.db.execute("DELETE FROM beside", []).unwrap();
     let older = RunFile::open(writer.path()).unwrap().topology().unwrap();
-    assert_eq!((older.beside(), older.unreported()), (None, None));
+    assert_eq!((older.other_facts(), older.unreported()), (None, None));
     assert_eq!(older.domains(), sample.topology.domains());
 }
 

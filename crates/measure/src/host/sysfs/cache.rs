@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 pub struct Caches {
     by_cpu: BTreeMap<CpuId, Vec<Cache>>,
-    /// See [`coretalk_model::topology::Beside::caches`].
+    /// See [`coretalk_model::topology::OtherFacts::caches`].
     pub sizes: Vec<CacheSize>,
 }
 

@@ -1,4 +1,4 @@
-//! [`Beside`]: reported facts about a machine that are not groups of CPUs. Also the nesting of levels.
+//! [`OtherFacts`]: reported facts about a machine that are not groups of CPUs. Also the nesting of levels.
 
 use super::{Domain, Level};
 use crate::{CpuId, CpuSet};
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// Reported facts that no group of CPUs can represent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Beside {
+pub struct OtherFacts {
     /// Redundant reported levels, each with the existing groups that equal its own.
     pub same: BTreeMap<Level, Same>,
     /// NUMA nodes without CPUs of their own, by number: memory expanders, high-bandwidth and persistent memory.
