@@ -140,7 +140,7 @@ fn conclusions(
              relation predicts, so at most {bound} of all cells do (95 %).",
         )
         .with("cells", DisplayValue::listed(checked.cells))
-        .with("beside", DisplayValue::listed(checked.beside))
+        .with("beside", DisplayValue::listed(checked.outside))
         .with("bound", bound)
     }));
     let margin = concurrency_margin(&series.settings);

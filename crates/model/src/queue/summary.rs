@@ -56,7 +56,7 @@ pub struct Verification {
     /// Cells of randomly drawn pairs.
     pub cells: usize,
     /// Number of cells outside the prediction of their relation's representatives.
-    pub beside: usize,
+    pub outside: usize,
     /// Upper bound (95 %) of the share of such cells among all.
     pub bound: f64,
 }
@@ -175,7 +175,7 @@ pub fn verification(
     topology: &Topology,
     representatives: usize,
 ) -> Option<Verification> {
-    let (mut cells, mut beside) = (0, 0);
+    let (mut cells, mut outside) = (0, 0);
     for matrix in matrices {
         for relation in Relation::ALL {
             let of_relation = |pair: [crate::CpuId; 2]| topology.relation(pair[0], pair[1]) == relation;
@@ -190,12 +190,12 @@ pub fn verification(
                 first.iter().map(|estimate| estimate.low).fold(f64::INFINITY, f64::min) * (1.0 - MARGIN);
             let high = first.iter().map(|estimate| estimate.high).fold(0.0, f64::max) * (1.0 + MARGIN);
             cells += drawn.len();
-            beside += drawn.iter().filter(|estimate| !(low..=high).contains(&estimate.point)).count();
+            outside += drawn.iter().filter(|estimate| !(low..=high).contains(&estimate.point)).count();
         }
     }
     // Upper Poisson limit at 95 %: 3.0 for none (the rule of three), about x + 1.65 √x + 3 for x.
-    let upper = beside as f64 + 1.645 * (beside as f64).sqrt() + 3.0;
-    (cells > 0).then(|| Verification { cells, beside, bound: (upper / cells as f64).min(1.0) })
+    let upper = outside as f64 + 1.645 * (outside as f64).sqrt() + 3.0;
+    (cells > 0).then(|| Verification { cells, outside, bound: (upper / cells as f64).min(1.0) })
 }
 
 #[cfg(test)]
@@ -277,12 +277,12 @@ mod tests {
         let mut result = result();
         result.trials.retain(|trial| trial.spec.parameters.text("queue") == Some("semaphore"));
         let none = verification(&matrices(&result), &topology, 2);
-        assert_eq!(none, None, "nothing was drawn beside two representatives");
+        assert_eq!(none, None, "nothing was drawn in addition to two representatives");
         let confirmed = verification(&matrices(&result), &topology, 1).unwrap();
-        assert_eq!((confirmed.cells, confirmed.beside), (2, 0));
+        assert_eq!((confirmed.cells, confirmed.outside), (2, 0));
         if let Some(estimate) = result.trials[2].values.get_mut(names::RATE) {
             *estimate = estimate.scaled(3.0);
         }
-        assert_eq!(verification(&matrices(&result), &topology, 1).unwrap().beside, 1);
+        assert_eq!(verification(&matrices(&result), &topology, 1).unwrap().outside, 1);
     }
 }
