@@ -185,9 +185,9 @@ impl Histogram {
     /// # use coretalk_model::Histogram;
     /// let mut waits = Histogram::new();
     /// waits.record_ns(20.0, 200);
-    /// assert_eq!((waits.telling_percentile_ns(0.99), waits.telling_percentile_ns(0.999)), (Some(20.0), None));
+    /// assert_eq!((waits.supported_percentile_ns(0.99), waits.supported_percentile_ns(0.999)), (Some(20.0), None));
     /// ```
-    pub fn telling_percentile_ns(&self, share: f64) -> Option<f64> {
+    pub fn supported_percentile_ns(&self, share: f64) -> Option<f64> {
         tells(self.count(), share).then(|| self.percentile_ns(share)).flatten()
     }
 }
@@ -245,7 +245,7 @@ fn lowest(position: u16) -> u64 {
 }
 
 /// Whether this number of values is enough for the percentile of a share: see
-/// [`telling_percentile_ns`](Histogram::telling_percentile_ns).
+/// [`supported_percentile_ns`](Histogram::supported_percentile_ns).
 pub fn tells(count: u64, share: f64) -> bool {
     share <= 0.5 || share >= 1.0 || count as f64 * (1.0 - share) >= 1.0 - 1e-9
 }

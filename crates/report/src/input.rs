@@ -7,7 +7,7 @@ pub use self::map::{Map, PairPasses, readings_of};
 use self::map::map_of;
 use super::fmt;
 use super::imported::ImportedFile;
-use super::parameters::telling;
+use super::parameters::parameter_text;
 use super::picture::SeriesName;
 use super::text::{plain, started};
 use super::trial_maps::maps;
@@ -328,7 +328,7 @@ pub fn name_of_series(one: &SeriesDoc) -> SeriesName {
     let parameters = one
         .parameters
         .iter()
-        .map(|(name, value)| (name.as_ref().to_owned(), plain(&telling(name, &value.into()))));
+        .map(|(name, value)| (name.as_ref().to_owned(), plain(&parameter_text(name, &value.into()))));
     parameters.chain((!cpus.is_empty()).then(|| (PLACEMENT.to_owned(), cpus))).collect()
 }
 
@@ -344,7 +344,7 @@ fn matrix_title(report: &RunReport, index: usize, matrix: &MatrixDoc<'_>) -> Str
     let queue_parameters = ["payload", "capacity"].into_iter().filter(|_| matrix.probe == names::PROBE);
     let parameters = matrix.parameters();
     let queue_parameters =
-        queue_parameters.filter_map(|name| Some(plain(&telling(name, parameters.0.get(name)?))));
+        queue_parameters.filter_map(|name| Some(plain(&parameter_text(name, parameters.0.get(name)?))));
     let what: Vec<String> = std::iter::once(plain(&matrix.kernel)).chain(queue_parameters).collect();
     format!(
         "{}: {}, {quantity} in {}, {}{roles}",

@@ -1,7 +1,7 @@
 //! [`Labels`]: names of the series of a comparison. Shared parts are stated once; rows state what distinguishes them.
 
 use super::fmt;
-use super::parameters::{cpu_words, parameter, series_words, telling_sentence, unbound};
+use super::parameters::{cpu_words, parameter, parameter_sentence, series_words, unbound};
 use super::text::columns;
 use crate::blocks::value::Sentence;
 use coretalk_model::CpuId;
@@ -195,7 +195,7 @@ fn value_words(name: &str, value: &ParameterValue) -> Sentence {
         ParameterValue::Text(text) if text.starts_with(|c: char| c.is_ascii_digit()) => {
             parameter(name, value)
         }
-        value => telling_sentence(name, value),
+        value => parameter_sentence(name, value),
     }
 }
 

@@ -111,11 +111,11 @@ pub(super) fn cpu_words(cpus: &[CpuId]) -> Sentence {
 }
 
 /// A parameter as the name of a row: text alone (`std-mutex`), a number with its noun (`capacity 10`).
-pub fn telling(name: &str, value: &series::ParameterValue) -> String {
-    fmt::sentence(&telling_sentence(name, value))
+pub fn parameter_text(name: &str, value: &series::ParameterValue) -> String {
+    fmt::sentence(&parameter_sentence(name, value))
 }
 
-pub(super) fn telling_sentence(name: &str, value: &series::ParameterValue) -> Sentence {
+pub(super) fn parameter_sentence(name: &str, value: &series::ParameterValue) -> Sentence {
     match value {
         series::ParameterValue::Text(text) => Sentence::name(text),
         series::ParameterValue::Number(_) => parameter(name, value),

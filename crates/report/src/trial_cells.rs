@@ -25,7 +25,7 @@ pub(super) fn width(trial: &TrialResult, quantity: &'static str) -> Cell {
 
 /// A percentile, if the distribution has enough events for it.
 pub(super) fn percentile(trial: &TrialResult, quantity: &'static str, share: f64, unit: DisplayUnit) -> Cell {
-    let known = trial.histogram(quantity).and_then(|histogram| histogram.telling_percentile_ns(share));
+    let known = trial.histogram(quantity).and_then(|histogram| histogram.supported_percentile_ns(share));
     number(trial, quantity, Statistic::Percentile(share), known.map(Number::Point), unit)
 }
 

@@ -135,7 +135,7 @@ fn side_by_side(trial: &TrialResult) -> Table {
     let [hint_cell, plain_cell] = views.map(|view| median_width(trial, view));
     let mut table = Table::new(columns).with([["± of p50".into(), hint_cell, plain_cell, Cell::Blank]]);
     for (title, share) in SHARES {
-        let [hint, plain] = views.map(|view| trial.histogram(view)?.telling_percentile_ns(share));
+        let [hint, plain] = views.map(|view| trial.histogram(view)?.supported_percentile_ns(share));
         let [hint_cell, plain_cell] = views.map(|view| percentile(trial, view, share, PLAIN));
         let sources = views.map(|view| Source::of_trial(trial, view, Statistic::Percentile(share)));
         let difference = hint.zip(plain).map(|(hint, plain)| DisplayValue {

@@ -1,6 +1,6 @@
 //! Wake-ups of unbound threads: where the waiter ran relative to the waker.
 
-use super::parameters::telling_sentence;
+use super::parameters::parameter_sentence;
 use crate::blocks::value::{DisplayValue, Number, Sentence, Source, Statistic};
 use crate::blocks::{Block, Cell, Column, Table};
 use coretalk_model::quantity::Unit;
@@ -20,7 +20,7 @@ pub(super) fn places(trials: &[&TrialResult]) -> Vec<Block<'static>> {
     columns.extend(places.iter().map(|place| Column::numbers(place.title())));
     let rows = unbound.iter().map(|trial| {
         let parameters = trial.spec.parameters.iter().filter(|(name, _)| *name != MASK);
-        let words = parameters.map(|(name, value)| telling_sentence(name, value));
+        let words = parameters.map(|(name, value)| parameter_sentence(name, value));
         let share = |place: &RanOn| {
             Cell::number(trial.values.get(place.share()).map(|share| {
                 let source = Source::of_trial(trial, place.share(), Statistic::Estimate);

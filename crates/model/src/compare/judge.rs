@@ -12,8 +12,8 @@
 
 use super::alignment::UnpairedLevel;
 use super::shift::{
-    Joined, Members, Noise, basis, join, judge_apart, judge_cell, judge_departure, judge_level,
-    judge_together, location, steady, telling,
+    Joined, Members, Noise, basis, informative_members, join, judge_apart, judge_cell, judge_departure,
+    judge_level, judge_together, location, steady,
 };
 use super::side::pair_up;
 use super::verdict::Judged;
@@ -187,7 +187,7 @@ impl<'a> Draft<'a> {
                 continue;
             }
             let noise = Noise::of(&members);
-            let informative = telling(&members);
+            let informative = informative_members(&members);
             let middle = location(&informative);
             let as_read = (basis == Basis::Cycles).then(|| {
                 let shifts: Vec<f64> =

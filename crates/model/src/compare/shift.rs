@@ -109,7 +109,7 @@ impl Noise {
 
 /// The pairs that determine the shift of a level: those with a stable state, or all if none is stable or all are
 /// identical.
-pub(super) fn telling<'a>(members: &[&'a Joined<'a>]) -> Vec<&'a Joined<'a>> {
+pub(super) fn informative_members<'a>(members: &[&'a Joined<'a>]) -> Vec<&'a Joined<'a>> {
     let steady_members: Vec<&Joined<'_>> = members.iter().copied().filter(|joined| joined.steady()).collect();
     let use_all = steady_members.is_empty() || members.iter().all(|joined| joined.identical());
     if use_all { members.to_vec() } else { steady_members }
@@ -125,7 +125,7 @@ pub(super) fn judge_level(
     margin: &impl Fn(f64) -> Margin,
     guest: bool,
 ) -> Judged {
-    let informative = telling(members);
+    let informative = informative_members(members);
     let middle = |side: fn(&Joined<'_>) -> f64| {
         median(&informative.iter().map(|joined| side(joined)).collect::<Vec<_>>()).unwrap_or(f64::NAN)
     };
@@ -197,9 +197,9 @@ pub(super) fn judge_together(
     }
     let noise = Noise::of(&all);
     let judged = judge_level(&all, &noise, margin, guest);
-    let (middle, least) = (location(&telling(&all)), judged.least());
+    let (middle, least) = (location(&informative_members(&all)), judged.least());
     let is_alike = |members: &Vec<&Joined<'_>>| {
-        let informative = telling(members);
+        let informative = informative_members(members);
         let own_deviation =
             Noise::of(members).of_location(informative.len()).or(noise.of_location(informative.len()));
         own_deviation.is_some_and(|own_deviation| {

@@ -215,7 +215,7 @@ impl Step<'_> {
 
     /// Percentile of the corrected delays over the passes that kept the rate, in nanoseconds.
     pub fn percentile_ns(&self, share: f64) -> Option<f64> {
-        self.trial.histogram(names::CORRECTED)?.telling_percentile_ns(share)
+        self.trial.histogram(names::CORRECTED)?.supported_percentile_ns(share)
     }
 }
 

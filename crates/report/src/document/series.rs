@@ -365,7 +365,7 @@ impl PercentilesDoc {
     }
 
     pub(super) fn of_histogram(counts: &Histogram) -> PercentilesDoc {
-        PercentilesDoc::at(|share| counts.telling_percentile_ns(share))
+        PercentilesDoc::at(|share| counts.supported_percentile_ns(share))
     }
 
     fn at(ns: impl Fn(f64) -> Option<f64>) -> PercentilesDoc {

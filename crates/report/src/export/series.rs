@@ -111,8 +111,9 @@ fn row(
     row.push(view.map_or_else(String::new, |(_, histogram)| histogram.count().to_string()));
     row.push(number(view.and_then(|(_, histogram)| histogram.mean_ns())));
     row.extend(
-        SHARES
-            .map(|(_, share)| number(view.and_then(|(_, histogram)| histogram.telling_percentile_ns(share)))),
+        SHARES.map(|(_, share)| {
+            number(view.and_then(|(_, histogram)| histogram.supported_percentile_ns(share)))
+        }),
     );
     row.extend(ends(view.and_then(|(name, _)| trial.medians_ns.get(name))));
     for name in values {

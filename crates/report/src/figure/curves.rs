@@ -9,7 +9,7 @@ use super::distribution::{self, CHART, MAX_CURVES, Steps};
 use crate::document::SeriesDoc;
 use crate::fmt;
 use crate::input::{TimeAxis, name_of_series};
-use crate::parameters::{mask_of, places_of, telling, title_sentence, words_of};
+use crate::parameters::{mask_of, parameter_text, places_of, title_sentence, words_of};
 use crate::picture::Picture;
 use crate::text::plain;
 use coretalk_model::Histogram;
@@ -231,7 +231,7 @@ impl<'a> Common<'a> {
 
 fn listed(one: &SeriesDoc, is_listed: impl Fn(&str) -> bool) -> String {
     let listed = one.parameters.iter().filter(|(name, _)| is_listed(name));
-    listed.map(|(name, value)| telling(name, &value.into())).collect::<Vec<_>>().join(", ")
+    listed.map(|(name, value)| parameter_text(name, &value.into())).collect::<Vec<_>>().join(", ")
 }
 
 fn cpus_of(one: &SeriesDoc) -> String {

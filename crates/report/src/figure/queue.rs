@@ -6,7 +6,7 @@ use crate::best;
 use crate::fmt::digits::million;
 use crate::fmt::{self, half_width};
 use crate::input::{Map, ReportInput};
-use crate::parameters::telling;
+use crate::parameters::parameter_text;
 use crate::picture::{Picture, SeriesName};
 use crate::queue::not_drawn;
 use crate::scope::distance_words;
@@ -90,7 +90,7 @@ pub fn beside_each_other(input: &ReportInput<'_>, [width, height]: [f64; 2]) -> 
     let first = rankings.first()?;
     let condition = |ranking: &Ranking<'_>| {
         let others = ranking.trial.spec.parameters.iter().filter(|(name, _)| *name != "queue");
-        others.map(|(name, value)| plain(&telling(name, value))).collect::<Vec<_>>().join(", ")
+        others.map(|(name, value)| plain(&parameter_text(name, value))).collect::<Vec<_>>().join(", ")
     };
     let shared = condition(first);
     let (mut rows, mut shows): (Vec<IntervalRow>, Vec<SeriesName>) = Default::default();

@@ -5,7 +5,7 @@ use crate::document::Columns;
 use crate::fmt;
 use crate::heat_map;
 use crate::palette::Scale;
-use crate::parameters::{parameter, telling};
+use crate::parameters::{parameter, parameter_text};
 use crate::picture::SeriesName;
 use crate::text::plain;
 use crate::trial_maps::{map_words, number_of_map};
@@ -95,7 +95,7 @@ impl Map {
             .parameters
             .iter()
             .filter(|_| !is_latency)
-            .map(|(name, value)| (name.to_string(), plain(&telling(name, value))));
+            .map(|(name, value)| (name.to_string(), plain(&parameter_text(name, value))));
         parameters.chain(kernel).collect()
     }
 }

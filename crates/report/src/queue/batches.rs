@@ -162,7 +162,7 @@ fn rates(report: &RunReport, curves: &[&BatchCurve<'_>]) -> Table {
 fn delays(curves: &[&BatchCurve<'_>]) -> Table {
     let steps = || curves.iter().flat_map(|curve| curve.steps.iter().map(move |step| (curve, step)));
     let percentile_at = |step: &BatchStep<'_>, name: &str, share: f64| {
-        step.trial.histogram(name).and_then(|histogram| histogram.telling_percentile_ns(share))
+        step.trial.histogram(name).and_then(|histogram| histogram.supported_percentile_ns(share))
     };
     let medians = steps().flat_map(|(_, step)| names::OF_BATCH.map(|name| percentile_at(step, name, 0.5)));
     let unit = TimeUnit::of(medians.flatten());

@@ -198,7 +198,8 @@ fn view_cells(trial: &TrialResult, view: Option<&Quantity>, time_unit: TimeUnit)
         source: Source::of_trial(trial, name, statistic),
     };
     let time = |ns: Option<f64>, statistic| Cell::number(ns.map(|ns| value(Number::Point(ns), statistic)));
-    let percentile = |share: f64| time(histogram.telling_percentile_ns(share), Statistic::Percentile(share));
+    let percentile =
+        |share: f64| time(histogram.supported_percentile_ns(share), Statistic::Percentile(share));
     let events = value(Number::Count(histogram.count()), Statistic::Count);
     let median = time(histogram.percentile_ns(0.5), Statistic::Percentile(0.5));
     let mut cells = vec![(*title).into(), events.into(), time(histogram.mean_ns(), Statistic::Mean), median];
