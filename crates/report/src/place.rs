@@ -278,7 +278,7 @@ fn heading(settings: &PlaceSettings, headline: Numbered<'_>) -> Sentence {
 fn note_if_medians_differ(numbered: Numbered<'_>) -> Option<Sentence> {
     let shown = (0..numbered.comparison.arms.len()).filter_map(|arm| {
         let pair = &numbered.comparison.pairs[numbered.pair(arm)?];
-        let share = numbered.of_medians(arm).filter(|_| numbered.comparison.is_off_medians(pair))?;
+        let share = numbered.of_medians(arm).filter(|_| numbered.comparison.differs_from_medians(pair))?;
         Some(Sentence::new("{share} `{name}`").with("share", share).with("name", numbered.name(arm)))
     });
     let shown: Vec<Sentence> = shown.collect();

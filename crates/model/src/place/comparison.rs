@@ -33,7 +33,7 @@ impl Comparison {
     }
 
     /// Whether the difference of the medians is outside the interval of the paired difference.
-    pub fn is_off_medians(&self, pair: &Difference) -> bool {
+    pub fn differs_from_medians(&self, pair: &Difference) -> bool {
         let of_medians = self.of_medians(pair.a, pair.b);
         pair.interval().zip(of_medians).is_some_and(|([low, high], share)| share < low || share > high)
     }
