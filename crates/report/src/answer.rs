@@ -300,7 +300,7 @@ pub(super) fn what_to_do(report: &RunReport, saved: Saved<'_>) -> Option<Block<'
 /// Advice for a guest whose host migrates its CPUs: no CPUs stay near each other.
 fn advice_for_moving_guest(report: &RunReport) -> Option<Sentence> {
     report.environment.hypervisor.as_ref()?;
-    let worst = MovingLevels::of(report.watch()?)?.planned.point;
+    let worst = MovingLevels::from_watch(report.watch()?)?.planned.point;
     let worst = DisplayValue::bare(
         Number::Point(worst),
         Operation::Most.of([Source::Field(states::LEVELS.to_owned())]),

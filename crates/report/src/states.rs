@@ -28,7 +28,7 @@ pub fn letter(index: usize) -> char {
 pub fn headline(report: &RunReport, kernel: &KernelId, pair: [CpuId; 2], value: &CellValue) -> Sentence {
     let [a, b] = pair;
     let sentence = match report.watch() {
-        Some(watch) if watch.states.len() > 1 => match MovingLevels::of(watch) {
+        Some(watch) if watch.states.len() > 1 => match MovingLevels::from_watch(watch) {
             Some(moving) => return levels(&moving, Some(pair)),
             None => Sentence::new("No single number between CPUs {a} and {b}"),
         },

@@ -88,7 +88,7 @@ pub struct MovingLevels {
 
 impl MovingLevels {
     /// The levels of the observed states, equal for a single state; `None` without states or a usual value.
-    pub fn of(watch: &StateWatch) -> Option<MovingLevels> {
+    pub fn from_watch(watch: &StateWatch) -> Option<MovingLevels> {
         let levels = || watch.states.iter().filter_map(|state| Some(state.kernels.first()?.1));
         let by_point = |a: &Estimate, b: &Estimate| a.point.total_cmp(&b.point);
         let common = watch.states.first()?;
@@ -130,7 +130,7 @@ impl MapFinding {
                     levels_changed(watch)
                         && state_contrast(watch).is_some_and(|contrast| contrast.of_headline)
                 })
-                .and_then(MovingLevels::of),
+                .and_then(MovingLevels::from_watch),
         };
         (!finding.groups.is_empty() || finding.siblings.is_some()).then_some(finding)
     }
