@@ -45,11 +45,11 @@ pub struct Driver<'a> {
     scale: Scale,
     /// Expected machine time of the whole run, for progress.
     expected: Picos,
-    later: Later,
+    later_phases: LaterPhases,
 }
 
 /// Machine time of the phases after a map and its ladder, by the time spent before; only the caller knows the phases.
-pub type Later = fn(&Driver<'_>, Picos) -> Picos;
+pub type LaterPhases = fn(&Driver<'_>, Picos) -> Picos;
 
 impl<'a> Driver<'a> {
     pub fn new(
@@ -95,13 +95,13 @@ impl<'a> Driver<'a> {
             judged: Vec::new(),
             scale,
             expected: settings.budget,
-            later: |_, _| Picos::ZERO,
+            later_phases: |_, _| Picos::ZERO,
             settings,
         })
     }
 
-    pub fn then(self, later: Later) -> Driver<'a> {
-        Driver { later, ..self }
+    pub fn then(self, later_phases: LaterPhases) -> Driver<'a> {
+        Driver { later_phases, ..self }
     }
 
     /// The stream of random choices for a purpose and a pass.
@@ -261,7 +261,7 @@ impl<'a> Driver<'a> {
     /// Updates the expected time: `remaining` for the current phase, plus the later phases.
     pub fn foresee(&mut self, remaining: Picos) {
         let spent = self.run.elapsed() + remaining;
-        self.expected = (spent + (self.later)(self, spent)).min(self.settings.budget);
+        self.expected = (spent + (self.later_phases)(self, spent)).min(self.settings.budget);
     }
 
     pub fn commit(&mut self) -> Result<(), RunError> {
