@@ -38,7 +38,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
 
-const NAP: Duration = Duration::from_millis(20);
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 /// Maximum time of an examination for comparing the counters of CPUs.
 const MAX_EXAMINATION: Duration = Duration::from_secs(3);
 /// Maximum share of the budget for this comparison: one part in this many.
@@ -351,7 +351,7 @@ impl Machine for HostMachine {
             if left.is_zero() {
                 return;
             }
-            std::thread::sleep(left.min(NAP));
+            std::thread::sleep(left.min(CHECK_INTERVAL));
         }
     }
 
