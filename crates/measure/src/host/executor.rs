@@ -42,20 +42,20 @@ impl Executor for HostExecutor<'_> {
             now_ticks: counter::now_ticks,
         };
         let barrier = SpinBarrier::new(order.cpus.len());
-        let departures = Departures::default();
+        let cpu_losses = CpuLosses::default();
         let distinct_cpus = order.cpus.iter().collect::<BTreeSet<_>>().len() == order.cpus.len();
         std::thread::scope(|scope| {
             let mut running = Vec::with_capacity(order.cpus.len());
             for (number, &cpu) in order.cpus.iter().enumerate() {
-                let (guard, barrier, departures) = (&guard, &barrier, &departures);
+                let (guard, barrier, cpu_losses) = (&guard, &barrier, &cpu_losses);
                 let thread_body = move || {
-                    departures.begin(number);
+                    cpu_losses.begin(number);
                     let role = RoleContext::new(number, cpu, guard, !distinct_cpus, barrier, self);
                     let outcome = self.run_role(&role, order.body, distinct_cpus);
                     if outcome.is_err() {
                         guard.give_up(Halt::Partner);
                     }
-                    departures.end(number);
+                    cpu_losses.end(number);
                     outcome
                 };
                 let started = std::thread::Builder::new()
@@ -65,12 +65,12 @@ impl Executor for HostExecutor<'_> {
                     Ok(thread) => running.push((cpu, thread)),
                     Err(error) => {
                         guard.give_up(Halt::Partner);
-                        self.watch(order, guard, departures, running.len());
+                        self.watch(order, guard, cpu_losses, running.len());
                         return Err(not_started(order.cpus.len(), &error));
                     }
                 }
             }
-            self.watch(order, &guard, &departures, running.len());
+            self.watch(order, &guard, &cpu_losses, running.len());
             let lost = |cpu| TrialFailure::PartnerLost { cpu };
             let outcomes: Vec<_> = running
                 .into_iter()
@@ -139,10 +139,10 @@ impl HostExecutor<'_> {
     }
 
     /// Sleeps until all roles have left; tells them to leave on stop or at the deadline.
-    fn watch(&self, order: &RoleOrder<'_>, guard: &Guard<'_>, departures: &Departures, roles: usize) {
+    fn watch(&self, order: &RoleOrder<'_>, guard: &Guard<'_>, cpu_losses: &CpuLosses, roles: usize) {
         let mut nap = Duration::from_nanos(order.nap.ns() as u64);
         let mut given_up = None;
-        while !departures.wait_for_all(roles, nap) {
+        while !cpu_losses.wait_for_all(roles, nap) {
             if self.stop.is_raised() {
                 guard.give_up(Halt::Stopped);
             }
@@ -154,7 +154,7 @@ impl HostExecutor<'_> {
                 (order.unblock)();
                 nap = UNBLOCK_INTERVAL;
                 if given_up.get_or_insert_with(Instant::now).elapsed() > RELEASED_AFTER {
-                    departures.release();
+                    cpu_losses.release();
                 }
             }
         }
@@ -163,7 +163,7 @@ impl HostExecutor<'_> {
 
 /// Counts roles that have left and records the threads of the others.
 #[derive(Debug, Default)]
-struct Departures {
+struct CpuLosses {
     roles: Mutex<Roles>,
     changed: Condvar,
 }
@@ -175,7 +175,7 @@ struct Roles {
     present: BTreeMap<usize, i32>,
 }
 
-impl Departures {
+impl CpuLosses {
     fn roles(&self) -> MutexGuard<'_, Roles> {
         self.roles.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -345,22 +345,22 @@ mod tests {
 
     #[test]
     fn a_thread_that_is_released_may_run_wherever_its_coordinator_may() {
-        let (everywhere, departures) = (affinity::current_mask().unwrap(), Departures::default());
+        let (everywhere, cpu_losses) = (affinity::current_mask().unwrap(), CpuLosses::default());
         std::thread::scope(|scope| {
             let thread = scope.spawn(|| {
                 affinity::pin_current_thread(here()).unwrap();
-                departures.begin(0);
+                cpu_losses.begin(0);
                 while affinity::current_mask().unwrap() != everywhere {
                     std::thread::yield_now();
                 }
-                departures.end(0);
+                cpu_losses.end(0);
             });
-            while !departures.wait_for_all(1, Duration::from_millis(1)) {
-                departures.release();
+            while !cpu_losses.wait_for_all(1, Duration::from_millis(1)) {
+                cpu_losses.release();
             }
             thread.join().unwrap();
         });
-        assert!(departures.roles().present.is_empty());
+        assert!(cpu_losses.roles().present.is_empty());
     }
 
     struct Breaks;
