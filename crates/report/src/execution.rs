@@ -3,7 +3,7 @@
 use crate::blocks::Block;
 use crate::blocks::value::{DisplayValue, Number, Sentence, Source, pointer};
 use crate::reasons::Worded;
-use coretalk_model::latency::execution::{Execution, ExecutionTest, Reason, Unclear, Unit, verdicts};
+use coretalk_model::latency::execution::{Execution, ExecutionTest, TestReason, Unclear, Unit, verdicts};
 use coretalk_model::{Level, Topology, quantity};
 
 /// The results of the tests, and where the reported cores contradict them; `reported` is `None` without a report.
@@ -14,7 +14,7 @@ pub fn sentences(tests: &[ExecutionTest], reported: Option<&Topology>) -> Vec<Bl
         .zip(tests)
         .zip(verdicts(tests))
         .map(|((at, test), verdict)| (at, test, verdict))
-        .filter(|(_, test, _)| test.reason != Reason::Control)
+        .filter(|(_, test, _)| test.reason != TestReason::Control)
         .collect();
     let with_verdict = |wanted: Execution| -> Vec<(usize, &ExecutionTest)> {
         let matching = tested.iter().filter(|(.., verdict)| *verdict == wanted);
@@ -121,7 +121,7 @@ mod tests {
 
     fn test(pair: [u32; 2], kept: f64) -> ExecutionTest {
         let passes = vec![ExecutionPass { kept: [[kept; 2]; 2] }; 12];
-        ExecutionTest { pair: pair.map(CpuId), reason: Reason::Closest, passes }
+        ExecutionTest { pair: pair.map(CpuId), reason: TestReason::Closest, passes }
     }
 
     fn cores(cores: &[&str]) -> Topology {

@@ -4,7 +4,7 @@ use crate::vocabulary::{Run, bad_cells, builtin, run, toml};
 use coretalk_measure::probes::kernel_by_id;
 use coretalk_measure::{Machine, Scenario};
 use coretalk_model::infer::{Findings, Shape, infer, observations};
-use coretalk_model::latency::execution::{Execution, Reason, verdicts};
+use coretalk_model::latency::execution::{Execution, TestReason, verdicts};
 use coretalk_model::latency::{
     Counts, EmptyRung, ExecutionTest, PairChoice, Parallel, Purpose, Spacing, Tails,
 };
@@ -263,7 +263,7 @@ fn nearest_pairs_that_share_a_core_are_identified_in_every_scenario() {
     {
         let run = run(builtin(name), 5, |_| ());
         let tested = tests_with_verdicts(&run);
-        assert!(tested.iter().any(|(test, _)| test.reason != Reason::Control), "{name} tested nobody");
+        assert!(tested.iter().any(|(test, _)| test.reason != TestReason::Control), "{name} tested nobody");
         for (test, verdict) in tested {
             let [a, b] = test.pair;
             let truth = match run.machine.topology().relation(a, b) {

@@ -4,7 +4,7 @@ use super::{
     Agreement, AgreementVerdict, InferError, LoneGroup, Observation, Structure, agreement, infer_of_step,
     observations, repeatability,
 };
-use crate::latency::execution::{Execution, Reason, verdicts};
+use crate::latency::execution::{Execution, TestReason, verdicts};
 use crate::latency::{ExecutionTest, LatencyResult, StateWatch};
 use crate::stats::Key;
 use crate::{CpuId, Level, Matrix, Topology};
@@ -132,7 +132,7 @@ pub const SMT: &str = "smt";
 pub fn name_levels(structure: &mut Structure, tests: &[ExecutionTest]) {
     let tested = |(test, verdict): (&ExecutionTest, Execution)| {
         let [a, b] = test.pair;
-        let is_inside = test.reason != Reason::Control && structure.nearest_level(a, b) == Some(0);
+        let is_inside = test.reason != TestReason::Control && structure.nearest_level(a, b) == Some(0);
         is_inside.then_some(verdict)
     };
     let verdicts: Vec<Execution> = tests.iter().zip(verdicts(tests)).filter_map(tested).collect();
@@ -202,7 +202,7 @@ mod tests {
         let mut structure = infer(&seen).unwrap();
         let test = |&(a, b, kept): &(u32, u32, f64)| ExecutionTest {
             pair: [CpuId(a), CpuId(b)],
-            reason: Reason::Closest,
+            reason: TestReason::Closest,
             passes: vec![ExecutionPass { kept: [[kept; 2]; 2] }; 12],
         };
         name_levels(&mut structure, &kept.iter().map(test).collect::<Vec<_>>());

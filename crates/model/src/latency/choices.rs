@@ -105,7 +105,7 @@ mod erased {
 mod tests {
     use super::*;
     use crate::CpuId;
-    use crate::latency::execution::{ExecutionPass, Reason};
+    use crate::latency::execution::{ExecutionPass, TestReason};
 
     #[test]
     fn decisions_are_read_back() {
@@ -116,7 +116,7 @@ mod tests {
         let pass = ExecutionPass { kept: [[0.51, 0.52], [0.5, 0.5]] };
         choices.execution = vec![ExecutionTest {
             pair: [CpuId(0), CpuId(8)],
-            reason: Reason::Closest,
+            reason: TestReason::Closest,
             passes: vec![pass; 2],
         }];
         let mut record = Record::new();

@@ -33,7 +33,7 @@ impl Unit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
-pub enum Reason {
+pub enum TestReason {
     /// No other pair of these CPUs has a lower latency.
     Closest,
     /// The system reports that they are threads of one core.
@@ -42,13 +42,13 @@ pub enum Reason {
     Control,
 }
 
-impl Reason {
+impl TestReason {
     /// The stable name used in run files and JSON.
     pub fn name(self) -> &'static str {
         match self {
-            Reason::Closest => "closest",
-            Reason::Reported => "reported",
-            Reason::Control => "control",
+            TestReason::Closest => "closest",
+            TestReason::Reported => "reported",
+            TestReason::Control => "control",
         }
     }
 }
@@ -69,7 +69,7 @@ pub struct ExecutionTest {
     /// The CPUs.
     pub pair: [CpuId; 2],
     /// Why they were tested.
-    pub reason: Reason,
+    pub reason: TestReason,
     /// Results of the passes, in time order.
     pub passes: Vec<ExecutionPass>,
 }
@@ -164,7 +164,7 @@ impl ExecutionTest {
 
 /// The verdicts of all tests of a run, in order. If the control seems to share units, sharing is unclear for all.
 pub fn verdicts(tests: &[ExecutionTest]) -> Vec<Execution> {
-    let is_control = |test: &&ExecutionTest| test.reason == Reason::Control;
+    let is_control = |test: &&ExecutionTest| test.reason == TestReason::Control;
     let control_shares =
         tests.iter().filter(is_control).any(|control| control.verdict() == Execution::Shared);
     let verdict_of = |test: &ExecutionTest| match test.verdict() {
@@ -189,7 +189,7 @@ impl Execution {
 mod tests {
     use super::*;
 
-    fn test(reason: Reason, kept: &[[[f64; 2]; 2]]) -> ExecutionTest {
+    fn test(reason: TestReason, kept: &[[[f64; 2]; 2]]) -> ExecutionTest {
         let passes = kept.iter().map(|&kept| ExecutionPass { kept }).collect();
         ExecutionTest { pair: [CpuId(0), CpuId(1)], reason, passes }
     }
@@ -198,7 +198,7 @@ mod tests {
     const APART: [[f64; 2]; 2] = [[0.99, 1.0], [0.98, 1.01]];
 
     fn verdict_of(kept: &[[[f64; 2]; 2]]) -> Execution {
-        test(Reason::Closest, kept).verdict()
+        test(TestReason::Closest, kept).verdict()
     }
 
     #[test]
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(verdict_of(&[APART; 12]), Execution::Apart);
         // Separate integer units and one divider for two threads, as in modules of the Bulldozer family: shared.
         assert_eq!(verdict_of(&[[[1.0, 1.0], [0.5, 0.5]]; 12]), Execution::Shared);
-        assert_eq!(test(Reason::Closest, &[SHARED; 3]).kept(Unit::Multiplier), Some([0.58, 0.55]));
+        assert_eq!(test(TestReason::Closest, &[SHARED; 3]).kept(Unit::Multiplier), Some([0.58, 0.55]));
     }
 
     #[test]
@@ -226,9 +226,9 @@ mod tests {
 
     #[test]
     fn a_control_that_shares_makes_all_pairs_unclear() {
-        let tests = [test(Reason::Closest, &[SHARED; 12]), test(Reason::Control, &[SHARED; 12])];
+        let tests = [test(TestReason::Closest, &[SHARED; 12]), test(TestReason::Control, &[SHARED; 12])];
         assert_eq!(verdicts(&tests), [Execution::Unclear(Unclear::ControlShares); 2]);
-        let tests = [test(Reason::Closest, &[SHARED; 12]), test(Reason::Control, &[APART; 12])];
+        let tests = [test(TestReason::Closest, &[SHARED; 12]), test(TestReason::Control, &[APART; 12])];
         assert_eq!(verdicts(&tests), [Execution::Shared, Execution::Apart]);
     }
 }

@@ -5,7 +5,7 @@ use super::{Ended, RunError};
 use crate::probes::execution::{self, Execution};
 use crate::series::TrialOrder;
 use coretalk_model::infer::{Observation, infer};
-use coretalk_model::latency::execution::{ExecutionPass, ExecutionTest, Reason};
+use coretalk_model::latency::execution::{ExecutionPass, ExecutionTest, TestReason};
 use coretalk_model::latency::{Counts, PairChoice};
 use coretalk_model::series::Parameters;
 use coretalk_model::{CpuId, KernelId, Level, Matrix, Picos, Protocol, stats};
@@ -75,12 +75,12 @@ fn try_pass(driver: &mut Driver<'_>, pair: [CpuId; 2], pass: u32) -> Option<Exec
 
 /// The pairs to test: the nearest pair of some of the finest groups that the latencies show and of some reported cores,
 /// or the nearest pairs if there are neither; and the most distant pair as a control.
-fn candidates(driver: &Driver<'_>) -> Vec<([CpuId; 2], Reason)> {
+fn candidates(driver: &Driver<'_>) -> Vec<([CpuId; 2], TestReason)> {
     let latencies = map_latencies(driver);
     let known = |pair: &[CpuId; 2]| value(&latencies, *pair).is_some();
     let groups = infer(&latencies).ok().and_then(|structure| Some(structure.levels.first()?.groups.clone()));
     let cores = driver.topology.level(Level::Core).into_iter().map(|core| &core.cpus);
-    let mut chosen: Vec<([CpuId; 2], Reason)> = Vec::new();
+    let mut chosen: Vec<([CpuId; 2], TestReason)> = Vec::new();
     let mut add = |pairs: Vec<[CpuId; 2]>, reason| {
         for pair in pairs {
             if !chosen.iter().any(|(known, _)| *known == pair) {
@@ -92,12 +92,12 @@ fn candidates(driver: &Driver<'_>) -> Vec<([CpuId; 2], Reason)> {
     let closest: Vec<[CpuId; 2]> = groups.iter().flatten().filter_map(nearest_of).collect();
     let reported: Vec<[CpuId; 2]> = cores.filter_map(nearest_of).filter(known).collect();
     if closest.is_empty() && reported.is_empty() {
-        add(nearest_disjoint(&latencies), Reason::Closest);
+        add(nearest_disjoint(&latencies), TestReason::Closest);
     }
-    add(spread(&closest), Reason::Closest);
-    add(spread(&reported), Reason::Reported);
+    add(spread(&closest), TestReason::Closest);
+    add(spread(&reported), TestReason::Reported);
     if let Some(farthest) = farthest(&latencies) {
-        add(vec![farthest], Reason::Control);
+        add(vec![farthest], TestReason::Control);
     }
     chosen
 }
