@@ -22,7 +22,7 @@ pub use comparison::{
 };
 pub use derive::{PresetError, cores_first, derive};
 pub use placement::{Binding, Placement, PlacementName, Preset, Structure};
-pub use reason::{Reason, Why, why};
+pub use reason::{PlacementReason, Why, why};
 pub use settings::{
     ArmCommand, BUDGET, COMMAND, CONTROL, MIN_EFFECT, PRECISION, PROBE, PlaceSettings, REPEAT, VERSUS,
     VersusSettings, WorkSettings,

@@ -2,8 +2,8 @@
 use coretalk_measure::session::place::{PlaceEnded, PlaceJob, run};
 use coretalk_measure::{Machine, Scenario, SimMachine, Stop, Work};
 use coretalk_model::place::{
-    Binding, Communication, Comparison, Outcome, PlaceResult, PlaceSettings, Placement, Preset, Reason, Why,
-    Workload, WorkloadKind, derive, why,
+    Binding, Communication, Comparison, Outcome, PlaceResult, PlaceSettings, Placement, PlacementReason,
+    Preset, Why, Workload, WorkloadKind, derive, why,
 };
 use coretalk_model::quantity::Better;
 use coretalk_model::{CpuId, Level, Picos};
@@ -143,7 +143,7 @@ fn messages_ns(machine: &SimMachine, communication: Communication, roles: &[CpuI
 }
 
 /// Whether a reason is true of two placements on this machine, and favours the first.
-fn is_true(machine: &SimMachine, reason: &Reason, sides: [&[CpuId]; 2]) -> bool {
+fn is_true(machine: &SimMachine, reason: &PlacementReason, sides: [&[CpuId]; 2]) -> bool {
     let topology = machine.topology();
     let groups = |level: Level, roles: &[CpuId]| {
         let mut firsts: Vec<_> =
@@ -157,13 +157,13 @@ fn is_true(machine: &SimMachine, reason: &Reason, sides: [&[CpuId]; 2]) -> bool 
         mine > theirs && [count(sides[0]), count(sides[1])] == [mine, theirs]
     };
     match *reason {
-        Reason::MoreCpus { mine, theirs } => more(&distinct, mine, theirs),
-        Reason::FewerCpus { mine, .. } => distinct(sides[0]) == mine && distinct(sides[1]) > mine,
-        Reason::Cores { mine, theirs } => {
+        PlacementReason::MoreCpus { mine, theirs } => more(&distinct, mine, theirs),
+        PlacementReason::FewerCpus { mine, .. } => distinct(sides[0]) == mine && distinct(sides[1]) > mine,
+        PlacementReason::Cores { mine, theirs } => {
             // Two threads do less on one core than on two. Slower cores may outweigh that, but are another reason.
             more(&|roles| topology.one_per_core(&roles.iter().copied().collect()).len(), mine, theirs)
         }
-        Reason::Crossings { level, communication, mine, theirs, of } => {
+        PlacementReason::Crossings { level, communication, mine, theirs, of } => {
             let apart = |(a, b): &(CpuId, CpuId)| {
                 let group = |cpu| topology.domain_of(cpu, level).map(|domain| domain.cpus.clone());
                 a != b && (group(*a) != group(*b) || group(*a).is_none())
@@ -176,9 +176,9 @@ fn is_true(machine: &SimMachine, reason: &Reason, sides: [&[CpuId]; 2]) -> bool 
             let [near, far] = sides.map(|roles| messages_ns(machine, communication, roles));
             counts == [Some(mine), Some(theirs)] && mine < theirs && near < far
         }
-        Reason::Groups { .. } => false,
-        Reason::Room { level, mine, theirs } => more(&|roles| groups(level, roles), mine, theirs),
-        Reason::Faster { kind, mine, theirs } => {
+        PlacementReason::Groups { .. } => false,
+        PlacementReason::Room { level, mine, theirs } => more(&|roles| groups(level, roles), mine, theirs),
+        PlacementReason::Faster { kind, mine, theirs } => {
             let classes = topology.classes();
             let fast = |roles: &[CpuId]| {
                 let cpus: std::collections::BTreeSet<CpuId> = roles.iter().copied().collect();
@@ -273,7 +273,13 @@ fn the_order_of_threads_and_clusters_are_reasons() {
         why(machine.topology(), &WorkloadKind::Ring.behaviour(threads), &winner, &next)
     };
     let crossings = |level, mine, theirs, of| {
-        Why::Could(vec![Reason::Crossings { level, communication: Communication::Round, mine, theirs, of }])
+        Why::Could(vec![PlacementReason::Crossings {
+            level,
+            communication: Communication::Round,
+            mine,
+            theirs,
+            of,
+        }])
     };
     let found = why_ring("chiplet-16-smt", [Preset::AcrossL3, Preset::Spread], 6);
     assert_eq!(found, crossings(Level::L3, 2, 6, 6));
@@ -286,7 +292,7 @@ fn the_order_of_threads_and_clusters_are_reasons() {
     let [slow, packed] =
         [Preset::ECores, Preset::Compact].map(|preset| derive(preset, hybrid.topology(), 6).unwrap());
     let found = why(hybrid.topology(), &WorkloadKind::Integer.behaviour(6), &slow, &packed);
-    assert_eq!(found, Why::Could(vec![Reason::Cores { mine: 6, theirs: 3 }]));
+    assert_eq!(found, Why::Could(vec![PlacementReason::Cores { mine: 6, theirs: 3 }]));
 }
 
 #[test]

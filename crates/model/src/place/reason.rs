@@ -15,12 +15,12 @@ pub enum Why {
     /// No reported difference favours the winner.
     Nothing,
     /// Differences that favour the winner; at least one.
-    Could(Vec<Reason>),
+    Could(Vec<PlacementReason>),
 }
 
 /// One difference between the winner (`mine`) and the next best (`theirs`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
+pub enum PlacementReason {
     /// More CPUs for concurrent threads.
     MoreCpus {
         /// CPUs that the winner uses.
@@ -112,12 +112,17 @@ impl Side {
 }
 
 /// Reasons for work with known roles, and so with known communication between CPUs.
-fn role_reasons(topology: &Topology, behaviour: &Behaviour, mine: &Side, theirs: &Side) -> Vec<Reason> {
+fn role_reasons(
+    topology: &Topology,
+    behaviour: &Behaviour,
+    mine: &Side,
+    theirs: &Side,
+) -> Vec<PlacementReason> {
     let mut reasons = Vec::new();
     if mine.used.cpus != theirs.used.cpus {
         // Sharing a CPU costs more than anything else, so it is the only reason.
         if mine.used.cpus > theirs.used.cpus {
-            reasons.push(Reason::MoreCpus { mine: mine.used.cpus, theirs: theirs.used.cpus });
+            reasons.push(PlacementReason::MoreCpus { mine: mine.used.cpus, theirs: theirs.used.cpus });
         }
         return reasons;
     }
@@ -136,13 +141,18 @@ fn role_reasons(topology: &Topology, behaviour: &Behaviour, mine: &Side, theirs:
 }
 
 /// Reasons for commands and processes that the system places among the CPUs: every shared resource may matter.
-fn set_reasons(topology: &Topology, behaviour: &Behaviour, mine: &Side, theirs: &Side) -> Vec<Reason> {
+fn set_reasons(
+    topology: &Topology,
+    behaviour: &Behaviour,
+    mine: &Side,
+    theirs: &Side,
+) -> Vec<PlacementReason> {
     let mut reasons = Vec::new();
     if behaviour.several && mine.used.cpus > theirs.used.cpus {
-        reasons.push(Reason::MoreCpus { mine: mine.used.cpus, theirs: theirs.used.cpus });
+        reasons.push(PlacementReason::MoreCpus { mine: mine.used.cpus, theirs: theirs.used.cpus });
     }
     if mine.used.cpus < theirs.used.cpus {
-        reasons.push(Reason::FewerCpus { mine: mine.used.cpus, several: behaviour.several });
+        reasons.push(PlacementReason::FewerCpus { mine: mine.used.cpus, several: behaviour.several });
     }
     if behaviour.several {
         reasons.extend(cores(&mine.used, &theirs.used));
@@ -154,7 +164,7 @@ fn set_reasons(topology: &Topology, behaviour: &Behaviour, mine: &Side, theirs: 
             far_levels(topology).find_map(|level| Some((level, differ(level)?)))
             && mine < theirs
         {
-            reasons.push(Reason::Groups { level, mine, theirs });
+            reasons.push(PlacementReason::Groups { level, mine, theirs });
         }
         reasons.extend(room(&mine.used, &theirs.used));
     }
@@ -162,14 +172,14 @@ fn set_reasons(topology: &Topology, behaviour: &Behaviour, mine: &Side, theirs: 
     reasons
 }
 
-fn cores(mine: &Structure, theirs: &Structure) -> Option<Reason> {
-    (mine.cores > theirs.cores).then_some(Reason::Cores { mine: mine.cores, theirs: theirs.cores })
+fn cores(mine: &Structure, theirs: &Structure) -> Option<PlacementReason> {
+    (mine.cores > theirs.cores).then_some(PlacementReason::Cores { mine: mine.cores, theirs: theirs.cores })
 }
 
-fn room(mine: &Structure, theirs: &Structure) -> impl Iterator<Item = Reason> {
+fn room(mine: &Structure, theirs: &Structure) -> impl Iterator<Item = PlacementReason> {
     let reason = |level, mine: Option<usize>, theirs: Option<usize>| {
         let (mine, theirs) = mine.zip(theirs)?;
-        (mine > theirs).then_some(Reason::Room { level, mine, theirs })
+        (mine > theirs).then_some(PlacementReason::Room { level, mine, theirs })
     };
     [reason(Level::L3, mine.caches, theirs.caches), reason(Level::Node, mine.nodes, theirs.nodes)]
         .into_iter()
@@ -190,7 +200,7 @@ fn far_levels(topology: &Topology) -> impl Iterator<Item = Level> + use<'_> {
 
 /// The levels at which the winner's messages cross fewer group boundaries: the outermost at which the two placements
 /// differ, and cores.
-fn crossings(topology: &Topology, behaviour: &Behaviour, roles: [&[CpuId]; 2]) -> Vec<Reason> {
+fn crossings(topology: &Topology, behaviour: &Behaviour, roles: [&[CpuId]; 2]) -> Vec<PlacementReason> {
     let communication = behaviour.communication;
     let count = |level: Level| {
         let boundary = topology.nearness(Relation::of(level));
@@ -227,7 +237,7 @@ fn crossings(topology: &Topology, behaviour: &Behaviour, roles: [&[CpuId]; 2]) -
     let inside = counts.last().filter(|(level, found)| {
         *level == Level::Core && first + 1 < counts.len() && never_more && is_reason(*found)
     });
-    let reason = |(level, [mine, theirs]): (Level, [usize; 2])| Reason::Crossings {
+    let reason = |(level, [mine, theirs]): (Level, [usize; 2])| PlacementReason::Crossings {
         level,
         communication,
         mine,
@@ -238,7 +248,7 @@ fn crossings(topology: &Topology, behaviour: &Behaviour, roles: [&[CpuId]; 2]) -
 }
 
 /// More cores of a faster kind, if no core of the winner is slower when both are compared in order from the fastest.
-fn faster(topology: &Topology, mine: &Side, theirs: &Side) -> Option<Reason> {
+fn faster(topology: &Topology, mine: &Side, theirs: &Side) -> Option<PlacementReason> {
     let classes = topology.classes();
     let kinds = |side: &Side| -> Option<Vec<usize>> {
         let kind = |cpu| classes.iter().position(|class| Some(*class) == topology.class_of(cpu));
@@ -251,5 +261,5 @@ fn faster(topology: &Topology, mine: &Side, theirs: &Side) -> Option<Reason> {
     let (first, _) = mine.iter().zip(&theirs).find(|(mine, theirs)| mine != theirs)?;
     let count = |kinds: &[usize]| kinds.iter().filter(|kind| *kind == first).count();
     let never_slower = mine.iter().zip(&theirs).all(|(mine, theirs)| mine >= theirs);
-    never_slower.then(|| Reason::Faster { kind: *first, mine: count(&mine), theirs: count(&theirs) })
+    never_slower.then(|| PlacementReason::Faster { kind: *first, mine: count(&mine), theirs: count(&theirs) })
 }

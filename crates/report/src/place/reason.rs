@@ -2,7 +2,7 @@
 
 use crate::blocks::value::{DisplayValue, Number, PlacementNumber, PlainText, Sentence, Source, pointer};
 use crate::scope::level_words;
-use coretalk_model::place::{Communication, Placement, Reason, Structure, Why};
+use coretalk_model::place::{Communication, Placement, PlacementReason, Structure, Why};
 use coretalk_model::{Level, Topology};
 
 fn number(count: usize, cpus: &Source, number: PlacementNumber) -> DisplayValue {
@@ -70,13 +70,13 @@ pub fn reasons(sides: &Sides<'_>, why: &Why) -> Sentence {
 
 const MINE_AND_THEIRS: &str = "it has {mine}, where `{next}` has {theirs}";
 
-fn words(sides: &Sides<'_>, reason: &Reason) -> Sentence {
+fn words(sides: &Sides<'_>, reason: &PlacementReason) -> Sentence {
     let [winner_cpus, next_cpus] = &sides.cpus;
     match *reason {
-        Reason::MoreCpus { mine, theirs } => Sentence::new(MINE_AND_THEIRS)
+        PlacementReason::MoreCpus { mine, theirs } => Sentence::new(MINE_AND_THEIRS)
             .with("mine", cpu_count(mine, winner_cpus))
             .with("theirs", number(theirs, next_cpus, PlacementNumber::Cpus)),
-        Reason::FewerCpus { mine, several } => {
+        PlacementReason::FewerCpus { mine, several } => {
             let template = match (several, mine) {
                 (false, _) => "on {cpus} it moves less from CPU to CPU",
                 (true, 1) => "on {cpus} no thread is woken on another CPU, and caches are shared",
@@ -84,22 +84,26 @@ fn words(sides: &Sides<'_>, reason: &Reason) -> Sentence {
             };
             Sentence::new(template).with("cpus", cpu_count(mine, winner_cpus))
         }
-        Reason::Crossings { level, communication, mine, theirs, of } => {
+        PlacementReason::Crossings { level, communication, mine, theirs, of } => {
             crossings(sides, level, communication, [mine, theirs, of])
         }
-        Reason::Groups { level, mine, theirs } => level_sentence(
+        PlacementReason::Groups { level, mine, theirs } => level_sentence(
             sides,
             "its CPUs are in {mine}, the CPUs of `{next}` in {theirs}",
             level,
             [mine, theirs],
         ),
-        Reason::Cores { mine, theirs } => level_sentence(sides, MINE_AND_THEIRS, Level::Core, [mine, theirs]),
-        Reason::Room { level: Level::Node, mine, theirs } => {
+        PlacementReason::Cores { mine, theirs } => {
+            level_sentence(sides, MINE_AND_THEIRS, Level::Core, [mine, theirs])
+        }
+        PlacementReason::Room { level: Level::Node, mine, theirs } => {
             let template = "it can use the memory of {mine}, where `{next}` can use {theirs}";
             level_sentence(sides, template, Level::Node, [mine, theirs])
         }
-        Reason::Room { level, mine, theirs } => level_sentence(sides, MINE_AND_THEIRS, level, [mine, theirs]),
-        Reason::Faster { kind, mine, theirs } => {
+        PlacementReason::Room { level, mine, theirs } => {
+            level_sentence(sides, MINE_AND_THEIRS, level, [mine, theirs])
+        }
+        PlacementReason::Faster { kind, mine, theirs } => {
             let name =
                 sides.topology.classes().get(kind).map_or_else(String::new, |class| class.name.clone());
             let template = "it has {mine} CPUs of the faster kind {name}, where `{next}` has {theirs}";
