@@ -108,12 +108,12 @@ pub fn advise(graph: &Graph, distances: &CpuDistances, seed: u64) -> Advice {
     };
     let best = simplest_not_worse(graph, distances, &cheapest, &simple);
     let traffic = Traffic::of(graph, distances, &best);
-    let mean = traffic.as_ref().map(|traffic| traffic.price(distances));
-    let least = Traffic::of(graph, distances, &cheapest).map(|traffic| traffic.price(distances).point);
+    let mean = traffic.as_ref().map(|traffic| traffic.expected_ns(distances));
+    let least = Traffic::of(graph, distances, &cheapest).map(|traffic| traffic.expected_ns(distances).point);
     let baseline = |name, cpus: Vec<CpuId>, other: Option<Traffic>| {
         let excess =
             traffic.as_ref().zip(other.as_ref()).map(|(traffic, other)| traffic.excess(other, distances));
-        Baseline { name, cpus, mean: other.map(|other| other.price(distances)), excess }
+        Baseline { name, cpus, mean: other.map(|other| other.expected_ns(distances)), excess }
     };
     let mut baselines: Vec<Baseline> = simple
         .iter()

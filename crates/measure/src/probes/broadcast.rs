@@ -62,7 +62,7 @@ impl SeriesProbe for Broadcast {
         sim: &mut dyn SimContext<'_>,
         order: &TrialOrder<'_>,
     ) -> Result<Observed, TrialFailure> {
-        let noiseless = price(sim);
+        let noiseless = expected_ns(sim);
         let mut times = VisibilityTimes::default();
         while sim.elapsed() < order.span && times.last.len() < SIMULATED || times.last.is_empty() {
             // A disturbed write is late for the first and for the last reader.
@@ -89,7 +89,7 @@ impl SeriesProbe for Broadcast {
 }
 
 /// Time until the first and the last reader see a write, without noise.
-pub fn price(sim: &dyn SimContext<'_>) -> [f64; 2] {
+pub fn expected_ns(sim: &dyn SimContext<'_>) -> [f64; 2] {
     let (writer, readers) = (sim.placement()[0], &sim.placement()[1..]);
     let times = readers.iter().map(|&reader| TRANSFERS * sim.transfer_ns(writer, reader));
     let (first, last) =

@@ -77,7 +77,7 @@ impl SeriesProbe for Sharing {
         order: &TrialOrder<'_>,
     ) -> Result<Observed, TrialFailure> {
         let cost = cost(distance(order.spec));
-        let (shared, alone) = price(sim, &cost);
+        let (shared, alone) = expected_ns(sim, &cost);
         let (shared, alone) = (sim.batch(shared), sim.batch(alone));
         let held_ns = sim.pass(order.span.ns());
         for role in 0..2 {
@@ -88,7 +88,7 @@ impl SeriesProbe for Sharing {
 }
 
 /// Duration of a write while both write, and alone, without noise.
-pub fn price(sim: &dyn SimContext<'_>, cost: &SharingCost) -> (f64, f64) {
+pub fn expected_ns(sim: &dyn SimContext<'_>, cost: &SharingCost) -> (f64, f64) {
     let [from, to] = [sim.placement()[0], sim.placement()[1]];
     let alone = cost.alone_cycles * sim.cycle_ns(from);
     (alone + cost.transfers * sim.transfer_ns(from, to), alone)

@@ -159,9 +159,9 @@ fn trips(
     costs: &[WaitCost; 2],
 ) -> Observed {
     let busy = StrategyKind::BUSY.cost();
-    let strategy_trip = wait::price(sim, [&costs[0], &costs[1]]);
+    let strategy_trip = wait::expected_trip(sim, [&costs[0], &costs[1]]);
     // For `alternate`: the trip without the strategy on both sides.
-    let busy_trip = wait::price(sim, [&busy, &busy]);
+    let busy_trip = wait::expected_trip(sim, [&busy, &busy]);
     let histogram_names: &[&str] = match mode {
         Mode::Alternate => &[names::HINT, names::PLAIN],
         Mode::NoClock => &[],

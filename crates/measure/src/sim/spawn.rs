@@ -30,7 +30,7 @@ pub struct SpawnEvent {
 
 /// Prices one creation without noise, after the CPU of the created role (that of role 1, or another of the creator's
 /// kind) was idle for `idle_ns`.
-pub fn price(stage: &dyn SimContext<'_>, cost: &SpawnCost, idle_ns: f64) -> SpawnEvent {
+pub fn expected_event(stage: &dyn SimContext<'_>, cost: &SpawnCost, idle_ns: f64) -> SpawnEvent {
     let placement = stage.placement();
     let (creator, created) = (placement[0], placement.get(1).copied());
     let costs = stage.costs();
@@ -55,7 +55,7 @@ pub fn price(stage: &dyn SimContext<'_>, cost: &SpawnCost, idle_ns: f64) -> Spaw
 /// Performs one creation with the scenario's noise.
 pub fn perform(stage: &mut dyn SimContext<'_>, cost: &SpawnCost, idle_ns: f64) -> SpawnEvent {
     stage.pass(idle_ns);
-    let bare = price(stage, cost, idle_ns);
+    let bare = expected_event(stage, cost, idle_ns);
     let [cost_ns, latency_ns, join_ns] =
         [bare.cost_ns, bare.latency_ns, bare.join_ns].map(|ns| stage.event(ns));
     let stalled_ns = stage.pass(join_ns.max(latency_ns));

@@ -35,7 +35,7 @@ pub struct Trip {
 }
 
 /// Prices one round trip: role 0 waits with `costs[0]`, role 1 with `costs[1]`.
-pub fn price(stage: &dyn SimContext<'_>, costs: [&WaitCost; 2]) -> Trip {
+pub fn expected_trip(stage: &dyn SimContext<'_>, costs: [&WaitCost; 2]) -> Trip {
     let mut slept = [false; 2];
     // Whether a side sleeps depends on the length of its wait, which depends on whether the other side sleeps.
     for _ in 0..3 {

@@ -33,7 +33,7 @@ pub struct WakeEvent {
 }
 
 /// Prices one wake-up without noise after a wait of `gap_ns`, from the waker's CPU to the CPU on which the waiter runs.
-pub fn price(
+pub fn expected_event(
     stage: &dyn SimContext<'_>,
     cost: &WakeCost,
     gap_ns: f64,
@@ -101,7 +101,7 @@ pub fn placed(stage: &mut dyn SimContext<'_>, mask: &CpuSet, waker: CpuId) -> Cp
 /// Performs one wake-up between two CPUs with the scenario's noise.
 pub fn perform(stage: &mut dyn SimContext<'_>, cost: &WakeCost, gap_ns: f64, pair: [CpuId; 2]) -> WakeEvent {
     let stalled_ns = stage.pass(gap_ns);
-    let bare = price(stage, cost, gap_ns + stalled_ns, pair);
+    let bare = expected_event(stage, cost, gap_ns + stalled_ns, pair);
     let wake_ns = stage.event(bare.wake_ns);
     let stalled_ns = stage.pass(wake_ns);
     let waker_ns = stage.event(bare.waker_ns);

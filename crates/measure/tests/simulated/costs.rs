@@ -73,11 +73,11 @@ fn gaps_loads_distances_and_broadcasts() {
             match (spec.probe.as_str(), Load::of(spec)) {
                 ("sharing", _) => {
                     let bytes = spec.parameters.number(sharing::names::DISTANCE).unwrap() as u32;
-                    let (shared, alone) = sharing::price(&stage, &sharing::cost(bytes));
+                    let (shared, alone) = sharing::expected_ns(&stage, &sharing::cost(bytes));
                     vec![(sharing::names::SHARED_NS, shared), (sharing::names::ALONE_NS, alone)]
                 }
                 ("broadcast", _) => {
-                    let [first, last] = broadcast::price(&stage);
+                    let [first, last] = broadcast::expected_ns(&stage);
                     vec![(broadcast::names::FIRST, first), (broadcast::names::LAST, last)]
                 }
                 (_, Some(load)) => {
@@ -100,7 +100,7 @@ fn creations() {
         compare_passes(&mut machine, all, 60, |machine, spec| {
             let config = spawn::Config::of(spec).unwrap();
             let stage = machine.bare_stage(&spec.placement);
-            let truth = sim::spawn::price(&stage, &config.kind.cost(), config.pause_ns);
+            let truth = sim::spawn::expected_event(&stage, &config.kind.cost(), config.pause_ns);
             vec![("cost", truth.cost_ns), ("latency", truth.latency_ns), ("join", truth.join_ns)]
         });
     }
@@ -170,7 +170,7 @@ fn wake_ups() {
             let median = |view| median_ns(machine, trial, view);
             match wake_probe::variant(trial.spec.parameters.text("primitive").unwrap()).unwrap() {
                 Variant::Wake(name) => {
-                    let truth = wake::price(
+                    let truth = wake::expected_event(
                         &stage,
                         &name.cost(),
                         gap_ns,
@@ -214,7 +214,7 @@ fn ways_of_waiting() {
                 let [one, other] = [&costs[0], &costs[1]].map(|cost| move || cost.as_ref().unwrap());
                 let (point, median) =
                     (|name| trial.values[name].point, |view| median_ns(machine, trial, view));
-                let trip = || wait::price(&stage, [one(), other()]);
+                let trip = || wait::expected_trip(&stage, [one(), other()]);
                 sibling_measured |= trial.values.contains_key("sibling_slowdown");
                 match parsed.mode {
                     Mode::Timed => vec![

@@ -53,7 +53,7 @@ impl Traffic {
     }
 
     /// Mean latency of the communication, in the unit of the distances.
-    pub fn price(&self, distances: &CpuDistances) -> Bracket {
+    pub fn expected_ns(&self, distances: &CpuDistances) -> Bracket {
         Bracket {
             point: self.sum(distances, CpuDistances::ns),
             low: self.sum(distances, CpuDistances::low),
@@ -140,11 +140,11 @@ mod tests {
     #[test]
     fn a_price_is_bounded_by_the_intervals_of_its_cells() {
         let (distances, graph) = (distances(), Graph::new(3, [(0, 1, 3.0), (1, 2, 1.0)]));
-        let price = Traffic::of(&graph, &distances, &[0, 1, 2]).unwrap().price(&distances);
+        let price = Traffic::of(&graph, &distances, &[0, 1, 2]).unwrap().expected_ns(&distances);
         for (found, expected) in [(price.point, 35.0), (price.low, 31.5), (price.high, 38.5)] {
             assert!((found - expected).abs() < 1e-9, "{price:?}");
         }
-        assert!((Traffic::anywhere(&distances).price(&distances).point - 60.0).abs() < 1e-9);
+        assert!((Traffic::anywhere(&distances).expected_ns(&distances).point - 60.0).abs() < 1e-9);
         assert!(Traffic::of(&Graph::new(2, []), &distances, &[0, 1]).is_none());
     }
 
