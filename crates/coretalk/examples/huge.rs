@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Timed { machine: SimMachine::open(scenario, 1).with_threads(THREADS), simulation: Cost::ZERO };
     let cpus: Vec<CpuId> = machine.allowance().mask.iter().collect();
     machine.engage(&WorkerSettings { cpus: cpus.clone(), ..WorkerSettings::default() })?;
-    let settings = LatencySettings::of(cpus);
+    let settings = LatencySettings::for_cpus(cpus);
     // The document has a fixed id and time, so that two versions of the program can be compared.
     let command = vec!["latency".into(), "--machine".into(), format!("sim:{name}")];
     let stored_header = RunHeader { simulated: true, ..stamp::header(command, settings.seed) };

@@ -65,7 +65,7 @@ fn documents_match_the_contract() {
 fn unknown_is_null_and_never_zero() {
     let mut report = samples::still_guest();
     *report.latency.as_mut().unwrap().result.maps[0].cells.get_mut(1, 0).unwrap() =
-        PairOutcome::Missing { reason: MissingReason::Failed(TrialFailure::of("interrupted")) };
+        PairOutcome::Missing { reason: MissingReason::Failed(TrialFailure::from_reason("interrupted")) };
     report.environment.clock.cost_ns = None;
     report.environment.clock.hz = 0.0;
     let document = json(&report, Identity::Hidden);

@@ -197,7 +197,7 @@ mod bare {
             "tool", "ns: bare, imitation, bare again"
         );
         for tool in Tool::ALL {
-            let imitation = Imitation::of(tool);
+            let imitation = Imitation::for_tool(tool);
             let (visits, round_trips) =
                 (imitation.visits.min(MAX_VISITS), imitation.round_trips.min(MAX_TRIPS));
             let sampling = Sampling::Batches { visits, round_trips };

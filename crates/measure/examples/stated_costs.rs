@@ -115,7 +115,7 @@ mod stated {
     }
 
     impl Case {
-        fn of(
+        fn new(
             machine: &HostMachine,
             pair: [CpuId; 2],
             id: &str,
@@ -154,14 +154,14 @@ mod stated {
         let pair = cpus.map(CpuId);
         let mut host = HostMachine::open()?;
         host.engage(&WorkerSettings { cpus: pair.to_vec(), ..WorkerSettings::default() })?;
-        let pipe = Case::of(&host, pair, "wake", &[("primitive", "pipe")], "p50")?;
+        let pipe = Case::new(&host, pair, "wake", &[("primitive", "pipe")], "p50")?;
         println!(
             "CPUs {} and {}, at most {TURNS} turns; medians in ns, ratio with quartiles",
             cpus[0], cpus[1]
         );
         println!("{:34}{:>10}{:>10}  measured ÷ stated", "", "stated", "measured");
         for (id, words, value) in CASES {
-            let case = Case::of(&host, pair, id, words, value)?;
+            let case = Case::new(&host, pair, id, words, value)?;
             let (mut stated, mut measured, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
             for turn in 0..TURNS {
                 if let Some([expected, found]) = self::turn(&mut host, pair, &case, &pipe, turn)? {

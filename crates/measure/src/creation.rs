@@ -169,7 +169,7 @@ impl Config {
     ///
     /// # Errors
     /// `RequestError` for invalid parameters.
-    pub fn of(spec: &TrialSpec) -> Result<Config, RequestError> {
+    pub fn from_spec(spec: &TrialSpec) -> Result<Config, RequestError> {
         let text = |name| spec.parameters.text(name);
         let mask = text("mask").map(CpuSet::from_list).transpose()?;
         let pause_ns = spec.parameters.number("pause_ns").unwrap_or(0.0);

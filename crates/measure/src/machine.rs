@@ -171,7 +171,7 @@ pub trait Machine {
     /// [`TrialFailure`] says why the run has no result; [`TrialFailure::Interrupted`] if `stop` was raised, and
     /// [`TrialFailure::TimedOut`] if the limit of the order ended it.
     fn perform_work(&mut self, _order: &WorkOrder<'_>, _stop: &Stop) -> Result<PassOutcome, TrialFailure> {
-        Err(TrialFailure::of("this machine cannot run workloads"))
+        Err(TrialFailure::from_reason("this machine cannot run workloads"))
     }
 
     /// Whether other programs use more than 5 % of the CPUs right now, in which case a considerate run measures

@@ -26,10 +26,10 @@ struct Zone {
 impl PackageEnergy {
     /// Reads the counters. They advance once a millisecond, so spans should be much longer.
     pub fn now() -> PackageEnergy {
-        PackageEnergy::of(&SystemRoot::live())
+        PackageEnergy::read(&SystemRoot::live())
     }
 
-    fn of(root: &SystemRoot) -> PackageEnergy {
+    fn read(root: &SystemRoot) -> PackageEnergy {
         let zone = |number: u32| {
             let folder = format!("{ZONES}/intel-rapl:{number}");
             // Skips the zone of the whole platform, which contains the packages.
@@ -69,10 +69,10 @@ pub struct IdleStates(BTreeMap<String, u64>);
 impl IdleStates {
     /// Reads the counts; names of states are in lower case with underscores.
     pub fn now(cpus: &[CpuId]) -> IdleStates {
-        IdleStates::of(&SystemRoot::live(), cpus)
+        IdleStates::read(&SystemRoot::live(), cpus)
     }
 
-    fn of(root: &SystemRoot, cpus: &[CpuId]) -> IdleStates {
+    fn read(root: &SystemRoot, cpus: &[CpuId]) -> IdleStates {
         let mut entries: BTreeMap<String, u64> = BTreeMap::new();
         for cpu in cpus {
             for state in 0..MAX_STATES {
@@ -146,7 +146,7 @@ mod tests {
             // The zone of the package's cores, nested in the package.
             tree = tree.file(&format!("{ZONES}/intel-rapl:{number}:0/name"), "core\n");
         }
-        PackageEnergy::of(tree.root())
+        PackageEnergy::read(tree.root())
     }
 
     #[test]
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn entries_are_summed_over_cpus_and_only_entered_states_are_listed() {
         let at = |usages: [&str; 2]| {
-            let tree = Tree::of(&[]).each("0-1", "cpuidle/state0/name", "POLL\n").each(
+            let tree = Tree::with_files(&[]).each("0-1", "cpuidle/state0/name", "POLL\n").each(
                 "0-1",
                 "cpuidle/state0/usage",
                 "5\n",
@@ -182,12 +182,12 @@ mod tests {
                 usages[0],
             );
             let tree = tree.each("1", "cpuidle/state1/usage", usages[1]);
-            IdleStates::of(tree.root(), &[CpuId(0), CpuId(1)])
+            IdleStates::read(tree.root(), &[CpuId(0), CpuId(1)])
         };
         let (before, after) = (at(["10\n", "20\n"]), at(["13\n", "24\n"]));
         assert_eq!(after.since(&before).collect::<Vec<_>>(), [("haltpoll_idle", 7)]);
         assert_eq!(before.since(&after).count(), 0, "a counter that runs back says nothing");
-        assert_eq!(IdleStates::of(&SystemRoot::new("/nonexistent"), &[CpuId(0)]), IdleStates::default());
+        assert_eq!(IdleStates::read(&SystemRoot::new("/nonexistent"), &[CpuId(0)]), IdleStates::default());
     }
 
     #[test]

@@ -74,7 +74,7 @@ fn legend(trials: &[&TrialSpec], environment: &Environment) -> Vec<LegendEntry> 
 fn stand_in(trial: &TrialSpec) -> Option<StandIn> {
     let probe = series_by_id(&trial.probe)?;
     let SimStandIn { external, native, factor, .. } =
-        *SimStandIn::of(probe.stand_ins(), &probe.external(trial)?)?;
+        *SimStandIn::find(probe.stand_ins(), &probe.external(trial)?)?;
     Some(StandIn { external, native, factor })
 }
 
@@ -88,7 +88,7 @@ mod tests {
     fn kernels_match_the_names_of_the_model() {
         let protocols = Protocol::ALL
             .into_iter()
-            .flat_map(|protocol| [Hint::None, Hint::Pause].map(|hint| KernelId::of(protocol, hint)));
+            .flat_map(|protocol| [Hint::None, Hint::Pause].map(|hint| KernelId::new(protocol, hint)));
         // The ring is a step of the ladder and not a protocol of maps.
         let ring = latency_turns::RING_PAUSE.id.clone();
         let expected: BTreeSet<KernelId> =

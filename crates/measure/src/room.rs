@@ -24,10 +24,10 @@ pub enum Bound {
 impl Room {
     /// The room of this process; `None` where the system does not report it.
     pub fn of_this_process() -> Option<Room> {
-        Room::of(&SystemRoot::live())
+        Room::read(&SystemRoot::live())
     }
 
-    fn of(root: &SystemRoot) -> Option<Room> {
+    fn read(root: &SystemRoot) -> Option<Room> {
         let available = available_in(root).map(|bytes| Room { bytes, bound: Bound::Available });
         let limited = address_limit(root).map(|limit| {
             let taken = kilobytes(root, "/proc/self/status", "VmSize:").unwrap_or(0);
@@ -104,7 +104,7 @@ mod tests {
         );
         write("proc/self/status", "Name: x\nVmSize:\t  1000 kB\n".into());
         write("proc/meminfo", format!("MemTotal: 9000 kB\n{available}\n"));
-        Room::of(&SystemRoot::new(folder.path()))
+        Room::read(&SystemRoot::new(folder.path()))
     }
 
     #[test]
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(room("3072000", available), expect(2000 << 10, Bound::AddressSpace));
         assert_eq!(room("1000", available), expect(0, Bound::AddressSpace), "more is taken than is allowed");
         assert_eq!(room("unlimited", "MemFree: 7 kB"), None);
-        assert_eq!(Room::of(&SystemRoot::new("/nonexistent")), None);
+        assert_eq!(Room::read(&SystemRoot::new("/nonexistent")), None);
     }
 
     #[test]

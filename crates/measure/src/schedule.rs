@@ -27,7 +27,7 @@ pub fn parallel(
     width: usize,
     key: Key,
 ) -> Vec<CellRound> {
-    let cores = Cores::of(topology, pairs);
+    let cores = Cores::new(topology, pairs);
     let mut rounds = if cells.len() == pairs.len() {
         tournament(&cores, pairs, key).unwrap_or_else(|| coloured(&cores, pairs, cells, key))
     } else {
@@ -47,7 +47,7 @@ pub fn together(
     width: usize,
     key: Key,
 ) -> Vec<CellRound> {
-    let rounds = coloured(&Cores::of(topology, pairs), pairs, cells, key);
+    let rounds = coloured(&Cores::new(topology, pairs), pairs, cells, key);
     rounds.into_iter().flat_map(|round| split(round, width.max(1))).collect()
 }
 
@@ -67,7 +67,7 @@ struct Cores {
 }
 
 impl Cores {
-    fn of(topology: &Topology, pairs: &[[CpuId; 2]]) -> Cores {
+    fn new(topology: &Topology, pairs: &[[CpuId; 2]]) -> Cores {
         let most = pairs.iter().flatten().max().map_or(0, |cpu| cpu.index() + 1);
         let mut cores = Cores { core_of: vec![0; most], threads: Vec::new() };
         let mut by_first: HashMap<CpuId, usize> = HashMap::new();
@@ -96,7 +96,7 @@ struct Cells {
 }
 
 impl Cells {
-    fn of(pairs: &[[CpuId; 2]]) -> Cells {
+    fn new(pairs: &[[CpuId; 2]]) -> Cells {
         const UNSET: usize = usize::MAX;
         let most = pairs.iter().flatten().max().map_or(0, |cpu| cpu.index() + 1);
         let (mut position, mut cpus) = (vec![UNSET; most], 0);
@@ -132,7 +132,7 @@ fn tournament(cores: &Cores, pairs: &[[CpuId; 2]], key: Key) -> Option<Vec<CellR
     if pairs.len() != cpus * (cpus - 1) / 2 {
         return None;
     }
-    let table = Cells::of(pairs);
+    let table = Cells::new(pairs);
     let cell = |a: CpuId, b: CpuId| table.between(a, b);
     let mut positions: Vec<Option<usize>> = (0..cores.threads.len()).map(Some).collect();
     key.with(1).shuffle(&mut positions);
@@ -256,7 +256,7 @@ mod tests {
         for cores in [2, 7, 8, 192] {
             let (topology, pairs) = machine(cores, 1);
             let cells: Vec<u32> = (0..pairs.len() as u32).collect();
-            let rounds = parallel(&topology, &pairs, &cells, usize::MAX, Key::of(&[5]));
+            let rounds = parallel(&topology, &pairs, &cells, usize::MAX, Key::from_words(&[5]));
             check(&topology, &pairs, &cells, &rounds, usize::MAX);
             assert_eq!(rounds.len() as u32, if cores % 2 == 0 { cores - 1 } else { cores });
         }
@@ -266,7 +266,7 @@ mod tests {
     fn siblings_never_work_in_different_pairs_of_a_round() {
         let (topology, pairs) = machine(16, 2);
         let cells: Vec<u32> = (0..pairs.len() as u32).collect();
-        let rounds = parallel(&topology, &pairs, &cells, usize::MAX, Key::of(&[6]));
+        let rounds = parallel(&topology, &pairs, &cells, usize::MAX, Key::from_words(&[6]));
         check(&topology, &pairs, &cells, &rounds, usize::MAX);
         assert_eq!(rounds.len(), 1 + 4 * 15);
     }
@@ -276,7 +276,7 @@ mod tests {
         let (topology, pairs) = machine(16, 1);
         let cells: Vec<u32> = (0..pairs.len() as u32).collect();
         let grouping = |key| -> BTreeSet<CellRound> {
-            parallel(&topology, &pairs, &cells, usize::MAX, Key::of(&[key]))
+            parallel(&topology, &pairs, &cells, usize::MAX, Key::from_words(&[key]))
                 .into_iter()
                 .map(|mut round| {
                     round.sort_unstable();
@@ -293,7 +293,7 @@ mod tests {
             cores in 2u32..20, threads in 1u32..5, width in 1usize..12, share in 0u64..100, seed: u64,
         ) {
             let (topology, pairs) = machine(cores, threads);
-            let key = Key::of(&[seed]);
+            let key = Key::from_words(&[seed]);
             let cells: Vec<u32> = (0..pairs.len() as u32).filter(|&cell| key.below(u64::from(cell), 100) >= share).collect();
             let rounds = parallel(&topology, &pairs, &cells, width, key);
             check(&topology, &pairs, &cells, &rounds, width);

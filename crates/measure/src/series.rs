@@ -339,7 +339,7 @@ impl RequestError {
 /// A trial that is invalid fails with the reason.
 impl From<RequestError> for TrialFailure {
     fn from(error: RequestError) -> TrialFailure {
-        TrialFailure::of(error.to_string())
+        TrialFailure::from_reason(error.to_string())
     }
 }
 

@@ -431,7 +431,7 @@ impl Machine for SimMachine {
         };
         let Some((mut observed, elapsed)) = done else {
             let reason = self.refuses(order.work).unwrap_or_else(|| "it needs more threads".to_owned());
-            return Err(TrialFailure::of(reason));
+            return Err(TrialFailure::from_reason(reason));
         };
         if let Some((cpu, at)) = self.sim.first_away(cpus, started, started + elapsed) {
             // The monitor polls at intervals: the CPU may be back by then, but the result is invalid.

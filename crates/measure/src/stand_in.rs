@@ -86,7 +86,7 @@ impl SimStandIn {
     }
 
     /// Finds the stand-in of what a runtime performs.
-    pub fn of(stand_ins: &'static [SimStandIn], external: &External) -> Option<&'static SimStandIn> {
+    pub fn find(stand_ins: &'static [SimStandIn], external: &External) -> Option<&'static SimStandIn> {
         let name = external.to_string();
         stand_ins.iter().find(|stand_in| stand_in.external == name)
     }

@@ -63,7 +63,7 @@ fn pairs_of_the_ladder(topology: &Topology, cpus: &[CpuId]) -> Vec<[CpuId; 2]> {
     for (index, &to) in cpus.iter().enumerate() {
         for &from in &cpus[..index] {
             let pair = [from, to];
-            let pairs = rungs.entry((topology.relation(from, to), Kinds::of(topology, pair))).or_default();
+            let pairs = rungs.entry((topology.relation(from, to), Kinds::new(topology, pair))).or_default();
             if pairs.len() < PAIRS_PER_RUNG {
                 pairs.push(pair);
             }

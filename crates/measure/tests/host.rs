@@ -33,7 +33,7 @@ struct Host {
 }
 
 impl Host {
-    fn of(count: usize) -> Option<Host> {
+    fn with_workers(count: usize) -> Option<Host> {
         let host = Host::of_at_most(count);
         if host.cpus.len() < count {
             eprintln!("skipped: this needs {count} CPUs");
@@ -118,7 +118,7 @@ fn line_trials(host: &Host) -> Vec<TrialSpec> {
 
 #[test]
 fn every_way_of_waiting_hands_over_in_every_mode() {
-    let Some(mut host) = Host::of(2) else { return };
+    let Some(mut host) = Host::with_workers(2) else { return };
     for mode in [None, Some("no-clock"), Some("alternate"), Some("cost")] {
         let names = match mode {
             None => format!("clock,{STRATEGIES}"),
@@ -138,7 +138,7 @@ fn every_way_of_waiting_hands_over_in_every_mode() {
 
 #[test]
 fn sides_may_wait_differently_and_requested_counts_are_met() {
-    let Some(mut host) = Host::of(2) else { return };
+    let Some(mut host) = Host::with_workers(2) else { return };
     let options =
         Parameters::default().with("asym", "pause:futex,futex:busy,backoff:yield").with("samples", 8e3);
     let trials = host.trials("wait", &options);
@@ -153,7 +153,7 @@ fn sides_may_wait_differently_and_requested_counts_are_met() {
 
 #[test]
 fn roles_that_share_a_cpu_hand_over_and_spinning_is_flagged() {
-    let Some(mut host) = Host::of(1) else { return };
+    let Some(mut host) = Host::with_workers(1) else { return };
     let options = Parameters::default().with("strategy", "busy,pause,yield,futex,backoff");
     for spec in host.trials("wait", &options) {
         let outcome = host.successful_pass(&spec);
@@ -165,7 +165,7 @@ fn roles_that_share_a_cpu_hand_over_and_spinning_is_flagged() {
 
 #[test]
 fn every_primitive_wakes_across_cpus_and_on_one() {
-    let Some(mut host) = Host::of(2) else { return };
+    let Some(mut host) = Host::with_workers(2) else { return };
     let mut all = wake_ups(&host, PRIMITIVES);
     for mut spec in wake_ups(&host, "semaphore,pipe,std-mutex") {
         spec.placement = vec![host.cpus[0]; 2];
@@ -180,7 +180,7 @@ fn every_primitive_wakes_across_cpus_and_on_one() {
 
 #[test]
 fn unbound_waiters_report_where_they_run() {
-    let Some(mut host) = Host::of(2) else { return };
+    let Some(mut host) = Host::with_workers(2) else { return };
     let options = Parameters::default().with("primitive", "semaphore,pipe,std-mutex,ttas");
     for spec in host.trials("wake", &options.with("gap_ns", "20000").with("unpinned", 1.0)) {
         let values = host.successful_pass(&spec).observed.numbers.values;
@@ -193,7 +193,7 @@ fn unbound_waiters_report_where_they_run() {
 
 #[test]
 fn line_trials_yield_valid_samples() {
-    let Some(mut host) = Host::of(2) else { return };
+    let Some(mut host) = Host::with_workers(2) else { return };
     for spec in line_trials(&host) {
         let outcome = host.pass(&spec, &Parameters::default(), 4, &Stop::new()).unwrap();
         assert!(count_of(&outcome, "samples") + count_of(&outcome, "negative") > 0, "{}", spec.label());
@@ -211,7 +211,7 @@ fn every_kind_is_created_runs_and_ends() {
         let p50 = |name: &str| numbers.histograms[name].percentile_ns(0.5).unwrap();
         assert!(p50("latency") > 0.0 && p50("join") >= p50("cost"), "{}", spec.label());
         assert_eq!(numbers.histograms["first"].count(), 1);
-        let process = spawn::Config::of(&spec).unwrap().kind.is_process();
+        let process = spawn::Config::from_spec(&spec).unwrap().kind.is_process();
         assert_eq!(numbers.values.contains_key("parent_rss_mib"), process, "{}", spec.label());
     }
 }
@@ -255,7 +255,7 @@ fn every_cpu_is_watched_and_its_causes_add_up() {
 
 #[test]
 fn work_of_two_cpus_is_compared_with_work_of_one() {
-    let Some(mut host) = Host::of(2) else { return };
+    let Some(mut host) = Host::with_workers(2) else { return };
     let (spec, options) = (execution::trial([host.cpus[0], host.cpus[1]]), Parameters::default());
     for _ in 0..4 {
         let outcome = host.pass_of(&Execution, &spec, &options, Picos::from_ms(2), &Stop::new()).unwrap();
@@ -271,7 +271,7 @@ fn work_of_two_cpus_is_compared_with_work_of_one() {
 
 #[test]
 fn a_raised_stop_ends_every_role() {
-    let Some(mut host) = Host::of(2) else { return };
+    let Some(mut host) = Host::with_workers(2) else { return };
     let options = Parameters::default().with("strategy", STRATEGIES);
     let all = [host.trials("wait", &options), wake_ups(&host, PRIMITIVES), line_trials(&host)].concat();
     for spec in [all, host.trials("spawn", &Parameters::default())].concat() {

@@ -19,7 +19,7 @@ fn main() {
 }
 
 fn statistics() {
-    let key = Key::of(&[1]);
+    let key = Key::from_words(&[1]);
     let ticks: Vec<Vec<u32>> = (0..256)
         .map(|cell| (0..512).map(|i| (2000.0 * (1.0 + 0.08 * key.with(cell).normal(i))) as u32).collect())
         .collect();
@@ -57,7 +57,7 @@ fn statistics() {
     });
     let thousand = |draw: fn(Key, u64) -> f64| {
         move |i: usize| {
-            let key = Key::of(&[i as u64]);
+            let key = Key::from_words(&[i as u64]);
             black_box((0..1000).map(|counter| draw(key, counter)).sum::<f64>());
         }
     };
@@ -96,7 +96,7 @@ fn inference() {
             let half = |thread: u64| {
                 let (observed, structure) = (&observed, &structure);
                 scope.spawn(move || {
-                    let keys = (0..REPETITIONS).map(|trial| Key::of(&[thread, trial]));
+                    let keys = (0..REPETITIONS).map(|trial| Key::from_words(&[thread, trial]));
                     let outcomes = repeatability(observed, structure, keys).unwrap_or_default();
                     outcomes.iter().filter(|levels| levels.iter().all(|&same| same)).count()
                 })
@@ -120,11 +120,11 @@ fn inference() {
 /// Clusters of 8 CPUs, dies of 4 clusters, sockets of 8 dies, numbered at random, with 5 % noise and intervals of ±2 %.
 fn planted(cpus: u32) -> Matrix<Option<Observation>> {
     let mut position: Vec<u32> = (0..cpus).collect();
-    Key::of(&[1]).shuffle(&mut position);
+    Key::from_words(&[1]).shuffle(&mut position);
     Matrix::symmetric((0..cpus).map(CpuId).collect(), |row, column| {
         let (a, b) = (position[row], position[column]);
         let ns = [(8, 20.0), (32, 60.0), (256, 120.0)].iter().find(|(size, _)| a / size == b / size);
-        let noise = 1.0 + 0.05 * Key::of(&[2]).normal((row * cpus as usize + column) as u64);
+        let noise = 1.0 + 0.05 * Key::from_words(&[2]).normal((row * cpus as usize + column) as u64);
         Some(Observation { value: noise * ns.map_or(300.0, |level| level.1), half_width: 0.02 })
     })
 }

@@ -102,14 +102,14 @@ pub fn advise(graph: &Graph, distances: &CpuDistances, seed: u64) -> Advice {
     let ids =
         |cpu_of: &[u32]| cpu_of.iter().map(|&cpu| distances.cpus()[cpu as usize]).collect::<Vec<CpuId>>();
     let (cheapest, optimal) = if graph.total() > 0.0 {
-        best_of(graph, distances, simple.clone(), Key::of(&[seed]))
+        best_of(graph, distances, simple.clone(), Key::from_words(&[seed]))
     } else {
         (search::in_order(n, &distances.spread()), false)
     };
     let best = simplest_not_worse(graph, distances, &cheapest, &simple);
-    let traffic = Traffic::of(graph, distances, &best);
+    let traffic = Traffic::new(graph, distances, &best);
     let mean = traffic.as_ref().map(|traffic| traffic.expected_ns(distances));
-    let least = Traffic::of(graph, distances, &cheapest).map(|traffic| traffic.expected_ns(distances).point);
+    let least = Traffic::new(graph, distances, &cheapest).map(|traffic| traffic.expected_ns(distances).point);
     let baseline = |name, cpus: Vec<CpuId>, other: Option<Traffic>| {
         let excess =
             traffic.as_ref().zip(other.as_ref()).map(|(traffic, other)| traffic.excess(other, distances));
@@ -117,7 +117,7 @@ pub fn advise(graph: &Graph, distances: &CpuDistances, seed: u64) -> Advice {
     };
     let mut baselines: Vec<Baseline> = simple
         .iter()
-        .map(|(name, cpu_of)| baseline(name, ids(cpu_of), Traffic::of(graph, distances, cpu_of)))
+        .map(|(name, cpu_of)| baseline(name, ids(cpu_of), Traffic::new(graph, distances, cpu_of)))
         .collect();
     baselines.push(baseline("anywhere", Vec::new(), traffic.as_ref().map(|_| Traffic::anywhere(distances))));
     let pairs = graph.edges().map(|(a, b, _)| distances.ns(best[a] as usize, best[b] as usize));
@@ -192,10 +192,10 @@ fn simplest_not_worse(
     best: &[u32],
     simple: &[(&'static str, Vec<u32>)],
 ) -> Vec<u32> {
-    let Some(cheapest) = Traffic::of(graph, distances, best) else { return best.to_vec() };
+    let Some(cheapest) = Traffic::new(graph, distances, best) else { return best.to_vec() };
     let beats = |traffic: &Traffic, other: &Traffic| traffic.excess(other, distances).low > MIN_SHOWN_EXCESS;
     let all_traffic: Vec<Traffic> =
-        simple.iter().filter_map(|(_, cpu_of)| Traffic::of(graph, distances, cpu_of)).collect();
+        simple.iter().filter_map(|(_, cpu_of)| Traffic::new(graph, distances, cpu_of)).collect();
     let anywhere = Traffic::anywhere(distances);
     let beaten: Vec<&Traffic> =
         all_traffic.iter().chain([&anywhere]).filter(|other| beats(&cheapest, other)).collect();
@@ -204,7 +204,7 @@ fn simplest_not_worse(
     let first_cpus = (0..distances.levels().len()).rev().map(|level| first_of_groups(distances, level, best));
     let simple_first = simple.iter().map(|(_, cpu_of)| cpu_of.clone()).chain(first_cpus).chain([in_order]);
     let as_good = |cpu_of: &Vec<u32>| {
-        let Some(traffic) = Traffic::of(graph, distances, cpu_of) else { return false };
+        let Some(traffic) = Traffic::new(graph, distances, cpu_of) else { return false };
         let excess = cheapest.excess(&traffic, distances);
         excess.low <= MIN_SHOWN_EXCESS
             && excess.point <= MAX_EXCESS_FOR_SIMPLICITY

@@ -25,7 +25,7 @@ pub enum ClockAgreement {
 
 impl ClockAgreement {
     /// Derived from bounds on the lead of the row's clock over the column's.
-    pub fn of(offsets: Option<&Matrix<Option<[f64; 2]>>>) -> ClockAgreement {
+    pub fn from_offsets(offsets: Option<&Matrix<Option<[f64; 2]>>>) -> ClockAgreement {
         let Some(offsets) = offsets else { return ClockAgreement::NotCompared };
         let cpus = offsets.cpus();
         let compared = || {
@@ -51,9 +51,9 @@ mod tests {
     fn clocks_agree_unless_bounds_of_a_pair_exclude_zero() {
         let of = |bounds: fn(usize, usize) -> Option<[f64; 2]>| {
             let cpus = (0..3).map(CpuId).collect();
-            ClockAgreement::of(Some(&Matrix::directed(cpus, bounds)))
+            ClockAgreement::from_offsets(Some(&Matrix::directed(cpus, bounds)))
         };
-        assert_eq!(ClockAgreement::of(None), ClockAgreement::NotCompared);
+        assert_eq!(ClockAgreement::from_offsets(None), ClockAgreement::NotCompared);
         assert_eq!(of(|_, _| None), ClockAgreement::NoPair);
         assert_eq!(of(|_, _| Some([-12.0, 9.0])), ClockAgreement::Agree { within_ns: 21.0 });
         let ahead = of(|row, column| {

@@ -332,7 +332,7 @@ pub enum FirstStep<'a> {
 
 impl<'a> FirstStep<'a> {
     /// Selects from all findings; the first of equal severity.
-    pub fn of(findings: &'a [DoctorFinding]) -> FirstStep<'a> {
+    pub fn from_findings(findings: &'a [DoctorFinding]) -> FirstStep<'a> {
         let with_verdict = |verdict| findings.iter().filter(move |finding| finding.verdict == verdict);
         let mut grave = with_verdict(Verdict::Fail).chain(with_verdict(Verdict::Warn));
         let nothing = FirstStep::Nothing {
@@ -357,11 +357,11 @@ mod tests {
         let load = finding("load", Verdict::Fail);
         let fine = [finding("smt", Verdict::Ok), finding("libc", Verdict::CannotTell)];
         let all = [guest.clone(), governor.clone(), load.clone()];
-        assert_eq!(FirstStep::of(&all), FirstStep::Fix(&load));
-        assert_eq!(FirstStep::of(&all[..2]), FirstStep::Fix(&governor));
-        assert_eq!(FirstStep::of(&all[..1]), FirstStep::Expect(&guest));
-        assert_eq!(FirstStep::of(&fine), FirstStep::Nothing { passed: 1, unknown: 1 });
+        assert_eq!(FirstStep::from_findings(&all), FirstStep::Fix(&load));
+        assert_eq!(FirstStep::from_findings(&all[..2]), FirstStep::Fix(&governor));
+        assert_eq!(FirstStep::from_findings(&all[..1]), FirstStep::Expect(&guest));
+        assert_eq!(FirstStep::from_findings(&fine), FirstStep::Nothing { passed: 1, unknown: 1 });
         let emulated = [DoctorFinding { fix: Some("coretalk --machine sim:laptop-smt".into()), ..guest }];
-        assert_eq!(FirstStep::of(&emulated), FirstStep::Fix(&emulated[0]));
+        assert_eq!(FirstStep::from_findings(&emulated), FirstStep::Fix(&emulated[0]));
     }
 }

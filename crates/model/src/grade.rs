@@ -33,12 +33,12 @@ impl Grade {
     /// use coretalk_model::{Flag, Flags, Grade};
     ///
     /// let moved = Flags::NONE.with(Flag::Freq);
-    /// assert_eq!(Grade::of(moved, 0.008, || false), Grade::A, "a changed clock frequency is covered by the interval");
+    /// assert_eq!(Grade::decide(moved, 0.008, || false), Grade::A, "a changed clock frequency is covered by the interval");
     /// let stolen = moved.with(Flag::Steal);
-    /// assert_eq!(Grade::of(stolen, 0.008, || false), Grade::D);
-    /// assert_eq!(Grade::of(stolen, 0.008, || true), Grade::C);
+    /// assert_eq!(Grade::decide(stolen, 0.008, || false), Grade::D);
+    /// assert_eq!(Grade::decide(stolen, 0.008, || true), Grade::C);
     /// ```
-    pub fn of(flags: Flags, width: f64, repeats: impl FnOnce() -> bool) -> Grade {
+    pub fn decide(flags: Flags, width: f64, repeats: impl FnOnce() -> bool) -> Grade {
         let has = |effect: Effect| flags.iter().any(|flag| flag.effect() == effect);
         let unbounded = has(Effect::Void) || (has(Effect::Shift) && !repeats());
         let doubted = has(Effect::Shift) || has(Effect::Width);
@@ -76,7 +76,7 @@ mod tests {
     use crate::Flag;
 
     fn grade_of(flags: &[Flag], width: f64, repeats: bool) -> Grade {
-        Grade::of(flags.iter().copied().collect(), width, || repeats)
+        Grade::decide(flags.iter().copied().collect(), width, || repeats)
     }
 
     #[test]

@@ -106,7 +106,7 @@ pub fn idle_gaps<'a>(
             }
         }
         let receivers =
-            kinds.into_iter().filter_map(|(kind, trials)| ReceiverGaps::of(settings, kind, &trials));
+            kinds.into_iter().filter_map(|(kind, trials)| ReceiverGaps::new(settings, kind, &trials));
         IdleGaps { probe, placement: places_differ.then_some(placement), receivers: receivers.collect() }
     };
     let found: Vec<IdleGaps<'_>> =
@@ -123,13 +123,13 @@ fn gap_ns(trial: &TrialResult) -> Option<f64> {
 }
 
 impl<'a> ReceiverGaps<'a> {
-    fn of(
+    fn new(
         settings: &SeriesSettings,
         (receiver, idle_states): Kind<'a>,
         trials: &[&'a TrialResult],
     ) -> Option<ReceiverGaps<'a>> {
         let named = |trial: &&TrialResult| {
-            settings.quantities.of(&trial.spec.probe, displayed_value(settings, trial)?)
+            settings.quantities.get(&trial.spec.probe, displayed_value(settings, trial)?)
         };
         let quantity = trials.iter().find_map(named)?;
         let mut gaps: Vec<f64> = trials.iter().filter_map(|trial| gap_ns(trial)).collect();
@@ -204,7 +204,7 @@ mod tests {
             point.map(|point| (names::HALF_NET_NS.to_owned(), between(point, 0.98 * point, 1.02 * point)));
         TrialResult {
             values: value.into_iter().collect(),
-            ..TrialResult::of(spec(PROBE, parameters, &[0, cpu]))
+            ..TrialResult::empty(spec(PROBE, parameters, &[0, cpu]))
         }
     }
 

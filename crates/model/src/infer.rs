@@ -76,7 +76,7 @@ pub fn infer(observed: &Matrix<Option<Observation>>) -> Result<Structure, InferE
 /// As [`infer`].
 pub fn infer_of_step(observed: &Matrix<Option<Observation>>, step: f64) -> Result<Structure, InferError> {
     let distances = Distances::new(observed, step)?;
-    let mut found = InferredPartitions::of(&distances);
+    let mut found = InferredPartitions::find(&distances);
     let dropped = found.drop_steps(step, &distances);
     let open = found.drop_open(&distances);
     let blocks = Blocks::fit(&found.proposed, &distances);
@@ -114,7 +114,7 @@ struct HintedGroup {
 }
 
 impl InferredPartitions {
-    fn of(distances: &Distances) -> InferredPartitions {
+    fn find(distances: &Distances) -> InferredPartitions {
         let tree = Tree::grow(distances);
         let solid = tree::solid_nodes(&tree, distances);
         let mut proposed = levels::choose(&solid, &tree, distances);
@@ -193,7 +193,8 @@ impl InferredPartitions {
                 if !gone.is_empty() {
                     *level = Partition::new(distances.len(), if kept.len() > 1 { kept } else { Vec::new() });
                 }
-                level.open = doubted.into_iter().filter(|&cpu| level.of(cpu) == levels::ALONE).collect();
+                level.open =
+                    doubted.into_iter().filter(|&cpu| level.group_of(cpu) == levels::ALONE).collect();
             }
             levels.retain(|level| !level.groups().is_empty());
         }
@@ -305,8 +306,9 @@ fn described(levels: &[Partition], distances: &Distances) -> Vec<InferredLevel> 
                 inside.push(value);
             }
             // The nearest CPUs outside a group are those in its next coarser group.
-            let leaves =
-                |level: &Partition| level.of(low) != levels::ALONE || level.of(high) != levels::ALONE;
+            let leaves = |level: &Partition| {
+                level.group_of(low) != levels::ALONE || level.group_of(high) != levels::ALONE
+            };
             if let Some(finer) = depth.checked_sub(1)
                 && leaves(&levels[finer])
             {
@@ -323,7 +325,7 @@ fn described(levels: &[Partition], distances: &Distances) -> Vec<InferredLevel> 
             name: format!("group-{}", index + 1),
             groups: level.labelled(distances),
             single: (0..n)
-                .filter(|cpu| level.of(*cpu) == levels::ALONE && !level.open.contains(cpu))
+                .filter(|cpu| level.group_of(*cpu) == levels::ALONE && !level.open.contains(cpu))
                 .map(label)
                 .collect(),
             open: level.open.iter().copied().map(label).collect(),
@@ -351,7 +353,7 @@ fn shape(found: &InferredPartitions, suspects: &[Suspect], distances: &Distances
     } else if n < MIN_MESH_CPUS {
         Shape::TooFew
     } else {
-        Shape::Continuous { scatter, layout: Box::new(Layout::of(distances)) }
+        Shape::Continuous { scatter, layout: Box::new(Layout::from_distances(distances)) }
     }
 }
 
@@ -412,11 +414,11 @@ impl Observation {
 
     /// Converts a measured cell. `None` if a CPU of the pair moved.
     pub fn of_cell(value: &CellValue) -> Option<Observation> {
-        Observation::of(&value.latency_ns, value.flags)
+        Observation::from_estimate(&value.latency_ns, value.flags)
     }
 
     /// As `of_cell`, from the number and its flags.
-    pub fn of(latency_ns: &Estimate, flags: Flags) -> Option<Observation> {
+    pub fn from_estimate(latency_ns: &Estimate, flags: Flags) -> Option<Observation> {
         let half_width = latency_ns.relative_reach();
         (!flags.contains(Flag::Migrated)).then_some(Observation {
             value: latency_ns.point,

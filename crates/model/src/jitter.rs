@@ -224,7 +224,7 @@ mod tests {
     fn a_cpu_without_a_gap_is_the_quietest() {
         let trial = |cpu, lost: f64| TrialResult {
             values: [(names::LOST.to_owned(), crate::tests::around(lost, 0.0))].into(),
-            ..TrialResult::of(crate::series::TrialSpec {
+            ..TrialResult::empty(crate::series::TrialSpec {
                 probe: names::PROBE.to_owned(),
                 parameters: Default::default(),
                 placement: vec![CpuId(cpu)],

@@ -57,10 +57,10 @@ impl KernelId {
     ///
     /// ```
     /// # use coretalk_model::kernel::*;
-    /// assert_eq!(KernelId::of(Protocol::Cas, Hint::Pause).to_string(), "cas+pause");
-    /// assert_eq!(KernelId::of(Protocol::Xfer, Hint::Pause).to_string(), "xfer");
+    /// assert_eq!(KernelId::new(Protocol::Cas, Hint::Pause).to_string(), "cas+pause");
+    /// assert_eq!(KernelId::new(Protocol::Xfer, Hint::Pause).to_string(), "xfer");
     /// ```
-    pub fn of(protocol: Protocol, hint: Hint) -> KernelId {
+    pub fn new(protocol: Protocol, hint: Hint) -> KernelId {
         KernelId(
             match (protocol, hint) {
                 (Protocol::Cas, Hint::Pause) => "cas+pause",
@@ -103,8 +103,8 @@ impl KernelId {
     ///
     /// ```
     /// # use coretalk_model::kernel::*;
-    /// assert_eq!(KernelId::of(Protocol::Msg, Hint::Pause).hops(), 2);
-    /// assert_eq!(KernelId::of(Protocol::Xfer, Hint::None).hops(), 1);
+    /// assert_eq!(KernelId::new(Protocol::Msg, Hint::Pause).hops(), 2);
+    /// assert_eq!(KernelId::new(Protocol::Xfer, Hint::None).hops(), 1);
     /// assert_eq!(KernelId::imitating(Tool::C2clat).hops(), 2);
     /// ```
     pub fn hops(&self) -> u32 {

@@ -389,7 +389,7 @@ impl Quantities {
     }
 
     /// The declaration of a name of a probe.
-    pub fn of(&self, probe: &str, id: &str) -> Option<&'static Quantity> {
+    pub fn get(&self, probe: &str, id: &str) -> Option<&'static Quantity> {
         self.of_probe(probe).iter().find(|quantity| quantity.id == id)
     }
 }

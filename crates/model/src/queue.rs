@@ -217,7 +217,7 @@ mod tests {
             values: [(names::RATE.to_owned(), between(per_s, 0.9 * per_s, 1.1 * per_s))].into(),
             counts: counts.map(|(name, count)| (name.to_owned(), count)).into(),
             flags,
-            ..TrialResult::of(spec(names::PROBE, Default::default(), &pair))
+            ..TrialResult::empty(spec(names::PROBE, Default::default(), &pair))
         }
     }
 

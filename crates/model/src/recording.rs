@@ -211,7 +211,7 @@ impl TrialFailure {
     pub fn under_quota(self) -> TrialFailure {
         match self {
             TrialFailure::TimedOut { .. } | TrialFailure::PartnerLost { .. } => {
-                TrialFailure::of(format!("{self}{STOPPED}"))
+                TrialFailure::from_reason(format!("{self}{STOPPED}"))
             }
             TrialFailure::Command { reason, end: None, stdout, stderr } => {
                 TrialFailure::Command { reason: reason.under_quota(), end: None, stdout, stderr }
@@ -229,12 +229,13 @@ impl TrialFailure {
 
     /// The failure for a refusal with this error number; `what` follows "refused to".
     pub fn refused(what: &str, errno: i32) -> TrialFailure {
-        TrialFailure::no_resources(Some(errno))
-            .unwrap_or_else(|| TrialFailure::of(format!("the system refused to {what} (errno {errno})")))
+        TrialFailure::no_resources(Some(errno)).unwrap_or_else(|| {
+            TrialFailure::from_reason(format!("the system refused to {what} (errno {errno})"))
+        })
     }
 
     /// A failure described by one sentence, which is shown after "failed: ".
-    pub fn of(reason: impl Into<String>) -> TrialFailure {
+    pub fn from_reason(reason: impl Into<String>) -> TrialFailure {
         let (stdout, stderr) = (String::new(), String::new());
         TrialFailure::Command { reason: CommandReason::Other(reason.into()), end: None, stdout, stderr }
     }

@@ -48,7 +48,7 @@ enum Effect {
 
 impl Padding {
     /// Derives the padding from slowdowns at rising distances, ignoring those without an interval (a single pass).
-    pub fn of(distances: &[(f64, Estimate)]) -> Padding {
+    pub fn from_distances(distances: &[(f64, Estimate)]) -> Padding {
         let last_slowed = distances.iter().rposition(|(_, slowdown)| effect(slowdown) == Effect::Slowed);
         let beyond = &distances[last_slowed.map_or(0, |last| last + 1)..];
         let is_free = !beyond.is_empty() && beyond.iter().all(|(_, it)| effect(it) == Effect::Unaffected);
@@ -124,7 +124,7 @@ pub fn padding<'a>(trials: &[&'a TrialResult], topology: &Topology) -> Vec<Paddi
     for (pair, mut distances) in pairs {
         distances.sort_by(|a, b| a.0.total_cmp(&b.0));
         let values: Vec<(f64, Estimate)> = distances.iter().map(|(bytes, it)| (*bytes, it.value)).collect();
-        let padding = Padding::of(&values);
+        let padding = Padding::from_distances(&values);
         let too_short = |bytes: f64| match padding {
             Padding::MoreThan(last) => bytes <= last,
             Padding::To(first) => bytes < first,
@@ -177,7 +177,7 @@ mod tests {
             let ends = [point * (1.0 - reach), point * (1.0 + reach)];
             (bytes, Estimate { point, low: ends[0], high: ends[1], confidence: 0.95, effective_n: 8.0 })
         };
-        Padding::of(&slowdowns.iter().map(distance).collect::<Vec<_>>())
+        Padding::from_distances(&slowdowns.iter().map(distance).collect::<Vec<_>>())
     }
 
     #[test]
@@ -201,7 +201,11 @@ mod tests {
         let topology = Topology::flat("0-3".parse().unwrap());
         let trial = |pair: [u32; 2], bytes: f64, point: f64| TrialResult {
             values: [(names::SLOWDOWN.to_owned(), between(point, 0.97 * point, 1.03 * point))].into(),
-            ..TrialResult::of(spec(names::PROBE, Parameters::default().with(names::DISTANCE, bytes), &pair))
+            ..TrialResult::empty(spec(
+                names::PROBE,
+                Parameters::default().with(names::DISTANCE, bytes),
+                &pair,
+            ))
         };
         let pair = |pair, near: f64, at_64: f64| {
             [trial(pair, 8.0, near), trial(pair, 64.0, at_64), trial(pair, 128.0, 1.0)]
@@ -219,7 +223,7 @@ mod tests {
     fn a_single_pass_is_ignored() {
         let one_pass = |point| Estimate { point, low: point, high: point, confidence: 0.0, effective_n: 1.0 };
         let all = [8.0, 64.0, 256.0].map(|bytes| (bytes, one_pass(3.0)));
-        assert_eq!(Padding::of(&all), Padding::Unknown);
-        assert_eq!(Padding::of(&[]), Padding::Unknown);
+        assert_eq!(Padding::from_distances(&all), Padding::Unknown);
+        assert_eq!(Padding::from_distances(&[]), Padding::Unknown);
     }
 }

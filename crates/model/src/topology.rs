@@ -84,7 +84,7 @@ impl Relation {
     }
 
     /// The relation of CPUs that share a group of a level, if they share nothing smaller.
-    pub fn of(level: Level) -> Relation {
+    pub fn from_level(level: Level) -> Relation {
         match level {
             Level::Core => Relation::Smt,
             Level::L2 => Relation::L2,
@@ -349,12 +349,12 @@ impl Topology {
             is_shared.then(|| (self.sizes[group as usize], level))
         };
         let smallest = self.levels.iter().filter_map(shared).min_by_key(|(size, _)| *size);
-        smallest.map_or(Relation::Machine, |(_, level)| Relation::of(level))
+        smallest.map_or(Relation::Machine, |(_, level)| Relation::from_level(level))
     }
 
     /// The rank of a relation on this machine, 0 for the nearest, for sorting and comparing.
     pub fn nearness(&self, relation: Relation) -> usize {
-        let level = self.levels.iter().position(|&level| Relation::of(level) == relation);
+        let level = self.levels.iter().position(|&level| Relation::from_level(level) == relation);
         match (relation, level) {
             (Relation::SameCpu, _) => 0,
             (_, Some(level)) => level + 1,
@@ -432,10 +432,13 @@ mod tests {
                 topology.levels().into_iter().filter(|&level| !topology.level(level).is_empty()).collect();
             assert_eq!(present, [inner, outer, Level::Package]);
             let relations = [1, 2, 4].map(|other| topology.relation(CpuId(0), CpuId(other)));
-            assert_eq!(relations, [Relation::of(inner), Relation::of(outer), Relation::Package]);
+            assert_eq!(
+                relations,
+                [Relation::from_level(inner), Relation::from_level(outer), Relation::Package]
+            );
             assert!(relations.is_sorted_by_key(|&relation| topology.nearness(relation)), "{relations:?}");
             let part = topology.restricted(&"0-1".parse().unwrap());
-            assert_eq!(part.relation(CpuId(0), CpuId(1)), Relation::of(inner));
+            assert_eq!(part.relation(CpuId(0), CpuId(1)), Relation::from_level(inner));
         }
         let order =
             topology("0-7", &[(L2, fours), (Cluster, &["0,2", "1,3"])]).order(&"0-3".parse().unwrap());

@@ -107,7 +107,7 @@ mod tests {
         TrialResult {
             passes: 8,
             values: values.map(|(name, point)| (name.to_owned(), around(point, 0.1))).into(),
-            ..TrialResult::of(trial_spec)
+            ..TrialResult::empty(trial_spec)
         }
     }
 

@@ -25,9 +25,9 @@ impl RanOn {
     /// ```
     /// # use coretalk_model::{CpuId, Topology, wake::RanOn};
     /// let topology = Topology::flat("0-3".parse().unwrap());
-    /// assert_eq!(RanOn::of(&topology, CpuId(3), CpuId(3)), RanOn::SameCpu);
+    /// assert_eq!(RanOn::from_cpus(&topology, CpuId(3), CpuId(3)), RanOn::SameCpu);
     /// ```
-    pub fn of(topology: &Topology, waker: CpuId, woken: CpuId) -> RanOn {
+    pub fn from_cpus(topology: &Topology, waker: CpuId, woken: CpuId) -> RanOn {
         match topology.relation(waker, woken) {
             Relation::SameCpu => RanOn::SameCpu,
             Relation::Smt => RanOn::Sibling,
@@ -48,7 +48,7 @@ impl RanOn {
         let reports_l3 = !topology.level(Level::L3).is_empty();
         for waker in cpus.iter() {
             for woken in cpus.iter() {
-                possible[RanOn::of(topology, waker, woken) as usize] = true;
+                possible[RanOn::from_cpus(topology, waker, woken) as usize] = true;
             }
             if possible == [true; 4] {
                 break;

@@ -58,7 +58,9 @@ fn one_program_under_two_names_rarely_differs_significantly() {
             let passes: Vec<_> = (0..passes).map(|pass| ((pass % PROCESSES) as u32, value(pass))).collect();
             processes_interval(&passes, analysis, 0.0).unwrap()
         };
-        let differs = |pair: &u64| !interval(Key::of(&[*pair, 0])).overlaps(&interval(Key::of(&[*pair, 1])));
+        let differs = |pair: &u64| {
+            !interval(Key::from_words(&[*pair, 0])).overlaps(&interval(Key::from_words(&[*pair, 1])))
+        };
         let differing = (0..pairs).filter(differs).count() as f64 / pairs as f64;
         println!("{passes} passes of {PROCESSES} processes: {:.2} % differ", 100.0 * differing);
         assert!(differing > 0.0 && differing <= 0.005, "{differing}");
@@ -138,7 +140,7 @@ fn tally(scenario: &Scenario, layout: &Layout, cells: u64) -> Row {
     let (mut adaptive, mut unfloored, mut finer) = (Tally::default(), Tally::default(), Tally::default());
     let mut taken = Vec::new();
     for cell in 0..cells {
-        let passes = simulate(scenario, layout, Key::of(&[2026, cell]), &factor, &mut scratch);
+        let passes = simulate(scenario, layout, Key::from_words(&[2026, cell]), &factor, &mut scratch);
         let values: Vec<f64> = passes.iter().map(|pass| pass.value).collect();
         for (index, &n) in FIXED.iter().enumerate() {
             fixed[index].add(drift_interval(&passes[..n]));

@@ -183,7 +183,7 @@ fn excess_words(baseline: &Baseline, advice: &Advice, path: &str) -> Sentence {
     let times = |key: &str, share: f64| DisplayValue {
         number: Number::Point(1.0 + share),
         unit: DisplayUnit::Decimals(1),
-        source: Operation::Sum.of([Source::Constant(1.0), field(key)]),
+        source: Operation::Sum.on([Source::Constant(1.0), field(key)]),
     };
     let value: &dyn Fn(&str, f64) -> DisplayValue = if excess.point >= 1.0 { &times } else { &share };
     let template = match excess.point >= 1.0 {

@@ -61,7 +61,7 @@ fn doubt_words(doubt: &LevelMismatch, comparison: &Comparison, [a, b]: &[String;
     let factor = DisplayValue {
         number: Number::Point(doubt.factor()),
         unit: DisplayUnit::Decimals(1),
-        source: Operation::Ratio.of([slow.source.clone(), fast.source.clone()]),
+        source: Operation::Ratio.on([slow.source.clone(), fast.source.clone()]),
     };
     Sentence::new("{level} take {slow} {unit} in {slower}, {factor} times as long as in {faster} ({fast})")
         .with("level", level)

@@ -37,7 +37,7 @@ pub(super) struct KeyNumber {
 
 /// What a map of several pairs shows; `None` if it has no value or does not hold latencies.
 pub(super) fn answer(report: &RunReport, map: &LatencyMap) -> Option<Answer> {
-    let finding = MapFinding::of(map, report.watch(), &report.topology)?;
+    let finding = MapFinding::find(map, report.watch(), &report.topology)?;
     let words = Words { kernel: map.kernel.to_string(), finding: &finding, topology: &report.topology };
     let (groups, numbers) = words.groups();
     if let Some(levels) = &finding.levels {
@@ -71,7 +71,7 @@ pub(super) fn sentence(report: &RunReport, map: &LatencyMap) -> Option<Sentence>
 
 /// The tail of a map: `Tail, net of the clock: up to 296 ns on CPUs 1 → 8 but for 836 of 836 372 hops …`.
 pub(super) fn tail(tails: &[TailSeries]) -> Option<Sentence> {
-    let TailFinding { pair, p99_9_ns, events, beyond, slowest_pair, slowest_ns } = TailFinding::of(tails)?;
+    let TailFinding { pair, p99_9_ns, events, beyond, slowest_pair, slowest_ns } = TailFinding::find(tails)?;
     // Each pair has two series: one of round trips and one at a rate.
     let field = |pair, key| {
         let at = tails.iter().position(|tail| tail.placement == pair).unwrap_or(tails.len());
@@ -80,7 +80,7 @@ pub(super) fn tail(tails: &[TailSeries]) -> Option<Sentence> {
     let time = |ns, pair, key| DisplayValue::bare(Number::Point(ns), field(pair, key)).in_unit(Unit::Ns);
     let count = |count, source| DisplayValue::bare(Number::Count(count), source).in_unit(Unit::Number);
     let all = field(pair, "count");
-    let thousands = Operation::Ratio.of([all.clone(), Source::Constant(1e3)]);
+    let thousands = Operation::Ratio.on([all.clone(), Source::Constant(1e3)]);
     let arrow = |[a, b]: [CpuId; 2]| Sentence::new("CPUs {a} → {b}").with("a", a).with("b", b);
     Some(
         Sentence::new(
@@ -89,7 +89,7 @@ pub(super) fn tail(tails: &[TailSeries]) -> Option<Sentence> {
         )
         .with("p99_9", time(p99_9_ns, pair, "values/net_p99_9"))
         .with("pair", arrow(pair))
-        .with("beyond", count(beyond, Operation::Whole.of([thousands])))
+        .with("beyond", count(beyond, Operation::Whole.on([thousands])))
         .with("events", count(events, all))
         .with("slowest", time(slowest_ns, slowest_pair, "values/net_max"))
         .with("slowest_pair", arrow(slowest_pair)),
@@ -151,15 +151,15 @@ impl Words<'_> {
                     }
                     _ => Sentence::new("{kinds} {shared}")
                         .with("kinds", kinds)
-                        .with("shared", Arg::Shared(Scope::of(group.relation, self.topology))),
+                        .with("shared", Arg::Shared(Scope::from_relation(group.relation, self.topology))),
                 }
             }
             (MapShape::NearAndFarAlike, None) => {
                 Sentence::new("{pairs}, near or far").with("pairs", self.all_pairs())
             }
             (MapShape::Levels { .. }, None) => {
-                let nearest = Scope::of(groups[0].relation, self.topology);
-                match Scope::of(group.relation, self.topology) {
+                let nearest = Scope::from_relation(groups[0].relation, self.topology);
+                match Scope::from_relation(group.relation, self.topology) {
                     // The name of a cache is the same in singular and plural.
                     Scope::Across(level @ (Level::L2 | Level::L3))
                         if groups.len() == 2 && nearest == Scope::Inside(level, None) =>
@@ -176,7 +176,7 @@ impl Words<'_> {
     fn pairs_of(&self, group: &PairGroup) -> Sentence {
         match group.relation {
             relation if relation != Relation::Machine && !self.finding.is_whole => {
-                place(Scope::of(relation, self.topology))
+                place(Scope::from_relation(relation, self.topology))
             }
             _ => Sentence::new(self.all_pairs()),
         }
@@ -200,12 +200,12 @@ impl Words<'_> {
             (MapShape::Levels { slower_inside }, Some(ratio)) => {
                 let median_source = |group| self.source(group, Statistic::Percentile(0.5));
                 let source = Operation::Ratio
-                    .of([median_source(&groups[groups.len() - 1]), median_source(&groups[0])]);
+                    .on([median_source(&groups[groups.len() - 1]), median_source(&groups[0])]);
                 let unit = DisplayUnit::Own(Unit::Ratio);
                 let ratio = DisplayValue { number: Number::Short(ratio), unit, source };
                 let compared = match slower_inside {
                     true => Sentence::new("{words} ({ratio}): slower {nearest} than out of it")
-                        .with("nearest", place(Scope::of(groups[0].relation, self.topology))),
+                        .with("nearest", place(Scope::from_relation(groups[0].relation, self.topology))),
                     false => Sentence::new("{words} ({ratio})"),
                 };
                 compared.with("words", words).with("ratio", ratio)
@@ -276,7 +276,7 @@ pub(super) fn what_to_do(report: &RunReport, saved: Saved<'_>) -> Option<Block<'
     let classes = class_pairs(map, topology);
     let where_to = if moved {
         advice_for_moving_guest(report)
-    } else if MapFinding::of(map, None, topology).is_some_and(|found| found.is_doubtful) {
+    } else if MapFinding::find(map, None, topology).is_some_and(|found| found.is_doubtful) {
         None
     } else if !classes.is_empty() {
         nearest_kind(&classes, map, topology)
@@ -303,7 +303,7 @@ fn advice_for_moving_guest(report: &RunReport) -> Option<Sentence> {
     let worst = MovingLevels::from_watch(report.watch()?)?.planned.point;
     let worst = DisplayValue::bare(
         Number::Point(worst),
-        Operation::Most.of([Source::Field(states::LEVELS.to_owned())]),
+        Operation::Most.on([Source::Field(states::LEVELS.to_owned())]),
     );
     let advice = Sentence::new("if {worst} ns is too slow, ask for dedicated cores or another host");
     Some(advice.with("worst", worst))
@@ -328,7 +328,7 @@ fn nearest_kind(classes: &[ClassPair], map: &LatencyMap, topology: &Topology) ->
 
 /// If all cores of the machine are about equally near, any core will do.
 fn any_cores(map: &LatencyMap, topology: &Topology) -> Option<Sentence> {
-    let is_whole = MapFinding::of(map, None, topology)?.is_whole;
+    let is_whole = MapFinding::find(map, None, topology)?.is_whole;
     (is_whole && map.cells.cpus().len() > 2 && is_flat(map, topology))
         .then(|| Sentence::new("any cores (all are about equally close)"))
 }

@@ -143,11 +143,11 @@ fn counts(trials: &[&TrialResult]) -> Vec<Sentence> {
             [names::EXPECTED, names::FINAL].map(|name| Source::of_trial(trial, name, Statistic::Count));
         let number = |number, unit, source| DisplayValue { number, unit, source };
         let additions = |count, source| number(Number::Count(count), PLAIN, source);
-        let lost_source = Operation::Less.of([made.clone(), shown.clone()]);
+        let lost_source = Operation::Less.on([made.clone(), shown.clone()]);
         let sentence = match (trial.flags.contains(Flag::Invalid), lost(trial)) {
             (false, Some([lost, all])) => {
                 let share = Number::Point(lost as f64 / all.max(1) as f64);
-                let of_all = Operation::Ratio.of([lost_source.clone(), made.clone()]);
+                let of_all = Operation::Ratio.on([lost_source.clone(), made.clone()]);
                 Sentence::new(
                     "{method} with {threads} ({sections}) lost {lost} of {made} additions ({share}): its result is wrong.",
                 )
@@ -183,7 +183,7 @@ fn counts(trials: &[&TrialResult]) -> Vec<Sentence> {
             has.then(|| Source::of_trial(trial, names::EXPECTED, Statistic::Count))
         };
         let source =
-            Operation::Sum.of(trials.iter().filter(is_exact).filter_map(of_trial).collect::<Vec<_>>());
+            Operation::Sum.on(trials.iter().filter(is_exact).filter_map(of_trial).collect::<Vec<_>>());
         sentences.push(
             Sentence::new(match exactness.wrong.is_empty() {
                 true => "Every count was exact: none of {additions} additions was lost.",
@@ -193,8 +193,13 @@ fn counts(trials: &[&TrialResult]) -> Vec<Sentence> {
         );
     }
     if let Some((trial, overlap)) = least_overlap(trials.iter().copied()) {
-        let overlap =
-            trial_cells::of(trial, names::OVERLAP, Statistic::Estimate, Number::Point(overlap), PERCENT);
+        let overlap = trial_cells::display_value(
+            trial,
+            names::OVERLAP,
+            Statistic::Estimate,
+            Number::Point(overlap),
+            PERCENT,
+        );
         sentences.push(
             Sentence::new(
                 "Threads on CPUs of their own ran at the same time for at least {overlap} of the measured time.",

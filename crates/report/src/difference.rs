@@ -44,7 +44,7 @@ pub struct DifferenceMap<'a> {
 
 impl<'a> Differing<'a> {
     /// Compares the second of two runs with the first; `None` for another number of runs, or if one holds no map.
-    pub fn of(inputs: &'a [ReportInput<'a>]) -> Option<Differing<'a>> {
+    pub fn from_inputs(inputs: &'a [ReportInput<'a>]) -> Option<Differing<'a>> {
         let [a, b] = inputs else { return None };
         let [left, right] = [a, b].map(ReportInput::side);
         if left.datasets.is_empty() || right.datasets.is_empty() {

@@ -200,19 +200,19 @@ impl<'a> Document<'a> {
         }
         let latency = report.latency.iter();
         Document {
-            run: Some(RunDoc::of(report, identity)),
-            environment: Some(EnvironmentDoc::of(&report.environment, &report.doctor, identity)),
+            run: Some(RunDoc::new(report, identity)),
+            environment: Some(EnvironmentDoc::new(&report.environment, &report.doctor, identity)),
             topology: Some(TopologyDoc::of_run(report)),
-            ladder: latency.flat_map(|latency| &latency.result.ladder).map(LadderDoc::of).collect(),
+            ladder: latency.flat_map(|latency| &latency.result.ladder).map(LadderDoc::new).collect(),
             matrices,
             series: series(report),
             findings: RunFindingDoc::all(report),
             knees: knees(report),
             batches: batches(report),
             comparisons: report.place.iter().flat_map(ComparisonDoc::of_all).collect(),
-            versus: report.place.as_ref().and_then(VersusDoc::of),
+            versus: report.place.as_ref().and_then(VersusDoc::new),
             advice: trials::spins(report).into_iter().map(AdviceEntry::Spin).collect(),
-            watch: report.watch().map(WatchDoc::of),
+            watch: report.watch().map(WatchDoc::new),
             load: load(report),
             ..Document::empty()
         }
@@ -268,17 +268,17 @@ pub(crate) fn write_json(value: &impl Serialize, out: impl Write) -> std::io::Re
 
 fn knees(report: &RunReport) -> Vec<KneeDoc> {
     let results = report.series.iter().map(|series| &series.result);
-    results.flat_map(coretalk_model::queue::sweeps).map(|sweep| KneeDoc::of(&sweep)).collect()
+    results.flat_map(coretalk_model::queue::sweeps).map(|sweep| KneeDoc::new(&sweep)).collect()
 }
 
 fn batches(report: &RunReport) -> Vec<BatchesDoc> {
     let results = report.series.iter().map(|series| &series.result);
     let curves = results.flat_map(coretalk_model::queue::batch_curves);
-    curves.filter(|curve| curve.rate_per_s.is_none()).filter_map(|curve| BatchesDoc::of(&curve)).collect()
+    curves.filter(|curve| curve.rate_per_s.is_none()).filter_map(|curve| BatchesDoc::new(&curve)).collect()
 }
 
 fn load(report: &RunReport) -> Option<LoadDoc> {
-    report.series.as_ref()?.load_of_queues().map(LoadDoc::of)
+    report.series.as_ref()?.load_of_queues().map(LoadDoc::new)
 }
 
 fn processes_asked(series: &SeriesReport) -> Option<u32> {
@@ -299,7 +299,7 @@ fn series(report: &RunReport) -> Vec<SeriesDoc<'_>> {
 }
 
 impl RunDoc {
-    fn of(report: &RunReport, identity: Identity) -> RunDoc {
+    fn new(report: &RunReport, identity: Identity) -> RunDoc {
         let header = &report.header;
         RunDoc {
             id: header.id.clone(),

@@ -20,7 +20,7 @@ pub(super) fn of_trials(series: &SeriesReport) -> Vec<Block<'static>> {
     let precision = DisplayValue::bare(precision, Source::Option("precision")).in_unit(Unit::Share);
     let mut reasons: Vec<(ReasonGroup, Vec<&TrialResult>)> = Vec::new();
     for trial in trials.iter().filter(|trial| trial.flags.has_doubt() || trial.grade.is_none()) {
-        let group = ReasonGroup::of(trial);
+        let group = ReasonGroup::from_trial(trial);
         match reasons.iter_mut().find(|(known, _)| *known == group) {
             Some((_, doubted)) => doubted.push(trial),
             None => reasons.push((group, vec![trial])),
@@ -76,7 +76,7 @@ enum ReasonGroup {
 }
 
 impl ReasonGroup {
-    fn of(trial: &TrialResult) -> ReasonGroup {
+    fn from_trial(trial: &TrialResult) -> ReasonGroup {
         match trial.reason {
             Some(Reason::Wide(_)) => ReasonGroup::Wide,
             Some(Reason::Steps(_)) => ReasonGroup::Coarse,

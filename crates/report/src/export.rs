@@ -159,7 +159,7 @@ pub fn export(format: Format, what: &Export<'_>, out: &mut dyn Write) -> Result<
         Format::Text => {
             let saved = Saved::As(what.name);
             let shown = if what.ladder { Screen::Whole(saved) } else { Screen::Shown(saved) };
-            let screen = screen::of(what.report, shown, &what.style);
+            let screen = screen::render(what.report, shown, &what.style);
             Ok(out.write_all(screen.as_bytes())?)
         }
         Format::Json => Ok(Document::from_report(what.report, what.identity).write_to(out)?),

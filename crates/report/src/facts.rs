@@ -134,7 +134,7 @@ pub(super) fn clause(findings: &[DoctorFinding], finding: &DoctorFinding) -> Arg
 }
 
 fn first_step(findings: &[DoctorFinding]) -> Sentence {
-    match FirstStep::of(findings) {
+    match FirstStep::from_findings(findings) {
         FirstStep::Fix(finding) => {
             let sentence = match &finding.fix {
                 Some(fix) => Sentence::new("Fix first: {found} ({fix})").with_name("fix", fix),
@@ -272,7 +272,7 @@ pub fn clock(view: &ClockView) -> Vec<Block<'_>> {
             None => hint,
         },
     );
-    let agreement = agreement(ClockAgreement::of(view.offsets.as_ref()));
+    let agreement = agreement(ClockAgreement::from_offsets(view.offsets.as_ref()));
     let mut blocks = vec![Block::Answer(agreement), Block::Gap, Block::Table(table)];
     if !view.cost.is_empty() {
         blocks.extend([Block::Gap, Block::drawing(|style| histogram(&view.cost, style.width))]);

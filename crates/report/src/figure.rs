@@ -25,8 +25,8 @@ use super::fmt::digits::{count, grouped};
 use super::input::Map;
 use super::picture::{Ink, Picture, Type, Weight, text_width};
 
-const BODY: Type = Type::of(12.0);
-const SMALL: Type = Type::of(11.0);
+const BODY: Type = Type::with_size(12.0);
+const SMALL: Type = Type::with_size(11.0);
 
 /// Colour of warnings: dark orange, readable on white.
 const MARK: Ink = Ink::Rgb([0xb4, 0x3c, 0x00]);

@@ -63,7 +63,7 @@ pub enum Diagonal {
 
 impl Diagonal {
     /// The content of the diagonal of a square with these rows.
-    pub fn of(cells: &Table, rows: &[Vec<CpuId>]) -> Diagonal {
+    pub fn from_table(cells: &Table, rows: &[Vec<CpuId>]) -> Diagonal {
         let is_own = |(at, row): (usize, &Vec<CpuId>)| row.len() == 1 && cells.get(at, at).pairs > 0;
         match cells.has_own() {
             true => Diagonal::Both,

@@ -48,7 +48,7 @@ pub fn page(inputs: &[ReportInput<'_>], drawing: Drawing) -> serde_json::Result<
         hashes.push(hash(&content));
         let _ = writeln!(blocks, "<script type=\"application/json\" id=\"{id}\">{content}</script>");
     };
-    let differing = Differing::of(inputs);
+    let differing = Differing::from_inputs(inputs);
     block("view", &data::view(inputs, differing.as_ref(), drawing)?);
     for (index, input) in inputs.iter().enumerate() {
         block(&format!("data-{index}"), &document(input)?);

@@ -33,9 +33,9 @@ pub(super) fn sentence(trials: &[&TrialResult]) -> Option<Sentence> {
             let each = |(state, count): (&&str, &u64)| {
                 let sum = |name: &str| {
                     let count_source = |trial: &TrialId| Source::of_any(*trial, pointer!("/counts/{name}"));
-                    Operation::Sum.of(counted.iter().map(count_source).collect::<Vec<_>>())
+                    Operation::Sum.on(counted.iter().map(count_source).collect::<Vec<_>>())
                 };
-                let source = Operation::Ratio.of([sum(&pointer!("{IDLE}{state}")), sum("samples")]);
+                let source = Operation::Ratio.on([sum(&pointer!("{IDLE}{state}")), sum("samples")]);
                 Sentence::new("{state} {count}")
                     .with_name("state", state)
                     .with("count", DisplayValue::bare(Number::Point(*count as f64 / *events as f64), source))
@@ -73,7 +73,7 @@ mod tests {
         TrialResult {
             passes: 8,
             counts: counts.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect(),
-            ..TrialResult::of(spec)
+            ..TrialResult::empty(spec)
         }
     }
 

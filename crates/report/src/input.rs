@@ -84,15 +84,15 @@ pub struct ReportInput<'a> {
 impl<'a> ReportInput<'a> {
     /// Prepares a run.
     pub fn new(report: &'a RunReport, name: &'a str, identity: Identity) -> ReportInput<'a> {
-        ReportInput::of(Origin::Run(report), name, identity)
+        ReportInput::from_origin(Origin::Run(report), name, identity)
     }
 
     /// Prepares a file of another tool.
     pub fn of_file(file: &'a ImportedFile, identity: Identity) -> ReportInput<'a> {
-        ReportInput::of(Origin::File(file), file.name(), identity)
+        ReportInput::from_origin(Origin::File(file), file.name(), identity)
     }
 
-    fn of(origin: Origin<'a>, name: &'a str, identity: Identity) -> ReportInput<'a> {
+    fn from_origin(origin: Origin<'a>, name: &'a str, identity: Identity) -> ReportInput<'a> {
         let document = origin.document(identity);
         let columns: Vec<Columns> = document.matrices().iter().map(|matrix| matrix.columns()).collect();
         let maps =

@@ -43,7 +43,7 @@ pub(super) fn in_short(trials: &[&TrialResult]) -> Option<Block<'static>> {
     let watched = watched.and_then(|trial| Some((trial, *trial.counts.get(names::WATCHED)?)));
     let watched = watched.map(|(trial, ms)| {
         let unit = DisplayUnit::Duration(1e-3);
-        (ms, trial_cells::of(trial, names::WATCHED, Statistic::Count, Number::Count(ms), unit))
+        (ms, trial_cells::display_value(trial, names::WATCHED, Statistic::Count, Number::Count(ms), unit))
     });
     if let Some((..MIN_WATCHED_MS, time)) = watched {
         let sentence = Sentence::new("cannot tell: watched for {time} only").with("time", time);
@@ -165,7 +165,7 @@ fn table<'a>(trials: &[&TrialResult], shown: impl Iterator<Item = &'a Quietness>
         let share = |name: &'static str| {
             let share = value(name).filter(|_| cpu.lost > 0.0)?.point / cpu.lost;
             let sources = [name, names::LOST].map(|name| trial_source(cpu, name, Statistic::Estimate));
-            let source = Operation::Ratio.of(sources);
+            let source = Operation::Ratio.on(sources);
             Some(DisplayValue { number: Number::Point(share), unit: trial_cells::PERCENT, source })
         };
         row.extend(causes.iter().map(|(name, _)| Cell::number(share(name))));

@@ -38,9 +38,9 @@ struct Parts {
 
 impl Labels {
     /// The labels of these names; names without a parameter stay as they are.
-    pub fn of<'a>(names: impl Iterator<Item = &'a str>) -> Labels {
+    pub fn from_names<'a>(names: impl Iterator<Item = &'a str>) -> Labels {
         let named: BTreeMap<&str, Parts> =
-            names.filter_map(|name| Some((name, Parts::of(SeriesName::of(name)?)))).collect();
+            names.filter_map(|name| Some((name, Parts::from_name(SeriesName::parse(name)?)))).collect();
         let (names, mut parts): (Vec<&str>, Vec<Parts>) = named.into_iter().unzip();
         let shared = if parts.len() > 1 { take_shared(&mut parts) } else { Vec::new() };
         leave_out_cpus(&mut parts);
@@ -93,7 +93,7 @@ fn width(words: &[Sentence]) -> usize {
 }
 
 impl Parts {
-    fn of(name: SeriesName<'_>) -> Parts {
+    fn from_name(name: SeriesName<'_>) -> Parts {
         let mut parts = Parts { parameters: BTreeMap::new(), cpus: None };
         let (mut mask, mut cpus) = (None, None);
         for part in name.0 {
@@ -218,7 +218,7 @@ mod tests {
                 )
             })
             .collect();
-        let labels = Labels::of(names.iter().map(String::as_str));
+        let labels = Labels::from_names(names.iter().map(String::as_str));
         let [shared, section] = [labels.shared(), labels.section(names.last().unwrap())]
             .map(|sentence| fmt::sentence(&sentence.unwrap()));
         assert_eq!(shared, "arrange compact-core");
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_single_series_is_named_in_full_and_other_levels_are_unchanged() {
-        let labels = Labels::of(["gap_ns=1000000 receiver=looks 0-1"].into_iter());
+        let labels = Labels::from_names(["gap_ns=1000000 receiver=looks 0-1"].into_iter());
         let whole = |name| fmt::sentence(&labels.whole(name));
         assert_eq!(whole("gap_ns=1000000 receiver=looks 0-1"), "looks, gap 1 ms, CPUs 0-1");
         assert_eq!(labels.shared(), None);

@@ -23,12 +23,12 @@ pub fn in_short(
     topology: &Topology,
     disturbance: Option<f64>,
 ) -> Vec<Block<'static>> {
-    let ladder = Ends::of(&result.ladder, topology);
+    let ladder = Ends::new(&result.ladder, topology);
     let in_ns = |ns| Sentence::new("{ns} ns").with("ns", ns);
     let bare = |ns| Sentence::new("{ns}").with("ns", ns);
     let messages = |pauses: bool| {
         let is_message_step = |row: &LadderRow| {
-            row.kernel == KernelId::of(Protocol::Msg, if pauses { Hint::Pause } else { Hint::None })
+            row.kernel == KernelId::new(Protocol::Msg, if pauses { Hint::Pause } else { Hint::None })
         };
         ladder.costs(is_message_step, in_ns)
     };
@@ -130,7 +130,7 @@ struct Ends<'a> {
 }
 
 impl<'a> Ends<'a> {
-    fn of(rows: &'a [LadderRow], topology: &'a Topology) -> Ends<'a> {
+    fn new(rows: &'a [LadderRow], topology: &'a Topology) -> Ends<'a> {
         let mut rungs: Vec<Rung<'a>> = Vec::new();
         for rung in rows.iter().map(rung).filter(|(relation, _)| *relation != Relation::Smt) {
             if !rungs.contains(&rung) {
@@ -185,7 +185,7 @@ impl<'a> Ends<'a> {
                         fmt::sentence(&rung_words(cost.rung, &self.rungs, self.topology)).replace(',', "");
                     sentence.with_name("pairs", &kinds)
                 }
-                None => sentence.with("pairs", Arg::Place(Scope::of(cost.rung.0, self.topology))),
+                None => sentence.with("pairs", Arg::Place(Scope::from_relation(cost.rung.0, self.topology))),
             }
         };
         Some(Sentence::joined(costs.iter().map(words), ", "))
@@ -295,7 +295,9 @@ pub fn kind_words([fast, slow]: &[String; 2]) -> String {
 pub fn shared_words(relation: Relation, clustered: bool, topology: &Topology) -> Sentence {
     match relation {
         Relation::L3 if clustered => Sentence::new("other cluster"),
-        relation => Sentence::new("{shared}").with("shared", Arg::Shared(Scope::of(relation, topology))),
+        relation => {
+            Sentence::new("{shared}").with("shared", Arg::Shared(Scope::from_relation(relation, topology)))
+        }
     }
 }
 

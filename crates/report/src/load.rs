@@ -24,7 +24,7 @@ pub(super) fn drawing(curve: &LoadCurve, style: &Style) -> Drawing {
         .collect();
     let count = rows.len();
     let step = Source::Field("/load/step_s".to_owned());
-    let step = Operation::Product.of([Source::Constant(steps_per_column as f64), step]);
+    let step = Operation::Product.on([Source::Constant(steps_per_column as f64), step]);
     let step = DisplayValue::bare(Number::Duration(steps_per_column as f64 * curve.step.secs()), step);
     let mut subject = Sentence::new("Load of each CPU");
     if count > MAX_ROWS {
@@ -43,7 +43,7 @@ pub(super) fn drawing(curve: &LoadCurve, style: &Style) -> Drawing {
     for (name, path, shares) in rows {
         let glyphs: String = shares.chunks(steps_per_column).map(|chunk| glyph(mean(chunk))).collect();
         let overall = mean(&shares).map(|overall| {
-            let source = Operation::Mean.of([Source::Field(path)]);
+            let source = Operation::Mean.on([Source::Field(path)]);
             DisplayValue::bare(Number::Point(overall), source).in_unit(Unit::Share)
         });
         let overall = overall.map_or("·".to_owned(), |overall| fmt::drawn(&mut drawing, overall));

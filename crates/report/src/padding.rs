@@ -97,7 +97,7 @@ mod tests {
                 Estimate { point, low: point * 0.97, high: point * 1.03, confidence, effective_n: 8.0 },
             )]
             .into(),
-            ..TrialResult::of(TrialSpec {
+            ..TrialResult::empty(TrialSpec {
                 probe: names::PROBE.to_owned(),
                 parameters: Parameters::default().with(names::DISTANCE, bytes),
                 placement: vec![CpuId(0), CpuId(other)],

@@ -96,7 +96,7 @@ pub(super) fn sentence(name: &str, value: &series::ParameterValue, source: Sourc
 /// The name of a series in a comparison: `gap 1 ms, receiver looks, CPUs 0-1` from `gap_ns=1000000 receiver=looks 0-1`.
 /// A name without parameters stays as it is.
 pub fn series_words(name: &str) -> Sentence {
-    let Some(SeriesName(parts)) = SeriesName::of(name) else { return Sentence::name(name) };
+    let Some(SeriesName(parts)) = SeriesName::parse(name) else { return Sentence::name(name) };
     let words = parts.iter().map(|part| match part {
         NamePart::Parameter(name, value) => parameter(name, value),
         NamePart::Cpus(cpus) => cpu_words(cpus),

@@ -95,7 +95,7 @@ pub struct Type {
 
 impl Type {
     /// Plain text of a size.
-    pub const fn of(size: f64) -> Type {
+    pub const fn with_size(size: f64) -> Type {
         Type { size, weight: Weight::Regular, ink: Ink::Text }
     }
 

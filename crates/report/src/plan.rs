@@ -33,7 +33,7 @@ pub fn plan(plan: &LatencyPlan, topology: &Topology, is_alone: bool) -> Block<'s
     let of_relation = |(index, (relation, pairs)): (usize, &(_, u64))| {
         Sentence::new("{pairs} {relation}")
             .with("pairs", field(&format!("relations/{index}/pairs"), *pairs))
-            .with("relation", Arg::Shared(Scope::of(*relation, topology)))
+            .with("relation", Arg::Shared(Scope::from_relation(*relation, topology)))
     };
     let relations = Sentence::joined(plan.relations.iter().enumerate().map(of_relation), ", ");
     let pairs = Sentence::new("{pairs}: {relations}").with("pairs", field("pairs", plan.cells));

@@ -29,7 +29,7 @@ pub(super) fn blocks(series: &SeriesReport, trials: &[&TrialResult]) -> Vec<Bloc
     let mut blocks = vec![Block::Prose(sentence.with("changed", trials_of(trials, changed.len(), true)))];
     changed.sort_by(|(a, _), (b, _)| contrast(b).total_cmp(&contrast(a)));
     for &(trial, name) in changed.iter().take(MAX_LISTED) {
-        let declared = series.settings.quantities.of(&trial.spec.probe, name);
+        let declared = series.settings.quantities.get(&trial.spec.probe, name);
         let unit = declared.map_or(Unit::Ns, |quantity| quantity.unit);
         let value = |state: &TrialState| {
             state.medians_ns.get(name).or_else(|| state.values.get(name)).copied().unwrap_or(state.value)

@@ -281,7 +281,7 @@ fn message_counts(matrices: &[QueueMatrix<'_>]) -> Option<Sentence> {
     let sources: Vec<Source> = counts.iter().map(|(_, source)| source.clone()).collect();
     Some(
         Sentence::new("The results rest on {all} messages, {least} to {most} in each cell.")
-            .with("all", messages(&(all, Operation::Sum.of(sources))))
+            .with("all", messages(&(all, Operation::Sum.on(sources))))
             .with("least", messages(least))
             .with("most", messages(most)),
     )
@@ -294,7 +294,7 @@ fn switch_sentence(rate: &SwitchRate<'_>) -> Sentence {
     let thousands = |per_s: f64, messages: Source| DisplayValue {
         number: Number::Point(per_s),
         unit: DisplayUnit::OfColumn(1e3),
-        source: Operation::Product.of([messages, per_message.clone()]),
+        source: Operation::Product.on([messages, per_message.clone()]),
     };
     // A few passes have a range but no interval.
     let is_sure = rate.per_s.is_sure();
@@ -314,7 +314,7 @@ fn switch_sentence(rate: &SwitchRate<'_>) -> Sentence {
             let most = DisplayValue {
                 number: Number::Point(1e9 / per_s),
                 unit: MICROS,
-                source: Operation::Ratio.of([Source::Constant(1e9), least.source]),
+                source: Operation::Ratio.on([Source::Constant(1e9), least.source]),
             };
             Sentence::new(", and at most {most} µs per switch, queue included").with("most", most)
         }
@@ -358,7 +358,7 @@ fn balances(report: &RunReport, shape: &ShapeRates<'_>) -> Vec<Sentence> {
             ratio.stated_reach(ratio.point)?;
             let number = |number, [two, one]: [Statistic; 2]| {
                 let source = |(relation, statistic)| rate_source(shape, *capacity, relation, statistic);
-                times(number, Operation::Ratio.of([(relation, two), (Relation::SameCpu, one)].map(source)))
+                times(number, Operation::Ratio.on([(relation, two), (Relation::SameCpu, one)].map(source)))
             };
             let [low, median, high] = [Statistic::Low, Statistic::Percentile(0.5), Statistic::High];
             Some(

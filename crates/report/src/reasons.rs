@@ -141,7 +141,7 @@ impl Worded for Refusal {
         match self {
             Refusal::Matrix(error) => error.sentence(source),
             Refusal::Moved { cells } => {
-                let share = Operation::Product.of([Source::Constant(100.0), source("cells_changed")]);
+                let share = Operation::Product.on([Source::Constant(100.0), source("cells_changed")]);
                 Sentence::new(
                     "{share} % of the pairs changed level during the run, as when a host moves virtual CPUs or runs \
                      others on their cores: any grouping would soon be out of date",

@@ -33,12 +33,12 @@ fn beyond_words(beyond: Option<Level>) -> String {
 
 /// The scope that pairs of a relation share, as in [`shared`].
 pub fn relation_words(relation: Relation, topology: &Topology) -> String {
-    shared(Scope::of(relation, topology))
+    shared(Scope::from_relation(relation, topology))
 }
 
 /// The scope that pairs of a relation share, as in [`place`].
 pub fn distance_words(relation: Relation, topology: &Topology) -> String {
-    place(Scope::of(relation, topology))
+    place(Scope::from_relation(relation, topology))
 }
 
 /// The name of a level, in singular or plural for `number`.

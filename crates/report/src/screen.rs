@@ -27,7 +27,7 @@ use std::borrow::Cow;
 const MAX_LISTED: usize = 12;
 
 /// The screen of any run; every line ends with a line end.
-pub fn of(report: &RunReport, screen: Screen<'_>, style: &Style) -> String {
+pub fn render(report: &RunReport, screen: Screen<'_>, style: &Style) -> String {
     terminal::screen(&blocks(report, screen), style)
 }
 
@@ -315,7 +315,7 @@ fn tail_table(tails: &[TailSeries]) -> Vec<Block<'static>> {
         let times = times.map(|(pair, time)| (time, DisplayValue::field(field(pair, "values/observed_s"), Number::Duration(time))));
         let clock = Number::Point(series.clock_ns);
         let below = |pair| Source::Field(field(pair, "values/negative_net"));
-        let below = Operation::Sum.of((0..tails.len()).map(below).collect::<Vec<_>>());
+        let below = Operation::Sum.on((0..tails.len()).map(below).collect::<Vec<_>>());
         let negative = tails.iter().map(|series| series.negative_net).sum();
         let sentence = Sentence::new(
             "Single events, {events} round trips over {watched} for each pair; net: minus the median cost of the clock \

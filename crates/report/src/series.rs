@@ -186,7 +186,7 @@ fn modes_of(
         let of_map = || {
             let kinds = alike(trials.iter().copied());
             let kind = kinds.iter().find(|kind| kind.trials.iter().any(|other| std::ptr::eq(*other, *trial)));
-            TimeUnit::of(kind.iter().flat_map(|kind| kind.medians_ns(&series.settings)))
+            TimeUnit::for_values(kind.iter().flat_map(|kind| kind.medians_ns(&series.settings)))
         };
         let times = if is_listed { times_beside(trial, listed) } else { of_map() };
         let shares = modes.iter().enumerate().map(|(index, mode)| {

@@ -66,7 +66,7 @@ fn difference(trial: &TrialResult, name: &'static str) -> Cell {
     let Some(found) = trial.values.get(name).filter(|value| value.low < 0.0 && value.high > 0.0) else {
         return trial_cells::value(trial, name, MICROS);
     };
-    let end = |statistic, end| trial_cells::of(trial, name, statistic, Number::Point(end), MICROS);
+    let end = |statistic, end| trial_cells::display_value(trial, name, statistic, Number::Point(end), MICROS);
     Sentence::new("{low}..{high}")
         .with("low", end(Statistic::Low, found.low))
         .with("high", end(Statistic::High, found.high))

@@ -98,7 +98,7 @@ fn stable_blocks(
     let shares = Sentence::new("CPUs {a} and {b}: {shares}")
         .with("a", a)
         .with("b", b)
-        .with("shares", Arg::Shared(Scope::of(report.topology.relation(a, b), &report.topology)));
+        .with("shares", Arg::Shared(Scope::from_relation(report.topology.relation(a, b), &report.topology)));
     let mut blocks = vec![
         Block::Fact("interval", Sentence::joined([basis, fastest].into_iter().chain(cycles), " · ")),
         Block::Fact("reported", shares),
@@ -135,7 +135,7 @@ fn changes(report: &RunReport, watch: &StateWatch) -> Sentence {
         0 | 1 => Sentence::new("once"),
         2 => Sentence::new("twice"),
         more => {
-            let visits = Operation::Sum.of([Source::Field("/watch/states/*/visits".to_owned())]);
+            let visits = Operation::Sum.on([Source::Field("/watch/states/*/visits".to_owned())]);
             let number = DisplayValue::bare(Number::Count(more.into()), visits.unlisted(1));
             Sentence::new("{number} times").with("number", number)
         }
@@ -167,7 +167,7 @@ fn changes(report: &RunReport, watch: &StateWatch) -> Sentence {
 pub(super) fn levels(levels: &MovingLevels, pair: Option<[CpuId; 2]>) -> Sentence {
     let MovingLevels { usual, share, planned, fastest, .. } = *levels;
     let value = |number: Estimate, source| DisplayValue::bare(Number::Point(number.point), source);
-    let end = |end: Operation| end.of([Source::Field(LEVELS.to_owned())]);
+    let end = |end: Operation| end.on([Source::Field(LEVELS.to_owned())]);
     let plan = value(planned, end(Operation::Most));
     let pair_sentence = match pair {
         Some([a, b]) => Sentence::new("between CPUs {a} and {b} ").with("a", a).with("b", b),
@@ -310,14 +310,14 @@ fn topology_words(topology: &Topology, [a, b]: [CpuId; 2], watch: &StateWatch) -
     let relation = topology.relation(a, b);
     let of_kernel = |at: usize| {
         let levels = Source::Field(pointer!("/watch/states/*/kernels/{at}/median"));
-        let [slowest, fastest] = [Operation::Most, Operation::Least].map(|end| end.of([levels.clone()]));
-        Operation::Ratio.of([slowest, fastest])
+        let [slowest, fastest] = [Operation::Most, Operation::Least].map(|end| end.on([levels.clone()]));
+        Operation::Ratio.on([slowest, fastest])
     };
     let kernels = watch.states.first().map_or(0, |state| state.kernels.len());
     let (source, note) = match contrast.of_headline {
         true => (of_kernel(0), ""),
         false => {
-            let widest = Operation::Most.of((0..kernels).map(of_kernel).collect::<Vec<_>>());
+            let widest = Operation::Most.on((0..kernels).map(of_kernel).collect::<Vec<_>>());
             (widest, ", which the headline does not show")
         }
     };

@@ -178,7 +178,7 @@ fn probe_table(
         let (_, _, trial) =
             cells.iter().find(|(of_row, of_placement, _)| of_row == row && of_placement == placement)?;
         let name = series::displayed_value(&series.settings, trial)?;
-        let quantity = series.settings.quantities.of(&trial.spec.probe, name)?;
+        let quantity = series.settings.quantities.get(&trial.spec.probe, name)?;
         let estimate = trial.medians_ns.get(name).or_else(|| trial.values.get(name));
         Some(DisplayedValue { value: trial.number_of(name)?, quantity, estimate, trial })
     };

@@ -49,10 +49,10 @@ pub(super) fn number(
     number: Option<Number>,
     unit: DisplayUnit,
 ) -> Cell {
-    Cell::number(number.map(|number| of(trial, quantity, statistic, number, unit)))
+    Cell::number(number.map(|number| display_value(trial, quantity, statistic, number, unit)))
 }
 
-pub(super) fn of(
+pub(super) fn display_value(
     trial: &TrialResult,
     quantity: &'static str,
     statistic: Statistic,

@@ -68,7 +68,7 @@ pub(super) fn place_sentence(topology: &Topology, placement: &[CpuId]) -> Senten
 }
 
 pub(super) fn relation_sentence(relation: Relation, topology: &Topology) -> Sentence {
-    Sentence::new("{relation}").with("relation", Arg::Shared(Scope::of(relation, topology)))
+    Sentence::new("{relation}").with("relation", Arg::Shared(Scope::from_relation(relation, topology)))
 }
 
 /// Like `placement_sentence` without the noun, for a column whose title has it.

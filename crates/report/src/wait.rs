@@ -141,7 +141,7 @@ fn side_by_side(trial: &TrialResult) -> Table {
         let difference = hint.zip(plain).map(|(hint, plain)| DisplayValue {
             number: Number::Relative(hint / plain - 1.0),
             unit: PLAIN,
-            source: Operation::Ratio.of(sources),
+            source: Operation::Ratio.on(sources),
         });
         table.row([title.into(), hint_cell, plain_cell, Cell::number(difference)]);
     }
@@ -174,7 +174,7 @@ fn costs(trials: &[&TrialResult]) -> Vec<Block<'static>> {
             let has = trial.counts.contains_key(names::NEGATIVE);
             has.then(|| Source::of_trial(trial, names::NEGATIVE, Statistic::Count))
         };
-        let source = Operation::Sum.of(trials.iter().filter_map(of_trial).collect::<Vec<_>>());
+        let source = Operation::Sum.on(trials.iter().filter_map(of_trial).collect::<Vec<_>>());
         blocks.push(Block::Prose(
             Sentence::new(
                 "{negative} samples are below the cost of the clock: they are kept, and are negative once it is subtracted.",
@@ -207,7 +207,7 @@ fn throughput(trials: &[&TrialResult]) -> Table {
 fn energy(trials: &[&TrialResult]) -> Option<Block<'static>> {
     let energy_of = |trial: &&TrialResult| {
         let number = Number::Estimate(*trial.values.get(names::PACKAGE_NJ)?);
-        let nj = trial_cells::of(trial, names::PACKAGE_NJ, Statistic::Estimate, number, PLAIN);
+        let nj = trial_cells::display_value(trial, names::PACKAGE_NJ, Statistic::Estimate, number, PLAIN);
         Some(Sentence::new("{name} {nj}").with("name", name(trial)).with("nj", nj))
     };
     let energies: Vec<Sentence> = trials.iter().filter_map(energy_of).collect();
@@ -327,7 +327,7 @@ mod tests {
         TrialResult {
             passes: 8,
             values: nj.map(|nj| (names::PACKAGE_NJ.to_owned(), estimate(nj))).into_iter().collect(),
-            ..TrialResult::of(spec)
+            ..TrialResult::empty(spec)
         }
     }
 

@@ -342,7 +342,7 @@ pub fn regime(regime: &Regime, at: usize, margin: f64, topology: &Topology) -> O
         };
         let pairs = Source::Field(pointer!("/matrices/{at}/gate/{index}/pairs"));
         Sentence::new("{relation} {verdict}, {pairs} at once")
-            .with("relation", Arg::Shared(Scope::of(outcome.relation, topology)))
+            .with("relation", Arg::Shared(Scope::from_relation(outcome.relation, topology)))
             .with("verdict", verdict)
             .with("pairs", Sentence::counted(outcome.pairs.into(), pairs, ["pair", "pairs"]))
     };

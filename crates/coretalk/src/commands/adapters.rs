@@ -69,7 +69,7 @@ struct Preparation {
 
 fn prepare(global: &Global) -> Result<Preparation, Failure> {
     let mut machine = machine::host()?;
-    let chosen = Chosen::of(&mut machine, global)?;
+    let chosen = Chosen::for_machine(&mut machine, global)?;
     let allowed = machine.allowance().mask.intersection(&machine.allowance().cpuset);
     let watchdog = Watchdog::start();
     let guard = watchdog.as_ref().map(|watchdog| {

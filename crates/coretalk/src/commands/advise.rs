@@ -263,7 +263,7 @@ fn advised(
     view.outcome = Ok(advice);
     let claim = view
         .recommended()
-        .map(|advice| Claim::of(advice, graph, view.pattern, &distances))
+        .map(|advice| Claim::new(advice, graph, view.pattern, &distances))
         .unwrap_or(NOTHING_ADVISED);
     Ok((view, claim))
 }

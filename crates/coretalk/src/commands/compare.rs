@@ -190,7 +190,7 @@ fn compared(view: &CompareView<'_>, identity: Identity) -> Compared {
         pairing_reason: pairing_words(view.alignment, view.comparison, &named)
             .map(|sentence| fmt::sentence(&sentence)),
         together: DifferenceDoc::of_all_alike(view.comparison),
-        mismatches: view.mismatches.iter().map(MismatchDoc::of).collect(),
+        mismatches: view.mismatches.iter().map(MismatchDoc::new).collect(),
     }
 }
 
@@ -254,7 +254,7 @@ fn fail_on_code(view: &CompareView<'_>, what: FailOnWord, verbosity: Verbosity) 
 
 fn tabulated(args: &CompareArgs, sources: &[Source]) -> (Overview, Vec<SideView>) {
     let sides: Vec<_> = sources.iter().map(Source::side).collect();
-    let with_levels: Vec<_> = sides.iter().map(|side| (side, Levels::of(side))).collect();
+    let with_levels: Vec<_> = sides.iter().map(|side| (side, Levels::from_side(side))).collect();
     let named = sources.iter().zip(&args.sides).map(|(source, word)| side(source, word)).collect();
     (tabulate(&with_levels), named)
 }

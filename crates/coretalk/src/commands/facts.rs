@@ -80,7 +80,7 @@ fn host_clock(budget: Picos) -> Result<(ClockView, Environment), Failure> {
     let (first, mut others): (Vec<_>, Vec<_>) = (0..order.len())
         .flat_map(|high| (0..high).map(move |low| (low, high)))
         .partition(|(low, _)| *low == 0);
-    Key::of(&[order.len() as u64]).shuffle(&mut others);
+    Key::from_words(&[order.len() as u64]).shuffle(&mut others);
     let pairs: Vec<(CpuId, CpuId)> =
         first.into_iter().chain(others).map(|(a, b)| (order[a], order[b])).collect();
     let clock = host.measure_offsets(&pairs, end, &stop).clone();

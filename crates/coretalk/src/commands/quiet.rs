@@ -10,7 +10,7 @@ use coretalk_model::{CpuSelection, CpuSet};
 
 pub fn execute(global: &Global, args: &QuietArgs) -> Result<ExitCode, Failure> {
     let mut machine = machine::open(global.machine.as_ref(), 0)?;
-    let wanted = Chosen::of(&mut *machine, global)?;
+    let wanted = Chosen::for_machine(&mut *machine, global)?;
     let (among, _) = cpus_and_pairs(&*machine, &wanted, None, 1)?;
     let quiet = CpuSelection::quiet(args.number.unwrap_or(1));
     let cpus = selected(&mut *machine, global, "quiet", &quiet, Some(&among))?;

@@ -42,7 +42,7 @@ pub fn execute(global: &Global) -> Result<ExitCode, Failure> {
             say(global, &blocks)?;
         }
         Shape::Json(identity) => {
-            let document = SelftestDoc::of(
+            let document = SelftestDoc::new(
                 machine.topology(),
                 machine.environment(),
                 &doctor_findings,

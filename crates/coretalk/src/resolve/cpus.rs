@@ -25,7 +25,7 @@ impl Chosen {
     ///
     /// # Errors
     /// As [`selected`].
-    pub fn of(machine: &mut dyn Machine, global: &Global) -> Result<Chosen, Failure> {
+    pub fn for_machine(machine: &mut dyn Machine, global: &Global) -> Result<Chosen, Failure> {
         let resolve = |cpus| selected(machine, global, "--cpus", cpus, None);
         let cpus = global.cpus.as_ref().map(resolve).transpose()?;
         Ok(Chosen { cpus: cpus.map(|cpus| cpus.into_iter().collect()), smt: global.smt })

@@ -97,7 +97,7 @@ fn scenario(what: &OsStr) -> Result<Scenario, Failure> {
 /// Names a machine made of a matrix by a hash of its content: equal matrices get equal names, and the file name, which
 /// may be private, is not used.
 fn matrix_name(matrix: &Matrix<Option<f64>>) -> String {
-    let mut key = Key::of(&matrix.cpus().iter().map(|cpu| u64::from(cpu.0)).collect::<Vec<_>>());
+    let mut key = Key::from_words(&matrix.cpus().iter().map(|cpu| u64::from(cpu.0)).collect::<Vec<_>>());
     for (_, _, value) in matrix.iter() {
         key = key.with(value.map_or(0, f64::to_bits));
     }

@@ -31,7 +31,7 @@ pub fn resolve(
     command: MapCommand<'_>,
     seed: u64,
 ) -> Result<(Task, Vec<String>), Failure> {
-    let chosen = Chosen::of(machine, global)?;
+    let chosen = Chosen::for_machine(machine, global)?;
     let mut settings = settings(machine, global, &chosen, command, seed)?;
     let (series, notices) = gather_trials(machine, command, &mut settings)?;
     let latency = has_pairs(&settings).then_some(settings);
@@ -171,7 +171,7 @@ fn counts(args: &LatencyArgs) -> Result<Counts, Failure> {
     match (args.samples, args.iterations, &args.tool_counts[..]) {
         (Some(samples), Some(iterations), _) => Ok(Counts::Fixed { samples, iterations }),
         (_, _, &[iterations, ref samples @ ..]) if args.imitate == [Tool::CoreToCoreLatency] => {
-            let usual = Imitation::of(Tool::CoreToCoreLatency).visits;
+            let usual = Imitation::for_tool(Tool::CoreToCoreLatency).visits;
             Ok(Counts::Fixed { samples: samples.first().copied().unwrap_or(usual), iterations })
         }
         (_, _, []) => Ok(Counts::Adaptive),

@@ -46,7 +46,7 @@ impl Measure {
 
     /// Combines a task with the options of its run.
     pub fn new(global: &Global, task: Task, notices: Vec<String>, topology: &Topology) -> Measure {
-        let options = RunOptions::of(global, task.workers(topology));
+        let options = RunOptions::from_global(global, task.workers(topology));
         Measure { task, notices, options }
     }
 }

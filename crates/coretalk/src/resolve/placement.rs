@@ -29,7 +29,7 @@ pub fn resolve(
     if let Some(refusal) = works.iter().find_map(|work| machine.refuses(work)) {
         return Err(Failure::Usage(refusal));
     }
-    let wanted = Chosen::of(machine, global)?;
+    let wanted = Chosen::for_machine(machine, global)?;
     let (chosen, _) = cpus_and_pairs(machine, &wanted, None, 1)?;
     let (names, threads) = placements_and_threads(args, &machine.topology().restricted(&chosen))?;
     // Presets with the same CPUs run once, under both names. Explicit lists with the same CPUs stay separate.

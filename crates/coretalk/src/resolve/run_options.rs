@@ -23,7 +23,7 @@ pub struct RunOptions {
 
 impl RunOptions {
     /// Resolves the options for these CPUs.
-    pub fn of(global: &Global, cpus: Option<Vec<CpuId>>) -> RunOptions {
+    pub fn from_global(global: &Global, cpus: Option<Vec<CpuId>>) -> RunOptions {
         RunOptions {
             workers: cpus.map(|cpus| WorkerSettings { cpus, nice: global.nice, realtime: global.rt }),
             target: match global.no_save {

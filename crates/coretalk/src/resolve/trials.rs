@@ -42,7 +42,7 @@ pub fn resolve(
         Some(PairsWord::Listed(listed)) if listed.iter().any(is_on_one_cpu) => 1,
         _ => args.fewest_cpus(),
     };
-    let chosen = &Chosen::of(machine, global)?;
+    let chosen = &Chosen::for_machine(machine, global)?;
     let (cpus, choice) = cpus_and_pairs(machine, chosen, args.pairs(), fewest)?;
     // `--pairs` restricts the measured pairs, not the CPUs outside them that carry the load.
     let cpus = match args.has_neighbours() {

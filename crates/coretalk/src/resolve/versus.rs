@@ -43,7 +43,7 @@ pub fn resolve(
         .arms
         .iter()
         .zip(names)
-        .map(|(word, name)| Arm::of(args, word, name))
+        .map(|(word, name)| Arm::from_word(args, word, name))
         .collect::<Result<_, _>>()?;
     let mut notices = Vec::new();
     if let Some(error) = machine.lacks_counters() {
@@ -89,7 +89,7 @@ fn place(
     notices: &mut Vec<String>,
     stop: &Stop,
 ) -> Result<(), Failure> {
-    let wanted = Chosen::of(machine, global)?;
+    let wanted = Chosen::for_machine(machine, global)?;
     let (chosen, _) = cpus_and_pairs(machine, &wanted, None, 1)?;
     let selection_of =
         |name: &str| args.on.iter().find(|(arm, _)| arm == name).map(|(_, selection)| selection);
@@ -180,7 +180,7 @@ impl Arm {
         ))
     }
 
-    fn of(args: &VersusArgs, word: &ArmWord, name: String) -> Result<Arm, Failure> {
+    fn from_word(args: &VersusArgs, word: &ArmWord, name: String) -> Result<Arm, Failure> {
         let words = match args.shell {
             true => vec!["sh".to_owned(), "-c".to_owned(), word.command.clone()],
             false => shlex::split(&word.command).ok_or_else(|| {

@@ -48,7 +48,7 @@ pub fn perform(
     let asked = RunSettings { latency: settings.0.as_ref(), series: settings.1.as_ref(), place: None };
     announce(machine, asked, output_options, segment.path.as_deref());
     let lines = outputs.lines(output_options);
-    let watched = Watched::of(&segment.topology, asked).then(expected_trials_time(machine, asked));
+    let watched = Watched::new(&segment.topology, asked).then(expected_trials_time(machine, asked));
     let segment_index = segment.header.segments - 1;
     let mut watcher = Watcher::new(output_options, &segment.topology, watched, segment_index, lines, stop);
     let measured = measure(machine, settings, past, &mut segment, &mut watcher, stop);
@@ -241,7 +241,7 @@ fn measure(
 }
 
 fn is_settled(resumed: &ResumedState) -> bool {
-    let choices = Choices::of(&resumed.record);
+    let choices = Choices::from_record(&resumed.record);
     choices.complete && !choices.budget_ended
 }
 

@@ -244,7 +244,7 @@ pub fn write_run(out: &mut Out, format: Format, what: &Export<'_>) -> Result<(),
         let cpu_model = what.report.environment.cpu_model.as_deref();
         let counts = what.report.latency.as_ref().map_or(Counts::Adaptive, |latency| latency.settings.counts);
         let render = |imitated: &Imitated| {
-            render(&Imitation::of(imitated.tool).counting(counts), cpu_model, &imitated.cells)
+            render(&Imitation::for_tool(imitated.tool).counting(counts), cpu_model, &imitated.cells)
         };
         return out.write(|out| export::write_imitations(what.report, what.order, &render, out));
     }

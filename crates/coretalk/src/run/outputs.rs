@@ -75,7 +75,7 @@ impl Outputs {
             (_, Format::Jsonl) => Ok(()),
             (Destination::One(out), Format::Text) if report.imitated().is_empty() => {
                 let saved = name.map_or(Saved::Not, Saved::As);
-                out.text(&screen::of(report, Screen::Measured(saved), &what.style))
+                out.text(&screen::render(report, Screen::Measured(saved), &what.style))
             }
             (destination, format) => destination.write(format, &what),
         }

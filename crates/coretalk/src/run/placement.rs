@@ -49,7 +49,7 @@ impl Comparison {
         announce(&settings, options, segment.path.as_deref());
         let lines = outputs.lines(options);
         let asked = RunSettings { place: Some(&settings), ..RunSettings::default() };
-        let watched = Watched::of(&segment.topology, asked);
+        let watched = Watched::new(&segment.topology, asked);
         let segment_index = segment.header.segments - 1;
         let mut watcher = Watcher::new(options, &segment.topology, watched, segment_index, lines, stop);
         let job = PlaceJob { settings: &settings, works: &works, hooks: Some(&hooks) };

@@ -316,7 +316,7 @@ mod tests {
     const CPUS: [CpuId; 3] = [CpuId(0), CpuId(1), CpuId(2)];
 
     fn commit(cell: u32, ns: f32) -> Commit {
-        let kernel = KernelId::of(Protocol::Cas, Hint::None);
+        let kernel = KernelId::new(Protocol::Cas, Hint::None);
         let span = SpanSummary {
             kernel,
             home: Home(0),
@@ -385,7 +385,7 @@ mod tests {
         };
         at(&commit(0, 20.0), 0.5, 5.0);
         at(&commit(0, 20.0), 1.0, 0.0);
-        let refused = coretalk_model::TrialFailure::of("no".to_owned());
+        let refused = coretalk_model::TrialFailure::from_reason("no".to_owned());
         let entry = SeriesEntry { segment: 0, pass: 0, trial: 0, outcome: Err(refused) };
         let trials = Commit { passes: vec![entry], ..Commit::default() };
         at(&trials, 0.2, 8.0);

@@ -94,7 +94,7 @@ impl ResumableRun {
         } else {
             format!("run {name} is complete: nothing is left to measure")
         };
-        let options = RunOptions::of(global, None);
+        let options = RunOptions::from_global(global, None);
         print_notice(options.output.verbosity, Verbosity::Normal, &text);
         refuse_shared_files(&options.output)?;
         let saved = saved::read(global, &self.path)?;

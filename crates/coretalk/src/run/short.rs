@@ -88,7 +88,7 @@ pub fn measure(global: &Global, command: &str, fewest: usize) -> Result<ShortMea
     }
     let topology = machine.topology().clone();
     let began = machine.now();
-    let watched = Watched::of(&topology, RunSettings { latency: Some(&settings), ..RunSettings::default() });
+    let watched = Watched::new(&topology, RunSettings { latency: Some(&settings), ..RunSettings::default() });
     let mut watcher = Watcher::new(&options.output, &topology, watched, 0, Vec::new(), &stop);
     let measured =
         latency::run(&mut *machine, &settings, ResumedState::default(), &mut (), &mut watcher, &stop);

@@ -31,7 +31,7 @@ pub struct Watched {
 
 impl Watched {
     /// Collects these facts from the settings.
-    pub fn of(topology: &Topology, settings: RunSettings<'_>) -> Watched {
+    pub fn new(topology: &Topology, settings: RunSettings<'_>) -> Watched {
         let placed = settings.place.map(PlaceSettings::to_series);
         let series = settings.series.or(placed.as_ref());
         let cpus = settings.latency.map(|latency| &latency.cpus).or(series.map(|series| &series.cpus));

@@ -83,7 +83,7 @@ impl Shapes {
 pub fn kernel(name: String) -> KernelId {
     let known = Protocol::ALL
         .into_iter()
-        .flat_map(|protocol| [KernelId::of(protocol, Hint::None), KernelId::of(protocol, Hint::Pause)])
+        .flat_map(|protocol| [KernelId::new(protocol, Hint::None), KernelId::new(protocol, Hint::Pause)])
         .find(|known| known.as_str() == name);
     known.unwrap_or_else(|| KernelId(name.into()))
 }

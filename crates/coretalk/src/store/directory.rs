@@ -125,7 +125,7 @@ impl Directory {
     /// # Errors
     /// The directory exists but cannot be read.
     pub fn names(&self) -> Result<Names, StoreError> {
-        Ok(Names::of(self.files()?.iter().map(|path| id_of(path))))
+        Ok(Names::from_ids(self.files()?.iter().map(|path| id_of(path))))
     }
 
     /// Lists the runs, newest first. Opens every file once.
@@ -134,7 +134,7 @@ impl Directory {
     /// The directory exists but cannot be read.
     pub fn list(&self) -> Result<Vec<Listed>, StoreError> {
         let files = self.files()?;
-        let names = Names::of(files.iter().map(|path| id_of(path)));
+        let names = Names::from_ids(files.iter().map(|path| id_of(path)));
         let listed = |path: PathBuf| {
             let id = id_of(&path);
             Listed { name: names.short(&id).to_owned(), id, run: look_at(&path), path }

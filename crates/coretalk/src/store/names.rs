@@ -7,7 +7,7 @@ pub(super) const MIN_END: usize = 4;
 ///
 /// ```
 /// # use coretalk::store::Names;
-/// let names = |other: &str| Names::of(["0193a5b2-77c1", "0193a5b2-0193", other].map(String::from));
+/// let names = |other: &str| Names::from_ids(["0193a5b2-77c1", "0193a5b2-0193", other].map(String::from));
 /// assert_eq!(names("0193a5b2-88c1").short("0193a5b2-77c1"), "77c1");
 /// assert_eq!(names("0193a5b3-77c1").short("0193a5b2-77c1"), "2-77c1");
 /// assert_eq!(names("0193a5b3-77c1").short("0193a5b2-0193"), "-0193");
@@ -20,7 +20,7 @@ pub struct Names {
 
 impl Names {
     /// Creates the table for runs with these ids.
-    pub fn of(ids: impl IntoIterator<Item = String>) -> Names {
+    pub fn from_ids(ids: impl IntoIterator<Item = String>) -> Names {
         let sorted = |mut ids: Vec<String>| {
             ids.sort_unstable();
             ids.dedup();

@@ -262,7 +262,7 @@ fn a_run_with_an_adapter_ends_on_a_signal_and_can_be_resumed() {
     );
     let mut typed = words(&line);
     typed.extend(["--adapter", &adapter]);
-    let mut running = Running::of(&tool, &typed);
+    let mut running = Running::spawn(&tool, &typed);
     wait_for_file(&tool);
     // The file is created before the warm-up ends, so this also waits for measured passes.
     let began = std::time::Instant::now();

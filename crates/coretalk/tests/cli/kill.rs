@@ -28,10 +28,10 @@ pub struct Running {
 
 impl Running {
     pub fn start(tool: &Tool, words: &[&str]) -> Running {
-        Running::of(tool, &[&["latency", "--format", "jsonl", "-q"], words].concat())
+        Running::spawn(tool, &[&["latency", "--format", "jsonl", "-q"], words].concat())
     }
 
-    pub fn of(tool: &Tool, words: &[&str]) -> Running {
+    pub fn spawn(tool: &Tool, words: &[&str]) -> Running {
         let mut child = tool.command(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let read = move || {

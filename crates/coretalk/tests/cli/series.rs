@@ -134,7 +134,7 @@ fn modes_have_the_unit_of_their_table() {
         bimodal.record((ns * 1e3) as u64 / Histogram::UNIT_PS, count);
     }
     report.series.as_mut().unwrap().result.trials[0].histograms.insert("last".into(), bimodal);
-    let text = screen::of(&report, Screen::Shown(Saved::As("modes")), &Style::default());
+    let text = screen::render(&report, Screen::Shown(Saved::As("modes")), &Style::default());
     assert!(text.contains("90 % at 64.7 ns, 10 % at 400 ns"), "{text}");
 }
 

@@ -136,7 +136,7 @@ const COMPARED: [&str; 9] =
 #[test]
 fn an_interrupted_comparison_keeps_its_runs_and_ends_its_processes() {
     let tool = Tool::new();
-    let mut running = Running::of(&tool, &[&COMPARED[..], &["sleep 300 & sleep 0.2"]].concat());
+    let mut running = Running::spawn(&tool, &[&COMPARED[..], &["sleep 300 & sleep 0.2"]].concat());
     // Two warm-up runs, and some that count.
     let began = Instant::now();
     while tool.call(&["export", "latest", "--format", "jsonl"]).out.lines().count() < 2 {
@@ -171,7 +171,7 @@ fn a_command_does_not_outlive_a_killed_comparison() {
 
 fn assert_ends_with_a_killed_comparison(script: &str) {
     let tool = Tool::new();
-    let mut running = Running::of(&tool, &[&COMPARED[..], &[script]].concat());
+    let mut running = Running::spawn(&tool, &[&COMPARED[..], &[script]].concat());
     wait_for_file(&tool);
     thread::sleep(Duration::from_millis(200));
     running.child.kill().unwrap();

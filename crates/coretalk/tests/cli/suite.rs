@@ -61,7 +61,8 @@ fn a_quick_look_includes_sleeping_waits_and_names_quiet_cpus() {
     // Trials may run out of time even if the map did not.
     let path = tool.done(&["runs", "path", "first"]).out;
     let mut report = RunFile::open(Path::new(path.trim())).unwrap().report().unwrap();
-    let shown = |report: &RunReport| screen::of(report, Screen::Shown(Saved::As("first")), &Style::default());
+    let shown =
+        |report: &RunReport| screen::render(report, Screen::Shown(Saved::As("first")), &Style::default());
     assert!(!shown(&report).contains("Left out"));
     let result = &mut report.series.as_mut().unwrap().result;
     result.budget_ended = true;
@@ -128,7 +129,7 @@ fn a_suite_runs_every_probe_and_has_a_table_for_each() {
     let path = tool.done(&["runs", "path", "all"]).out;
     let mut report = RunFile::open(Path::new(path.trim())).unwrap().report().unwrap();
     report.series.as_mut().unwrap().result.complete = false;
-    let interrupted = screen::of(&report, Screen::Shown(Saved::As("all")), &Style::default());
+    let interrupted = screen::render(&report, Screen::Shown(Saved::As("all")), &Style::default());
     assert_eq!(interrupted.matches("Interrupted").count(), 1, "{interrupted}");
     for probe in REGISTRY {
         let question = &probe.declaration().question[1..20];

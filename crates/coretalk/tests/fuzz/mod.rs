@@ -96,7 +96,7 @@ fn subject(seed: u64) -> &'static Subject {
 }
 
 fn input(seed: u64, number: u64) -> Vec<u8> {
-    (subject(seed).make)(&mut Random::of(seed << 8 | number))
+    (subject(seed).make)(&mut Random::from_seed(seed << 8 | number))
 }
 
 /// Returns the violations of the inputs of one seed.

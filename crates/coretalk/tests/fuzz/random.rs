@@ -59,8 +59,8 @@ const STRANGE: [&str; 12] =
     ["x", "null", "true", "[]", "{}", "\"", "...", "\u{1b}[31m", "\u{202e}", "\0", "é", "# coretalk matrix:"];
 
 impl Random {
-    pub fn of(seed: u64) -> Random {
-        Random { key: Key::of(&[seed]), drawn: 0 }
+    pub fn from_seed(seed: u64) -> Random {
+        Random { key: Key::from_words(&[seed]), drawn: 0 }
     }
 
     pub fn number(&mut self) -> u64 {

@@ -15,7 +15,7 @@ const FARTHER: &str = "based_on = \"chiplet-16\"\n[latency_ns]\nl3 = 18.0\npacka
 
 /// Returns random CPUs below `end`.
 fn random_cpus(seed: u64, count: usize, end: u32) -> String {
-    let mut draws = (0..).map(|draw| Key::of(&[seed, draw]).bits(0) % u64::from(end));
+    let mut draws = (0..).map(|draw| Key::from_words(&[seed, draw]).bits(0) % u64::from(end));
     let mut chosen = BTreeSet::new();
     while chosen.len() < count {
         chosen.extend(draws.next());
@@ -28,7 +28,7 @@ fn runs<M: AsRef<str>, W: AsRef<str>>(tool: &Tool, all: &[(M, W)]) -> Vec<Run> {
     let run = |(index, (machine, words)): (usize, &(M, W))| {
         let (machine, words) = (machine.as_ref(), words.as_ref());
         let seed = if words.contains("--seed") { "" } else { " --seed 1" };
-        Run::of(tool, machine, &format!("{words}{seed}"), &format!("run-{index}"))
+        Run::perform(tool, machine, &format!("{words}{seed}"), &format!("run-{index}"))
     };
     all.iter().enumerate().map(run).collect()
 }
@@ -192,7 +192,7 @@ pub fn comparisons(tool: &Tool) -> Vec<Run> {
     let sides = [("chiplet-16", "a"), ("chiplet-16", "b"), (FARTHER, "farther"), (RENUMBERED, "renumbered")];
     let sides = sides.into_iter().zip(1..).map(|((machine, name), seed)| {
         let words = format!("latency --cpus 0-3,8-9 --budget 4s --seed {seed}");
-        Run::of(tool, machine, &words, name).document
+        Run::perform(tool, machine, &words, name).document
     });
     let sides: Vec<_> = sides.collect();
     // Selects runs by age, because the screen repeats a tag that is typed.
@@ -215,7 +215,7 @@ pub fn advice(tool: &Tool) -> Vec<Run> {
         ("noisy-vm", "0-3", 2),
     ] {
         let words = format!("latency --cpus {cpus} --seed 1 --budget 4s");
-        let source = Run::of(tool, machine, &words, machine).document;
+        let source = Run::perform(tool, machine, &words, machine).document;
         let patterns = ["all-to-all", "pairs", "ring", "pipeline", "independent"].into_iter();
         all.extend(patterns.filter(|pattern| threads % 2 == 0 || *pattern != "pairs").map(|pattern| {
             let words = format!("advise --from {machine} --threads {threads} --pattern {pattern}");
@@ -247,7 +247,7 @@ fn structures_are_true() {
     ] {
         let name = format!("{machine}-{}", all.len());
         let words = format!("latency --cpus {cpus} --seed 1 --budget 4s");
-        let source = vec![Run::of(tool, machine, &words, &name).document];
+        let source = vec![Run::perform(tool, machine, &words, &name).document];
         all.push(Run::asked(tool, &format!("topology --from {name}"), source.clone()));
         let file = tool.path().join(format!("{name}.csv"));
         let file = file.to_str().unwrap();

@@ -32,7 +32,7 @@ fn plant(runs: &[Run], faults: &[Fault]) {
 }
 
 fn measure(tool: &Tool, machine: &str, words: &str, name: &str) -> Run {
-    Run::of(tool, machine, &format!("{words} --seed 1"), name)
+    Run::perform(tool, machine, &format!("{words} --seed 1"), name)
 }
 
 fn set_arg(cpus: &str) -> Arg {
@@ -72,7 +72,7 @@ fn changed_words_are_found() {
         (
             "place",
             |run| {
-                let place = Arg::Place(Scope::of(Relation::Machine, &run.reported));
+                let place = Arg::Place(Scope::from_relation(Relation::Machine, &run.reported));
                 set_argument(
                     run,
                     "{value} ns {words}",

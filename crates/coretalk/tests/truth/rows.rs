@@ -45,7 +45,9 @@ fn untrue_row(run: &Run, row: &[Cell]) -> Option<String> {
     }
     let name = object["level"].as_str().or_else(|| object["relation"].as_str())?;
     let words = |arg: fn(Scope) -> Arg, relation| {
-        fmt::sentence(&Sentence::new("{level}").with("level", arg(Scope::of(relation, &run.reported))))
+        fmt::sentence(
+            &Sentence::new("{level}").with("level", arg(Scope::from_relation(relation, &run.reported))),
+        )
     };
     let relation = relation(&name.into()).filter(|_| !path.starts_with("/topology/"));
     // Rows of kinds of cores have the names of both kinds.

@@ -47,7 +47,7 @@ const WIDTH: usize = 400;
 
 impl Run {
     /// Measures on a machine and saves the run as `name`.
-    pub fn of(tool: &Tool, machine: &str, words: &str, name: &str) -> Run {
+    pub fn perform(tool: &Tool, machine: &str, words: &str, name: &str) -> Run {
         let mut machine_name = machine.to_owned();
         if machine.contains('=') {
             machine_name = format!("{name}.toml");

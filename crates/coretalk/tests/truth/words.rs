@@ -117,7 +117,7 @@ fn misplaced(run: &Run, sentence: &Sentence) -> Option<String> {
         Arg::Place(scope) | Arg::Shared(scope) => Some(*scope),
         _ => None,
     });
-    let expected = Scope::of(relation, &run.reported);
+    let expected = Scope::from_relation(relation, &run.reported);
     // A sentence about several groups is checked part by part.
     let scopes: Vec<Scope> = scopes.collect();
     let is_one = scopes.len() == 1 && sentence.values().len() <= 3;

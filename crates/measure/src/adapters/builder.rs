@@ -272,7 +272,7 @@ fn key(spec: &AdapterSpec, files: &[(String, Vec<u8>)], version: Option<&str>) -
         word[..chunk.len()].copy_from_slice(chunk);
         u64::from_le_bytes(word)
     });
-    words.fold(Key::of(&[text.len() as u64]), |key, word| key.with(word)).bits(0)
+    words.fold(Key::from_words(&[text.len() as u64]), |key, word| key.with(word)).bits(0)
 }
 
 /// Finds a program in `PATH` as a shell does.

@@ -87,7 +87,7 @@ impl Running {
     }
 
     pub(super) fn tree(&self) -> Tree {
-        Tree::of(self.pid)
+        Tree::new(self.pid)
     }
 
     pub(super) fn say(&mut self, line: &str, awaited: &'static str) -> Result<(), AdapterError> {

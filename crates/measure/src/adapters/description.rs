@@ -145,11 +145,11 @@ impl Description {
 
     /// The offer of a kind with a name.
     pub fn find(&self, kind: Kind, name: &str) -> Option<&Offer> {
-        self.of(kind).find(|offer| offer.name == name)
+        self.offers(kind).find(|offer| offer.name == name)
     }
 
     /// All offers of a kind.
-    pub fn of(&self, kind: Kind) -> impl Iterator<Item = &Offer> {
+    pub fn offers(&self, kind: Kind) -> impl Iterator<Item = &Offer> {
         self.offers.iter().filter(move |offer| offer.kind == kind)
     }
 }
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(description.runtime, ".NET 8.0.4");
         let channel = description.find(Kind::Queue, "channel").unwrap();
         assert_eq!((channel.payloads.as_slice(), &channel.capacities), (&[Payload::U64][..], &(1..=65_536)));
-        assert_eq!(description.of(Kind::Wait).count(), 4);
+        assert_eq!(description.offers(Kind::Wait).count(), 4);
         assert!(description.find(Kind::Wake, "busy").is_none());
     }
 

@@ -390,7 +390,7 @@ impl From<AdapterError> for TrialFailure {
             AdapterError::NotPinned { ref place, ref source, .. } => {
                 let errno = source.raw_os_error().unwrap_or_default();
                 let refused = |cpu| TrialFailure::NotPinned { cpu, errno };
-                place.first().map_or_else(|| TrialFailure::of(error.to_string()), refused)
+                place.first().map_or_else(|| TrialFailure::from_reason(error.to_string()), refused)
             }
             AdapterError::WrongSum { .. } | AdapterError::WrongTotal { .. } => TrialFailure::Damaged,
             other => TrialFailure::no_resources(other.errno()).unwrap_or_else(|| {

@@ -40,7 +40,7 @@ pub(super) fn bind(
     if let Some((_, &thread)) = roles.iter().enumerate().find(is_repeated) {
         return Err(AdapterError::OneThread { thread });
     }
-    let tree = Tree::of(root);
+    let tree = Tree::new(root);
     for (role, &thread) in roles.iter().enumerate() {
         if !tree.threads.contains_key(&thread) {
             match owner(thread) {
@@ -91,7 +91,7 @@ pub(super) struct Stay {
 
 impl Stay {
     pub(super) fn begin(roles: &[u32], places: &[CpuSet]) -> Stay {
-        let before = roles.iter().copied().map(Whereabouts::of).collect();
+        let before = roles.iter().copied().map(Whereabouts::read).collect();
         Stay { roles: roles.to_vec(), places: places.to_vec(), before, samples: 0, stray: None }
     }
 
@@ -113,7 +113,7 @@ impl Stay {
     /// The number of samples, `None` if migrations were counted; an error if a role left its CPUs.
     pub(super) fn end(self) -> Result<Option<u64>, AdapterError> {
         for (role, &thread) in self.roles.iter().enumerate() {
-            let (before, after, place) = (self.before[role], Whereabouts::of(thread), &self.places[role]);
+            let (before, after, place) = (self.before[role], Whereabouts::read(thread), &self.places[role]);
             let moves =
                 before.migrations.zip(after.migrations).map(|(before, after)| after - before.min(after));
             // A thread that slept on another CPU when pinned migrates once as it wakes.

@@ -72,11 +72,11 @@ impl Pool {
     /// # Errors
     /// [`AdapterError`] if it cannot be started or its answer is invalid.
     pub fn start(adapter: &Adapter, settings: PoolSettings, stop: &Stop) -> Result<Pool, AdapterError> {
-        Ok(Pool::of(adapter, describe(adapter, &settings.start, START, stop)?, settings))
+        Ok(Pool::new(adapter, describe(adapter, &settings.start, START, stop)?, settings))
     }
 
     /// Creates the pool from a known description.
-    pub fn of(adapter: &Adapter, description: Description, settings: PoolSettings) -> Pool {
+    pub fn new(adapter: &Adapter, description: Description, settings: PoolSettings) -> Pool {
         let forks = (0..settings.forks.max(1)).map(|_| None).collect();
         Pool { adapter: adapter.clone(), settings, description, forks, turns: BTreeMap::new() }
     }

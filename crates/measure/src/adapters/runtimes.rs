@@ -246,7 +246,7 @@ impl Runtimes {
         let offered = match self.known.get(runtime) {
             Some(Ok(offered)) => offered,
             Some(Err(lacking)) => return Err(lacking.failure()),
-            None => return Err(TrialFailure::of(format!("there is no adapter `{runtime}`"))),
+            None => return Err(TrialFailure::from_reason(format!("there is no adapter `{runtime}`"))),
         };
         let (allowed, watchdog) = (&self.allowed, &self.watchdog);
         let warm_up = self.warm_up.unwrap_or(WARM_UP);
@@ -255,7 +255,7 @@ impl Runtimes {
             let start = StartSettings { allowed: allowed.clone(), guard };
             let settings =
                 PoolSettings { forks: forks(options) as usize, start, helpers: helpers(options), warm_up };
-            Pool::of(&offered.ready.adapter, offered.description.clone(), settings)
+            Pool::new(&offered.ready.adapter, offered.description.clone(), settings)
         }))
     }
 }
@@ -309,7 +309,7 @@ fn request(external: &External, order: &TrialOrder<'_>) -> Result<(Duration, Req
         },
         _ if cpus.len() != roles => {
             let sentence = format!("`{external}` is performed by {roles} threads, and not by {}", cpus.len());
-            return Err(TrialFailure::of(sentence));
+            return Err(TrialFailure::from_reason(sentence));
         }
         _ => {}
     }
@@ -367,8 +367,9 @@ mod tests {
         for _ in 0..9 {
             assert!(runtimes.note(&external, kind, refused()).is_err());
         }
-        let reason =
-            |asked| TrialFailure::of(format!("it counted 1 operations where {asked} were asked for"));
+        let reason = |asked| {
+            TrialFailure::from_reason(format!("it counted 1 operations where {asked} were asked for"))
+        };
         assert_eq!(runtimes.note(&external, kind, wrong(2)), Err(reason(2)));
         assert_eq!(runtimes.given_up(&external, kind), None);
         assert!(runtimes.note(&external, kind, wrong(3)).is_err());

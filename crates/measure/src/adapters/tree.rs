@@ -28,7 +28,7 @@ const MAX_PROCESSES: usize = 256;
 
 impl Tree {
     /// Snapshot of a process and its descendants; processes that end meanwhile are skipped.
-    pub(super) fn of(root: u32) -> Tree {
+    pub(super) fn new(root: u32) -> Tree {
         let mut tree = Tree::default();
         for (process, threads) in processes([root].into_iter(), MAX_PROCESSES) {
             tree.processes.insert(process, used_by(process));
@@ -106,7 +106,7 @@ pub(super) struct Whereabouts {
 
 impl Whereabouts {
     /// Reads the state of a thread. Takes 30 µs for two files, so call it only before and after a pass.
-    pub(super) fn of(thread: u32) -> Whereabouts {
+    pub(super) fn read(thread: u32) -> Whereabouts {
         // Read the CPU first: a migration between the two reads then never counts as one too many.
         let cpu = cpu_of(thread);
         let sched = read(&format!("/proc/{thread}/task/{thread}/sched"));
@@ -170,14 +170,14 @@ mod tests {
     #[test]
     fn the_tree_of_this_process_contains_this_thread() {
         let pid = std::process::id();
-        let before = Tree::of(pid);
+        let before = Tree::new(pid);
         let thread = current_thread() as u32;
         assert_eq!((before.threads[&thread].process, owner(thread)), (pid, Some(pid)));
         let mut sum = 0u64;
         for number in 0..20_000_000u64 {
             sum = std::hint::black_box(sum.wrapping_add(number));
         }
-        let after = Tree::of(pid);
+        let after = Tree::new(pid);
         let used = after.threads[&thread].since(&before.threads[&thread]);
         let all = after.used_since(&before);
         if let (Some(used), Some(all)) = (used.cpu_ns, all) {
@@ -190,12 +190,12 @@ mod tests {
     fn moves_of_a_thread_are_counted() {
         let cpus = current_mask().unwrap();
         let thread = current_thread() as u32;
-        let before = Whereabouts::of(thread);
+        let before = Whereabouts::read(thread);
         let [first, last] = [cpus.first().unwrap(), cpus.iter().last().unwrap()];
         for cpu in [first, last, first] {
             set_mask(&CpuSet::from_iter([cpu])).unwrap();
         }
-        let after = Whereabouts::of(thread);
+        let after = Whereabouts::read(thread);
         set_mask(&cpus).unwrap();
         assert_eq!(after.cpu, Some(first));
         match before.migrations.zip(after.migrations) {

@@ -93,7 +93,7 @@ pub fn perform(
     let rate = context.rate();
     let span_ticks = rate.ticks(order.span.ns()) as u64;
     let pause_ticks = rate.ticks(config.pause_ns);
-    let key = Key::of(&[order.key]);
+    let key = Key::from_words(&[order.key]);
     let target: CpuSet = context.cpus().iter().rev().take(1).copied().collect();
     let run_role = |role: &RoleContext<'_>| -> Result<Option<Result<Tallies, Refused>>, Halt> {
         let mut tallies = Tallies::new();
@@ -237,7 +237,7 @@ pub fn perform_by_pool(
     let rate = context.rate();
     let span_ticks = rate.ticks(order.span.ns()) as u64;
     let pause_ticks = rate.ticks(config.pause_ns);
-    let key = Key::of(&[order.key]);
+    let key = Key::from_words(&[order.key]);
     let run_role = |role: &RoleContext<'_>| match role.number {
         0 => hand_over(role, &mailbox, span_ticks, pause_ticks, key).map(|tallies| Some(Ok(tallies))),
         _ => work(role, &mailbox).map(|()| None),

@@ -36,7 +36,7 @@ pub struct Places {
 
 impl Places {
     /// Lines at the given (region, index) positions; `None` if one does not exist.
-    fn of(regions: &[Arc<Region>], positions: impl Iterator<Item = (usize, usize)>) -> Option<Places> {
+    fn new(regions: &[Arc<Region>], positions: impl Iterator<Item = (usize, usize)>) -> Option<Places> {
         let regions = regions.to_vec();
         let mut is_elsewhere = false;
         let line = |(region, index): (usize, usize)| {
@@ -146,7 +146,7 @@ impl Arena {
             let within = place % per_run * layers + layer;
             (region, (run * RUN + within) * self.stride)
         });
-        Places::of(regions, positions)
+        Places::new(regions, positions)
     }
 
     fn distinct_runs(
@@ -191,7 +191,7 @@ impl Arena {
         let place = (0..wanted.lines_per_place)
             .map(|layer| 2 * wanted.pair + layer)
             .map(|slot| (slot / slots, slot % slots * spacing));
-        Places::of(regions, place.cycle().take(wanted.places * wanted.lines_per_place))
+        Places::new(regions, place.cycle().take(wanted.places * wanted.lines_per_place))
     }
 
     fn runs_per_frame(&self) -> usize {

@@ -203,7 +203,10 @@ mod tests {
     const V2_MOUNT: &str = "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n";
 
     fn v2(group: &str) -> Tree {
-        Tree::of(&[("/proc/self/mountinfo", V2_MOUNT), ("/proc/self/cgroup", &format!("0::{group}\n"))])
+        Tree::with_files(&[
+            ("/proc/self/mountinfo", V2_MOUNT),
+            ("/proc/self/cgroup", &format!("0::{group}\n")),
+        ])
     }
 
     fn cpus(tree: &Tree) -> Option<String> {
@@ -212,7 +215,7 @@ mod tests {
 
     #[test]
     fn version_1_gives_the_effective_cpus_of_the_own_group() {
-        let tree = Tree::of(&[
+        let tree = Tree::with_files(&[
             ("/proc/self/mountinfo", V1_MOUNTS),
             ("/proc/self/cgroup", "3:cpuset:/job\n1:cpu,cpuacct:/\n0::/\n"),
             ("/sys/fs/cgroup/cpuset/cpuset.effective_cpus", "0-7\n"),
@@ -239,7 +242,7 @@ mod tests {
 
     #[test]
     fn an_older_version_1_has_only_the_configured_cpus() {
-        let tree = Tree::of(&[
+        let tree = Tree::with_files(&[
             ("/proc/self/mountinfo", V1_MOUNTS),
             ("/proc/self/cgroup", "3:cpuset:/job\n"),
             ("/sys/fs/cgroup/cpuset/job/cpuset.cpus", "\n"),
@@ -265,7 +268,7 @@ mod tests {
             ("/", "/nowhere"),
         ] {
             let mount = format!("30 23 0:26 {mount_root} /sys/fs/cgroup ro - cgroup2 cgroup2 rw\n");
-            let tree = Tree::of(&[
+            let tree = Tree::with_files(&[
                 ("/proc/self/mountinfo", &mount),
                 ("/proc/self/cgroup", &format!("0::{group}\n")),
                 ("/sys/fs/cgroup/cpuset.cpus.effective", "1,3\n"),
@@ -276,7 +279,7 @@ mod tests {
 
     #[test]
     fn a_mount_point_may_hold_spaces() {
-        let tree = Tree::of(&[
+        let tree = Tree::with_files(&[
             ("/proc/self/mountinfo", "30 23 0:26 / /mnt/my\\040groups rw - cgroup2 none rw\n"),
             ("/proc/self/cgroup", "0::/\n"),
             ("/mnt/my groups/cpuset.cpus.effective", "0\n"),
@@ -333,7 +336,7 @@ mod tests {
 
     #[test]
     fn version_1_has_the_quota_in_the_cpu_controller() {
-        let tree = Tree::of(&[
+        let tree = Tree::with_files(&[
             ("/proc/self/mountinfo", V1_MOUNTS),
             ("/proc/self/cgroup", "1:cpu,cpuacct:/job\n"),
             ("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1\n"),

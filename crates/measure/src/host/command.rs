@@ -337,7 +337,7 @@ fn end_orphans(others: &[u32]) -> io::Result<(Usage, u32)> {
 }
 
 impl Usage {
-    fn of(usage: &libc::rusage) -> Usage {
+    fn from_rusage(usage: &libc::rusage) -> Usage {
         let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
         Usage {
             user_s: seconds(usage.ru_utime),

@@ -286,7 +286,7 @@ mod tests {
         let cpus: CpuSet = [CpuId(0), CpuId(1)].into_iter().collect();
         let account = |stat: &str, at, own| Account {
             at: Picos::from_ms(at),
-            times: CpuTimes::read(Tree::of(&[("/proc/stat", stat)]).root()).unwrap(),
+            times: CpuTimes::read(Tree::with_files(&[("/proc/stat", stat)]).root()).unwrap(),
             own_cpu: Picos::from_ms(own),
         };
         let before = account("cpu0 0 0 0 0 0 0 0 0 0 0\ncpu1 0 0 0 0 0 0 0 0 0 0\n", 0, 0);

@@ -339,7 +339,7 @@ mod tests {
 
     #[test]
     fn facts_of_a_server_are_read() {
-        let tree = Tree::of(&[
+        let tree = Tree::with_files(&[
             (
                 "/proc/cpuinfo",
                 "processor\t: 0\nmodel name\t: AMD EPYC 9654  96-Core Processor   \nmicrocode\t: 0xa10113e\n",
@@ -390,7 +390,7 @@ mod tests {
             (format!("{POLICY0}/boost"), "0", Some(false)),
             (format!("{cpu}/cpufreq/boost"), "yes", None),
         ] {
-            assert_eq!(boost(Tree::of(&[(&path, content)]).root()), expected, "{path} {content}");
+            assert_eq!(boost(Tree::with_files(&[(&path, content)]).root()), expected, "{path} {content}");
         }
     }
 
@@ -406,7 +406,7 @@ mod tests {
             processor\t: 1\nCPU implementer\t: 0x41\nCPU part\t: 0xd05\n\n\
             processor\t: 2\nCPU implementer\t: 0x41\nCPU part\t: 0xd0b\n\n\
             processor\t: 3\nCPU implementer\t: 0x51\nCPU part\t: 0xfff\n";
-        let tree = Tree::of(&[("/proc/cpuinfo", cpuinfo)]);
+        let tree = Tree::with_files(&[("/proc/cpuinfo", cpuinfo)]);
         assert_eq!(
             read_environment(tree.root()).cpu_model.as_deref(),
             Some("Arm Cortex-A55 + Arm Cortex-A76 + Arm core (implementer 0x51, part 0xfff)")
@@ -415,7 +415,7 @@ mod tests {
 
     #[test]
     fn invalid_numbers_are_unknown() {
-        let tree = Tree::of(&[
+        let tree = Tree::with_files(&[
             ("/proc/meminfo", "MemTotal:       99999999999999999999 kB\n"),
             ("/proc/loadavg", "inf\n"),
             ("/sys/devices/system/cpu/isolated", "none\n"),

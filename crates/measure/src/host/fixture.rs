@@ -17,7 +17,7 @@ impl Tree {
         Tree { directory, root }
     }
 
-    pub fn of(files: &[(&str, &str)]) -> Tree {
+    pub fn with_files(files: &[(&str, &str)]) -> Tree {
         files.iter().fold(Tree::new(), |tree, (path, content)| tree.file(path, content))
     }
 

@@ -191,7 +191,8 @@ impl HostMachine {
             rate: self.clock.rate,
             clock_ns: self.clock.rate.ns(self.clock.cost_ticks as f64),
             // This priority was granted with the workers; if it is no longer valid, threads take the best available.
-            priority: Priority::of(&self.worker_settings, &self.usable()).unwrap_or(Priority::Best),
+            priority: Priority::from_settings(&self.worker_settings, &self.usable())
+                .unwrap_or(Priority::Best),
             guest: self.environment.hypervisor.is_some(),
             opened: self.opened,
             coordinator_shared: self.coordinator_mask.is_none(),

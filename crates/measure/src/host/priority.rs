@@ -23,7 +23,7 @@ impl Priority {
     /// # Errors
     /// [`MachineError::Priority`] if out of range, or if real-time threads would spin on every CPU and stop the
     /// machine.
-    pub fn of(settings: &WorkerSettings, usable: &CpuSet) -> Result<Priority, MachineError> {
+    pub fn from_settings(settings: &WorkerSettings, usable: &CpuSet) -> Result<Priority, MachineError> {
         let refuse =
             |priority: String, reason: &str| MachineError::Priority { priority, reason: reason.to_owned() };
         match (settings.realtime, settings.nice) {
@@ -123,8 +123,11 @@ mod tests {
     #[test]
     fn real_time_never_takes_every_cpu() {
         let four = CpuSet::from_list("0-3").unwrap();
-        assert!(matches!(Priority::of(&settings("0-2", None, Some(50)), &four), Ok(Priority::Fifo(50))));
-        let error = Priority::of(&settings("0-3", None, Some(50)), &four).unwrap_err().to_string();
+        assert!(matches!(
+            Priority::from_settings(&settings("0-2", None, Some(50)), &four),
+            Ok(Priority::Fifo(50))
+        ));
+        let error = Priority::from_settings(&settings("0-3", None, Some(50)), &four).unwrap_err().to_string();
         assert!(error.contains("leave no CPU"), "{error}");
     }
 
@@ -135,7 +138,7 @@ mod tests {
             [settings("0", Some(20), None), settings("0", Some(-21), None), settings("0", None, Some(0))]
         {
             assert!(
-                matches!(Priority::of(&settings, &four), Err(MachineError::Priority { .. })),
+                matches!(Priority::from_settings(&settings, &four), Err(MachineError::Priority { .. })),
                 "{settings:?}"
             );
         }

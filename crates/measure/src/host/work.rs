@@ -104,7 +104,7 @@ impl Runner<'_> {
         stop: &Stop,
     ) -> Result<PassOutcome, TrialFailure> {
         let program = std::env::current_exe()
-            .map_err(|error| TrialFailure::of(format!("it could not be found: {error}")))?;
+            .map_err(|error| TrialFailure::from_reason(format!("it could not be found: {error}")))?;
         let mut arguments: Vec<OsString> =
             ["work", &workload.to_string(), &order.threads.to_string()].map(OsString::from).to_vec();
         arguments.push(SPAN_MS.to_string().into());
@@ -266,7 +266,7 @@ fn explain(cpus: &CpuSet, failure: RunFailure) -> TrialFailure {
             TrialFailure::NotPinned { cpu: cpus.first().unwrap_or(CpuId(0)), errno: libc::EINVAL }
         }
         RunFailure::NotStarted { source, .. } => TrialFailure::no_resources(source.raw_os_error())
-            .unwrap_or_else(|| TrialFailure::of(format!("it could not be started: {source}"))),
+            .unwrap_or_else(|| TrialFailure::from_reason(format!("it could not be started: {source}"))),
         RunFailure::TimedOut { limit, stdout, stderr } => TrialFailure::Command {
             reason: format!("it ran for more than {} and was killed", Picos::from_secs(limit.as_secs_f64()))
                 .into(),
@@ -275,7 +275,7 @@ fn explain(cpus: &CpuSet, failure: RunFailure) -> TrialFailure {
             stderr: stderr.cut(KEPT_LETTERS),
         },
         RunFailure::Watch(source) => TrialFailure::no_resources(source.raw_os_error())
-            .unwrap_or_else(|| TrialFailure::of(format!("it could not be monitored: {source}"))),
+            .unwrap_or_else(|| TrialFailure::from_reason(format!("it could not be monitored: {source}"))),
     }
 }
 

@@ -34,7 +34,7 @@ impl Workers {
         usable: &CpuSet,
         rate: TickRate,
     ) -> Result<Workers, MachineError> {
-        let priority = Priority::of(settings, usable)?;
+        let priority = Priority::from_settings(settings, usable)?;
         let (workers, silent) = (BTreeMap::new(), CpuSet::new());
         let mut all = Workers { workers, silent, priority: "normal".to_owned() };
         let mut refused = None;

@@ -180,7 +180,7 @@ mod perform {
         let stamps: Vec<CachePadded<ReaderStamp>> =
             context.cpus().iter().skip(1).map(|_| CachePadded::default()).collect();
         let span_ticks = rate.ticks(order.span.ns()) as u64;
-        let (pause_ticks, key) = (rate.ticks(PAUSE_NS), Key::of(&[order.key]));
+        let (pause_ticks, key) = (rate.ticks(PAUSE_NS), Key::from_words(&[order.key]));
         let run_role = |role: &RoleContext<'_>| match role.number {
             0 => write(role, &word, &stamps, span_ticks, |round| {
                 // Half to one and a half times the pause, to avoid synchronisation with periodic events.

@@ -96,7 +96,7 @@ impl SeriesProbe for Contend {
     }
 
     fn legend(&self, trials: &[&TrialSpec], environment: &Environment) -> Vec<LegendEntry> {
-        let methods = trials.iter().filter_map(|trial| Some(Config::of(trial).ok()?.method));
+        let methods = trials.iter().filter_map(|trial| Some(Config::from_spec(trial).ok()?.method));
         // Decided for the measured machine, not for the one that displays the report: see `atomic::Wide`.
         let has_lock = |arch: &String| environment.simulated.is_none() && arch != "x86_64";
         let has_lock = environment.arch.as_ref().is_some_and(has_lock);

@@ -122,7 +122,7 @@ mod perform {
         let spans = (SPANS * Unit::ALL.len()) as f64 + WARM_UP;
         let span_ticks = context.rate().ticks(order.span.ns() / WORKING.len() as f64 / spans) as u64;
         let mut phases = [0, 1, 2];
-        Key::of(&[order.key]).shuffle(&mut phases);
+        Key::from_words(&[order.key]).shuffle(&mut phases);
         let mut rates = [[Rates::default(); 2]; WORKING.len()];
         for phase in phases {
             let run_role = |role: &RoleContext<'_>| {

@@ -37,10 +37,10 @@ impl Imitation {
     /// ```
     /// use coretalk_measure::probes::imitation::Imitation;
     /// use coretalk_model::Tool;
-    /// let imitation = Imitation::of(Tool::C2clat);
+    /// let imitation = Imitation::for_tool(Tool::C2clat);
     /// assert_eq!((imitation.visits, imitation.round_trips), (1_000, 100));
     /// ```
-    pub fn of(tool: Tool) -> Imitation {
+    pub fn for_tool(tool: Tool) -> Imitation {
         match tool {
             Tool::CoreToCoreLatency => Imitation {
                 tool,
@@ -56,7 +56,7 @@ impl Imitation {
                 round_trips: 100,
                 output: "a full table under a `CPU` header, whole nanoseconds, 0 on the diagonal",
             },
-            Tool::C2clatW => Imitation { tool, kernel: &C2CLAT_W, ..Imitation::of(Tool::C2clat) },
+            Tool::C2clatW => Imitation { tool, kernel: &C2CLAT_W, ..Imitation::for_tool(Tool::C2clat) },
             Tool::CpuLatency => Imitation {
                 tool,
                 kernel: &CPU_LATENCY,
@@ -268,7 +268,7 @@ mod tests {
                 Err(MissingReason::NotReached)
             }
         });
-        render(&Imitation::of(tool), Some("EPYC"), &matrix)
+        render(&Imitation::for_tool(tool), Some("EPYC"), &matrix)
     }
 
     #[test]

@@ -201,7 +201,7 @@ struct Way<'a> {
 }
 
 impl<'a> Way<'a> {
-    fn of(lines: &[&'a Line]) -> Way<'a> {
+    fn from_lines(lines: &[&'a Line]) -> Way<'a> {
         Way { messages: &lines[0].words, sent: &lines[1].words[0], taken: &lines[2].words[0] }
     }
 }
@@ -218,8 +218,8 @@ pub struct Ends<'a> {
 }
 
 impl<'a> Ends<'a> {
-    fn of(inbox: &[&'a Line], outbox: &[&'a Line]) -> Ends<'a> {
-        Ends { inbox: Way::of(inbox), outbox: Way::of(outbox), sent: 0, known: 0, taken: 0 }
+    fn new(inbox: &[&'a Line], outbox: &[&'a Line]) -> Ends<'a> {
+        Ends { inbox: Way::from_lines(inbox), outbox: Way::from_lines(outbox), sent: 0, known: 0, taken: 0 }
     }
 }
 
@@ -228,11 +228,11 @@ impl<W: WaitAction> Handoff for Ring<W> {
     type Ends<'a> = Ends<'a>;
 
     fn initiator_ends<'a>(place: &[&'a Line]) -> Ends<'a> {
-        Ends::of(&place[RING_LINES..], &place[..RING_LINES])
+        Ends::new(&place[RING_LINES..], &place[..RING_LINES])
     }
 
     fn responder_ends<'a>(place: &[&'a Line]) -> Ends<'a> {
-        Ends::of(&place[..RING_LINES], &place[RING_LINES..])
+        Ends::new(&place[..RING_LINES], &place[RING_LINES..])
     }
 
     #[inline(always)]

@@ -60,11 +60,11 @@ impl SeriesProbe for Latency {
     #[cfg(all(target_os = "linux", not(miri)))]
     fn perform(&self, context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
         let _awake = if keeps_awake(order.spec) {
-            Some(Awake::hold().map_err(|error| TrialFailure::of(power::refusal(&error)))?)
+            Some(Awake::hold().map_err(|error| TrialFailure::from_reason(power::refusal(&error)))?)
         } else {
             None
         };
-        match (Load::of(order.spec), sleeps(order.spec)) {
+        match (Load::from_spec(order.spec), sleeps(order.spec)) {
             (Some(load), _) => perform::load(load, context, order),
             (None, true) => wake::perform(names::SLEEPS, context, order),
             (None, false) => perform::gap(context, order),
@@ -79,7 +79,7 @@ impl SeriesProbe for Latency {
         if keeps_awake(order.spec) {
             sim.keep_awake();
         }
-        Ok(match (Load::of(order.spec), sleeps(order.spec)) {
+        Ok(match (Load::from_spec(order.spec), sleeps(order.spec)) {
             (Some(load), _) => simulate_load(load, sim, order),
             (None, true) => wake::simulate(names::SLEEPS, sim, order)?,
             (None, false) => simulate_gap(sim, order),
@@ -109,7 +109,7 @@ impl SeriesProbe for Latency {
             (
                 "",
                 "idle and loaded alternate within each pass; the interval of the ratio is over passes",
-                |trial| Load::of(trial).is_some(),
+                |trial| Load::from_spec(trial).is_some(),
             ),
         ];
         let applicable =

@@ -48,13 +48,13 @@ impl SeriesProbe for Spawn {
 
     #[cfg(all(target_os = "linux", not(miri)))]
     fn lacks(&self, spec: &TrialSpec) -> Option<String> {
-        creation::lacks(Config::of(spec).ok()?.kind)
+        creation::lacks(Config::from_spec(spec).ok()?.kind)
     }
 
     #[cfg(all(target_os = "linux", not(miri)))]
     fn perform(&self, context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
         // A plan of another version may hold unknown names.
-        let config = Config::of(order.spec)?;
+        let config = Config::from_spec(order.spec)?;
         creation::perform(context, order, &config)
     }
 
@@ -93,7 +93,7 @@ impl SeriesProbe for Spawn {
     }
 
     fn legend(&self, trials: &[&TrialSpec], _environment: &Environment) -> Vec<LegendEntry> {
-        let kinds = trials.iter().filter_map(|trial| Some(Config::of(trial).ok()?.kind));
+        let kinds = trials.iter().filter_map(|trial| Some(Config::from_spec(trial).ok()?.kind));
         kinds.map(|kind| (kind.name().to_owned(), kind.how(), None)).collect()
     }
 }
@@ -138,7 +138,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
 
 /// Prices one pass.
 pub fn simulate(sim: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
-    let config = Config::of(order.spec)?;
+    let config = Config::from_spec(order.spec)?;
     let cost = config.kind.cost();
     let idle_ns = config.pause_ns;
     let mut tallies = Tallies::new();
@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(places("cpp:jthread"), [2, 1, 2, 1], "it runs where its creator may");
         assert_eq!(trials_of("fork", "3").unwrap().len(), 2, "one CPU has no anywhere");
         let anywhere = &trials_of("thread", "0-1").unwrap()[1];
-        assert_eq!(Config::of(anywhere).unwrap().mask, Some(CpuSet::from_list("0-1").unwrap()));
+        assert_eq!(Config::from_spec(anywhere).unwrap().mask, Some(CpuSet::from_list("0-1").unwrap()));
     }
 
     #[test]

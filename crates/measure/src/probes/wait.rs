@@ -48,7 +48,7 @@ impl SeriesProbe for Wait {
             let lack = crate::strategies::instructions::lack(strategy.instruction()?)?;
             Some(format!("`{strategy}` cannot be measured: {lack}"))
         };
-        Trial::of(spec).ok()?.strategies().find_map(lack)
+        Trial::from_spec(spec).ok()?.strategies().find_map(lack)
     }
 
     fn lacks_simulated(&self, spec: &TrialSpec, arch: Arch) -> Option<String> {
@@ -59,11 +59,11 @@ impl SeriesProbe for Wait {
             let lack = format!("`{strategy}` cannot be measured: the simulated CPU lacks {feature} ({name})");
             (!has_instruction).then_some(lack)
         };
-        Trial::of(spec).ok()?.strategies().find_map(lack)
+        Trial::from_spec(spec).ok()?.strategies().find_map(lack)
     }
 
     fn distributions(&self, spec: &TrialSpec) -> usize {
-        match Mode::of(spec) {
+        match Mode::from_spec(spec) {
             Ok(Mode::Timed | Mode::Clock) => 1,
             Ok(Mode::Alternate) => 2,
             Ok(Mode::NoClock | Mode::Cost | Mode::Sibling) | Err(_) => 0,
@@ -103,7 +103,7 @@ impl SeriesProbe for Wait {
 
     fn legend(&self, trials: &[&TrialSpec], _environment: &Environment) -> Vec<LegendEntry> {
         let strategies =
-            trials.iter().filter_map(|spec| Trial::of(spec).ok()).flat_map(|trial| trial.strategies());
+            trials.iter().filter_map(|spec| Trial::from_spec(spec).ok()).flat_map(|trial| trial.strategies());
         strategies
             .map(|strategy| {
                 let (words, number) = strategy.mechanism();
@@ -134,10 +134,12 @@ pub const RECORDING_NS: f64 = 5.0;
 
 /// Prices one pass.
 pub fn simulate(sim: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
-    let trial = Trial::of(order.spec)?;
+    let trial = Trial::from_spec(order.spec)?;
     let shared = matches!(sim.placement(), [a, b] if a == b);
     let cost = |strategy: Option<StrategyKind>| {
-        strategy.map(StrategyKind::cost).ok_or_else(|| TrialFailure::of("a trial without a strategy"))
+        strategy
+            .map(StrategyKind::cost)
+            .ok_or_else(|| TrialFailure::from_reason("a trial without a strategy"))
     };
     let mut observed = match trial.mode {
         Mode::Clock => clock(sim),

@@ -229,7 +229,7 @@ fn priced_rounds(
         let waiter = mask.as_ref().map_or(home, |mask| wake::placed(sim, mask, waker));
         let event = wake::perform(sim, cost, gap_ns, [waker, waiter]);
         if mask.is_some() && rounds > 0 {
-            tallies.place(RanOn::of(sim.topology(), waker, waiter));
+            tallies.place(RanOn::from_cpus(sim.topology(), waker, waiter));
         }
         let clock_ns = sim.clock_ns();
         let wake_ticks = sim.ticks(event.wake_ns + clock_ns);

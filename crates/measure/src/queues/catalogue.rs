@@ -95,7 +95,7 @@ const FILE: QueueCost = QueueCost { own_ns: 150.0, calls: 1.0, one_lock: true, .
 
 /// A row has a base, the code with its support for batches, name, description, and its differences from the base.
 macro_rules! queues {
-    (@code $code:ty, None) => { Code::of::<$code>() };
+    (@code $code:ty, None) => { Code::for_queue::<$code>() };
     (@code $code:ty, $batches:ident) => { Code::with_batches::<$code>() };
     ($($base:ident($code:ty, $batches:ident) $id:literal $what:literal $({ $($more:tt)+ })?;)+) => {
         /// Every queue, in report order. A test compares the versions with the lock file.
@@ -115,7 +115,7 @@ const BLOCK: Kind = Kind {
     id: "",
     what: "",
     #[cfg(all(target_os = "linux", not(miri)))]
-    code: Code::of::<Bounded<Semaphore>>(),
+    code: Code::for_queue::<Bounded<Semaphore>>(),
     version: None,
     waits: WaitMode::Block,
     tells: true,

@@ -20,13 +20,13 @@ pub struct Code {
 
 impl Code {
     /// The code of a queue without batches.
-    pub const fn of<S: Implementation>() -> Code {
+    pub const fn for_queue<S: Implementation>() -> Code {
         Code { open: open_of::<S>, in_batches: None, loops: loops::<S> }
     }
 
     /// The code of a queue with batches.
     pub const fn with_batches<S: Implementation>() -> Code {
-        Code { in_batches: Some(batches_of::<S>), ..Code::of::<S>() }
+        Code { in_batches: Some(batches_of::<S>), ..Code::for_queue::<S>() }
     }
 
     /// Opens a queue for these messages, with its roles.

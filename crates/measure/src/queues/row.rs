@@ -88,7 +88,7 @@ impl<S> SlotsPtr<S> {
     ///
     /// # Safety
     /// The slots outlive the result and do not move, and no `Box` that owns them is moved meanwhile.
-    pub unsafe fn of(places: &[S]) -> SlotsPtr<S> {
+    pub unsafe fn new(places: &[S]) -> SlotsPtr<S> {
         SlotsPtr { first: NonNull::from(places).cast(), len: places.len() }
     }
 
@@ -123,7 +123,7 @@ mod tests {
             assert!(begin.is_multiple_of(APART) && begin - all < APART);
             assert!(all + size_of_val(&*row.all) - end >= APART, "{len}");
             // SAFETY: the row lives until the end of the loop.
-            let slots = unsafe { SlotsPtr::of(row.places()) };
+            let slots = unsafe { SlotsPtr::new(row.places()) };
             assert_eq!(slots.places(), len);
             for position in 0..len {
                 // SAFETY: the position is in the row.

@@ -60,7 +60,7 @@ pub struct Rests {
 
 impl Rests {
     /// The lengths for a wait hint of `hint_ns`.
-    pub fn of(hint_ns: f64) -> Rests {
+    pub fn from_hint(hint_ns: f64) -> Rests {
         let unit = (UNIT_NS / hint_ns).round().max(1.0);
         Rests { unit: unit as u32, max_units: (MAX_NS / (unit * hint_ns)).round().max(1.0) as u32 }
     }
@@ -86,7 +86,7 @@ impl Rests {
             });
             let hint_ns = shortest.min().map_or(UNIT_NS, |took| took.as_nanos() as f64 / f64::from(HINTS));
             // A hint that takes no time would make a unit endless.
-            Rests::of(hint_ns.max(0.1))
+            Rests::from_hint(hint_ns.max(0.1))
         })
     }
 }
@@ -215,9 +215,9 @@ mod tests {
     fn pauses_grow_to_a_bound_and_then_alternate_with_yields() {
         // PAUSE takes 37 to 46 ns on Intel since Skylake, and about 10 ns on CPUs with a short one.
         for (hint_ns, unit) in [(40.0, 1), (10.0, 4), (1.0, 37), (400.0, 1)] {
-            assert_eq!(Rests::of(hint_ns).unit, unit, "{hint_ns} ns");
+            assert_eq!(Rests::from_hint(hint_ns).unit, unit, "{hint_ns} ns");
         }
-        let rests = Rests::of(10.0);
+        let rests = Rests::from_hint(10.0);
         let first: Vec<Rest> = (0..14).map(|poll| rests.after(poll)).collect();
         let units = [1, 2, 4, 7, 7, 7, 7, 7, 7, 7].map(|units| Rest::Hints(4 * units));
         assert_eq!(first[..10], units);

@@ -61,7 +61,7 @@ impl Implementation for SlotQueue {
         let row = Arc::new(PaddedSlots::new(capacity, M::Slot::empty)?);
         // SAFETY: the ends that hold these also keep the row alive.
         let [sender_slots, receiver_slots] =
-            [unsafe { SlotsPtr::of(row.places()) }, unsafe { SlotsPtr::of(row.places()) }];
+            [unsafe { SlotsPtr::new(row.places()) }, unsafe { SlotsPtr::new(row.places()) }];
         let sender = SlotSender {
             _row: Arc::clone(&row),
             slots: sender_slots,

@@ -67,13 +67,13 @@ impl Presence {
 /// Access from an end to the numbers of living ends.
 pub trait Register<T>: Clone + Send + 'static {
     /// The numbers of living ends.
-    fn of<'a>(&'a self, end: &'a T) -> &'a Presence;
+    fn presence<'a>(&'a self, end: &'a T) -> &'a Presence;
 }
 
 /// A [`Presence`] that is stored separately from the queue.
 impl<T> Register<T> for Arc<Presence> {
     #[inline(always)]
-    fn of<'a>(&'a self, _end: &'a T) -> &'a Presence {
+    fn presence<'a>(&'a self, _end: &'a T) -> &'a Presence {
         self
     }
 }
@@ -84,7 +84,7 @@ pub struct Within;
 
 impl<T: Attendant> Register<T> for Within {
     #[inline(always)]
-    fn of<'a>(&'a self, end: &'a T) -> &'a Presence {
+    fn presence<'a>(&'a self, end: &'a T) -> &'a Presence {
         end.presence()
     }
 }
@@ -136,7 +136,7 @@ impl<M: Message, T: Push<M>, P: Register<T>> Sender<M> for Spinning<T, true, P> 
             }
             watch.check()?;
             // Acquire pairs with the Release in `drop`: a sender that sees the last receiver gone sees what it did.
-            if self.register.of(&self.end).receivers.load(Acquire) == 0 {
+            if self.register.presence(&self.end).receivers.load(Acquire) == 0 {
                 return Err(Leave::Halted(Halt::Partner));
             }
         }
@@ -166,7 +166,7 @@ impl<M: Message, T: Push<M>, P: Register<T>> Sender<M> for Spinning<T, true, P> 
             }
             watch.check()?;
             // Acquire: as in `send`.
-            if self.register.of(&self.end).receivers.load(Acquire) == 0 {
+            if self.register.presence(&self.end).receivers.load(Acquire) == 0 {
                 return Err(Leave::Halted(Halt::Partner));
             }
         }
@@ -175,7 +175,7 @@ impl<M: Message, T: Push<M>, P: Register<T>> Sender<M> for Spinning<T, true, P> 
     fn another(&self) -> Option<Self> {
         let end = self.end.another()?;
         // Relaxed: the end that we hold keeps the count above 0 meanwhile.
-        self.register.of(&self.end).senders.fetch_add(1, Relaxed);
+        self.register.presence(&self.end).senders.fetch_add(1, Relaxed);
         Some(Spinning { end, register: self.register.clone() })
     }
 }
@@ -195,7 +195,7 @@ impl<M: Message, T: Pop<M>, P: Register<T>> Receiver<M> for Spinning<T, false, P
                 }
                 // Acquire pairs with the Release in `drop`: everything that the senders put in is visible to one last
                 // poll. The line stays in our cache until an end is dropped.
-                if self.register.of(&self.end).senders.load(Acquire) == 0 {
+                if self.register.presence(&self.end).senders.load(Acquire) == 0 {
                     return Ok(self.end.pop());
                 }
                 Pause::wait();
@@ -232,7 +232,7 @@ impl<M: Message, T: Pop<M>, P: Register<T>> Receiver<M> for Spinning<T, false, P
                     return Ok(taken);
                 }
                 // Acquire: as in `receive`.
-                if self.register.of(&self.end).senders.load(Acquire) == 0 {
+                if self.register.presence(&self.end).senders.load(Acquire) == 0 {
                     return Ok(self.end.pop_batch(most, each));
                 }
                 Pause::wait();
@@ -244,14 +244,14 @@ impl<M: Message, T: Pop<M>, P: Register<T>> Receiver<M> for Spinning<T, false, P
     fn another(&self) -> Option<Self> {
         let end = self.end.another()?;
         // Relaxed: as for senders.
-        self.register.of(&self.end).receivers.fetch_add(1, Relaxed);
+        self.register.presence(&self.end).receivers.fetch_add(1, Relaxed);
         Some(Spinning { end, register: self.register.clone() })
     }
 }
 
 impl<T, const SENDS: bool, P: Register<T>> Drop for Spinning<T, SENDS, P> {
     fn drop(&mut self) {
-        let presence = self.register.of(&self.end);
+        let presence = self.register.presence(&self.end);
         let side = if SENDS { &presence.senders } else { &presence.receivers };
         // Release pairs with the Acquire of the other side, which sees all that was done before.
         side.fetch_sub(1, Release);

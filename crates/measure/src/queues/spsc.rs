@@ -103,7 +103,7 @@ struct Share<M>(NonNull<Ring<M>>);
 unsafe impl<M: Send> Send for Share<M> {}
 
 impl<M> Share<M> {
-    fn of(ring: Arc<Ring<M>>) -> Share<M> {
+    fn new(ring: Arc<Ring<M>>) -> Share<M> {
         // SAFETY: the pointer of an `Arc` is never null.
         Share(unsafe { NonNull::new_unchecked(Arc::into_raw(ring).cast_mut()) })
     }
@@ -130,7 +130,7 @@ impl<M> Drop for Share<M> {
 #[cold]
 #[inline(never)]
 unsafe fn drop_share<M>(ring: NonNull<Ring<M>>) {
-    // SAFETY: it came from an `Arc` in `Share::of`, and is given back once.
+    // SAFETY: it came from an `Arc` in `Share::new`, and is given back once.
     drop(unsafe { Arc::from_raw(ring.as_ptr()) });
 }
 
@@ -156,8 +156,8 @@ impl Implementation for Spsc {
 
     fn open<M: Message>(shape: &Shape) -> Result<Ends<Self, M>, Refusal> {
         let ring = Ring::new(shape.capacity)?;
-        let sender = SpscSender { share: Share::of(Arc::clone(&ring)), tail: 0 };
-        Ok(spinning::ends_within(sender, SpscReceiver { share: Share::of(ring), head: 0 }))
+        let sender = SpscSender { share: Share::new(Arc::clone(&ring)), tail: 0 };
+        Ok(spinning::ends_within(sender, SpscReceiver { share: Share::new(ring), head: 0 }))
     }
 }
 
@@ -179,7 +179,7 @@ impl<M> Ring<M> {
         let all = row.as_ref().map_or_else(|| &tail.near_slots[..places], |row| row.places());
         let side = || Side {
             // SAFETY: the ring keeps the row and the tail as long as the sides, in `Arc`s, which never move their contents.
-            slots: unsafe { SlotsPtr::of(all) },
+            slots: unsafe { SlotsPtr::new(all) },
             tail: Arc::clone(&tail),
             seen: Cell::new(0),
         };

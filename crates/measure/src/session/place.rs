@@ -263,7 +263,7 @@ impl Driver<'_> {
 
     fn run_repetition(&mut self, work: usize, repetition: u32) -> Result<Option<PlaceEnded>, RunError> {
         let placements = self.job.settings.placements.len();
-        let key = Key::of(&[self.job.settings.seed, work as u64]);
+        let key = Key::from_words(&[self.job.settings.seed, work as u64]);
         // A repetition that would exceed the budget is not begun: a part cannot be compared. Warm-up times are unknown.
         if repetition != WARM_UP && self.run.left() < self.expected_of_all(work) {
             return Ok(Some(PlaceEnded::Budget { unfinished: None }));
@@ -306,10 +306,11 @@ impl Driver<'_> {
             around: &self.around,
             threads: settings.threads.unwrap_or(1),
             limit: self.run.left(),
-            key: Key::of(&[settings.seed, u64::from(repetition)])
+            key: Key::from_words(&[settings.seed, u64::from(repetition)])
                 .bits(settings.trial(work, placement) as u64),
             // Equal within a repetition, whose runs are compared.
-            padding: (Key::of(&[settings.seed, u64::from(repetition), 1]).uniform(0) * MAX_PADDING) as usize,
+            padding: (Key::from_words(&[settings.seed, u64::from(repetition), 1]).uniform(0) * MAX_PADDING)
+                as usize,
         };
         self.run.machine.perform_work(&order, self.run.stop)
     }

@@ -125,12 +125,12 @@ impl<'a> Driver<'a> {
         let cpus: Vec<Vec<CpuId>> = probes.iter().zip(&settings.trials).map(needs).collect();
         let orders = orders(settings, &probes);
         let budget = settings.budget - machine.preparing();
-        let mut shares = Shares::of(settings, budget - settling(machine, &orders, settings));
+        let mut shares = Shares::new(settings, budget - settling(machine, &orders, settings));
         let mut notice = |text| observer.event(Event::Notice { text });
-        let concurrency = Concurrency::of(machine, settings, &probes, shares.shortest(), &mut notice);
+        let concurrency = Concurrency::new(machine, settings, &probes, shares.shortest(), &mut notice);
         shares.divide_by(&concurrency);
         let topology = machine.topology().clone();
-        let sentinel = Sentinel::of(machine);
+        let sentinel = Sentinel::for_machine(machine);
         let needed = cpus.iter().flatten().copied().collect();
         let mut run = RunLoop::new(machine, needed, budget, &resumed, sink, observer, stop);
         run.warm_up(&orders, most_settling(settings).min(budget));
@@ -176,7 +176,7 @@ impl<'a> Driver<'a> {
             let fewest = open.iter().map(|&trial| self.counted_passes(trial)).min().unwrap_or(0);
             let due: Vec<usize> =
                 open.iter().copied().filter(|&trial| self.counted_passes(trial) == fewest).collect();
-            let key = Key::of(&[self.settings.seed, u64::from(fewest)]);
+            let key = Key::from_words(&[self.settings.seed, u64::from(fewest)]);
             let rounds = self.concurrency.rounds(&due, |trial| self.passes_made(trial), &self.gate, key);
             let mean_concurrency = due.len() as f64 / rounds.len() as f64;
             let span = self.span(&open, fewest, mean_concurrency);
@@ -197,8 +197,8 @@ impl<'a> Driver<'a> {
 
     /// Updates the judgement of concurrency and of machine states.
     fn look_back(&mut self) {
-        let gate = ConcurrencyGate::of(&self.topology, self.settings, &self.record);
-        let watch = SentinelWatch::of(self.settings, &self.record);
+        let gate = ConcurrencyGate::from_record(&self.topology, self.settings, &self.record);
+        let watch = SentinelWatch::from_record(self.settings, &self.record);
         if (&gate, &watch) != (&self.gate, &self.watch) {
             (self.gate, self.watch) = (gate, watch);
             self.done.fill(Cell::new(None));
@@ -219,7 +219,7 @@ impl<'a> Driver<'a> {
         let order = |(index, &trial): (usize, &usize)| {
             let spec: &TrialSpec = &specs[index];
             let pass = self.passes_made(trial);
-            let key = Key::of(&[self.settings.seed, u64::from(self.segment), u64::from(pass)]);
+            let key = Key::from_words(&[self.settings.seed, u64::from(self.segment), u64::from(pass)]);
             TrialOrder {
                 probe: self.probes[trial],
                 spec,

@@ -58,17 +58,17 @@ impl CoreClocks {
         }
     }
 
-    pub fn of(&self, cpu: CpuId) -> CpuClock<'_> {
+    pub fn clock(&self, cpu: CpuId) -> CpuClock<'_> {
         let key = hash([self.key, u64::from(cpu.0)]);
         CpuClock { clocks: self, cpu, key, drift: Wander::new(key, self.drift_ps) }
     }
 
     pub fn relative(&self, cpu: CpuId, at: Picos) -> f64 {
-        self.of(cpu).relative(at)
+        self.clock(cpu).relative(at)
     }
 
     pub fn probed_ghz(&self, cpu: CpuId, fast: bool, at: Picos) -> f32 {
-        self.of(cpu).probed_ghz(fast, at)
+        self.clock(cpu).probed_ghz(fast, at)
     }
 }
 

@@ -198,7 +198,7 @@ impl Simulation<'_, '_> {
     ) -> Contended {
         let count = self.threads.len();
         let each = (most / count as u64).max(1);
-        let mut out = Contended::of(count);
+        let mut out = Contended::for_threads(count);
         let mut lasted_ns = Vec::with_capacity(count);
         for thread in 0..count {
             let began_ns = self.threads[thread].wants_ns;
@@ -233,7 +233,7 @@ impl Simulation<'_, '_> {
         most: u64,
         acquire: &mut dyn FnMut(&mut dyn SimContext<'_>, f64),
     ) -> Contended {
-        let mut out = Contended::of(self.threads.len());
+        let mut out = Contended::for_threads(self.threads.len());
         let (mut free_ns, mut owner, mut in_row) = (0.0f64, None::<usize>, 0u32);
         for _ in 0..most {
             let Some((thread, take_ns, travel_ns)) = self.next(free_ns, owner, in_row) else { break };
@@ -380,7 +380,7 @@ impl Simulation<'_, '_> {
 }
 
 impl Contended {
-    fn of(threads: usize) -> Contended {
+    fn for_threads(threads: usize) -> Contended {
         Contended {
             operations: vec![0; threads],
             busy_ns: vec![0.0; threads],

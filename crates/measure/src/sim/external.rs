@@ -34,8 +34,8 @@ pub fn simulate(
         return Ok(Simulated { observed: order.probe.simulate(stage, order)?, factor: 1.0 });
     };
     let stand_ins = order.probe.stand_ins();
-    let stand_in = SimStandIn::of(stand_ins, &external)
-        .ok_or_else(|| TrialFailure::of(SimStandIn::lack(stand_ins, &external)))?;
+    let stand_in = SimStandIn::find(stand_ins, &external)
+        .ok_or_else(|| TrialFailure::from_reason(SimStandIn::lack(stand_ins, &external)))?;
     let factor = stand_in.factor * seed.map_or(1.0, |seed| process_factor(seed, &external, order.process));
     let began = stage.elapsed();
     let native = native(order.probe, order.spec, stand_in);
@@ -65,7 +65,7 @@ pub fn simulate(
 /// The feature, as a sentence, that the machine lacks for a trial of a runtime or of this program.
 pub fn lack(probe: &dyn SeriesProbe, spec: &TrialSpec, arch: Arch) -> Option<String> {
     let Some(external) = probe.external(spec) else { return probe.lacks_simulated(spec, arch) };
-    let Some(stand_in) = SimStandIn::of(probe.stand_ins(), &external) else {
+    let Some(stand_in) = SimStandIn::find(probe.stand_ins(), &external) else {
         return Some(SimStandIn::lack(probe.stand_ins(), &external));
     };
     let lack = match probe.runtime_work(spec, &Parameters::default()) {

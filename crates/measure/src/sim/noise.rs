@@ -63,7 +63,7 @@ impl BatchNoise {
 
     #[cold]
     fn spike(&self, bits: u64) -> f64 {
-        Stream::of(bits).between(self.spike_factor)
+        Stream::from_key(bits).between(self.spike_factor)
     }
 }
 
@@ -83,7 +83,7 @@ impl Contamination {
         if unit(bits) >= noise.bad_share {
             return None;
         }
-        let mut stream = Stream::of(bits);
+        let mut stream = Stream::from_key(bits);
         let factor = stream.between(noise.bad_factor);
         let whole = stream.bits() & 1 == 0 || runs < 2;
         Some(Contamination { factor, run: (!whole).then(|| (stream.bits() % u64::from(runs)) as u32) })

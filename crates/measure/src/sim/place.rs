@@ -47,7 +47,7 @@ struct Roles<'a> {
 
 /// The headline of a run without noise in the first state; `None` for work without a simulated pattern.
 pub fn true_headline(sim: &SimState, workload: Workload, cpus: &[CpuId], threads: usize) -> Option<f64> {
-    Roles::of(sim, workload.kind, cpus, threads, None).headline(workload)
+    Roles::new(sim, workload.kind, cpus, threads, None).headline(workload)
 }
 
 pub fn perform(
@@ -59,7 +59,7 @@ pub fn perform(
     now: Picos,
 ) -> Option<(Observed, Picos)> {
     let kind = workload.kind;
-    let roles = Roles::of(sim, kind, cpus, threads, Some(now));
+    let roles = Roles::new(sim, kind, cpus, threads, Some(now));
     let luck = exp(RUN_SD * normal(hash([sim.seed, key])));
     let headline = roles.headline(workload)? * luck;
     let mut observed = Observed::default();
@@ -89,7 +89,7 @@ pub fn has_pattern(kind: WorkloadKind) -> bool {
 }
 
 impl<'a> Roles<'a> {
-    fn of(
+    fn new(
         sim: &'a SimState,
         kind: WorkloadKind,
         cpus: &[CpuId],

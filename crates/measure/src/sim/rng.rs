@@ -49,7 +49,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    pub fn of(key: u64) -> Stream {
+    pub fn from_key(key: u64) -> Stream {
         Stream { state: key }
     }
 
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn the_normal_has_mean_zero_and_deviation_one() {
-        let mut stream = Stream::of(7);
+        let mut stream = Stream::from_key(7);
         let values: Vec<f64> = (0..100_000).map(|_| normal(stream.bits())).collect();
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         let sd = (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / values.len() as f64).sqrt();

@@ -179,7 +179,7 @@ fn reread<T: DeserializeOwned>(written: &impl Serialize) -> Result<T, ScenarioEr
 fn digest(spec: &Spec) -> u32 {
     let text = toml::to_string(spec).unwrap_or_default();
     let words: Vec<u64> = text.bytes().map(u64::from).collect();
-    (Key::of(&words).bits(0) >> 32) as u32
+    (Key::from_words(&words).bits(0) >> 32) as u32
 }
 
 /// Merges a table into another. A `structure` is replaced as a whole, since keys of two kinds do not mix.

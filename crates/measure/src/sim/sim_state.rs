@@ -168,7 +168,7 @@ impl StateLine {
     }
 
     fn next(&self, index: usize, last: Option<Stretch>) -> Stretch {
-        let mut stream = Stream::of(hash([self.key, index as u64]));
+        let mut stream = Stream::from_key(hash([self.key, index as u64]));
         let (state, from) = match last {
             None => (0, Picos::ZERO),
             Some(last) => (self.successor(last.state, stream.unit()), last.until),

@@ -5,7 +5,7 @@ use crate::queues::slim::{POLLS, Rest, Rests};
 
 /// Duration of the pause after an unsuccessful poll, numbered from 0.
 pub fn rest_ns(costs: &Costs, poll: u32) -> f64 {
-    match Rests::of(costs.hint_ns).after(poll) {
+    match Rests::from_hint(costs.hint_ns).after(poll) {
         Rest::Hints(hints) => f64::from(hints) * costs.hint_ns,
         Rest::Yield => costs.syscall_ns,
     }
@@ -13,7 +13,7 @@ pub fn rest_ns(costs: &Costs, poll: u32) -> f64 {
 
 /// Time from the first unsuccessful poll to the first yield.
 pub fn unyielding_ns(costs: &Costs) -> f64 {
-    let rests = Rests::of(costs.hint_ns);
+    let rests = Rests::from_hint(costs.hint_ns);
     (0..POLLS).take_while(|&poll| rests.after(poll) != Rest::Yield).map(|poll| rest_ns(costs, poll)).sum()
 }
 

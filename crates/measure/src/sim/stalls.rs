@@ -37,7 +37,7 @@ impl<'a> Stalls<'a> {
             let begins = stall.from_ms.map_or(Picos::ZERO, |ms| Picos::from_ms(u64::from(ms)));
             let concerns = |cpu: &&CpuId| stall.cpus.as_ref().is_none_or(|affected| affected.contains(**cpu));
             for &cpu in cpus.iter().filter(concerns) {
-                let mut stream = Stream::of(hash([key, 0x57A11, index as u64, u64::from(cpu.0)]));
+                let mut stream = Stream::from_key(hash([key, 0x57A11, index as u64, u64::from(cpu.0)]));
                 let mean_ns = 1e9 / stall.per_second;
                 let next_ns = match stall.rhythm {
                     Rhythm::Random => stream.exponential(mean_ns),

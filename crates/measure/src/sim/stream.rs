@@ -336,7 +336,7 @@ mod tests {
                 } else {
                     mu * (1.0 - (1.0 - rho) / (1.0 - rho.powf(k + 3.0)))
                 };
-                let mut stream = Stream::of(7 + capacity);
+                let mut stream = Stream::from_key(7 + capacity);
                 let mut work = |role: usize| exponential(&mut stream, [producer, consumer][role]);
                 let found = rate(&Flow { capacity, ..AWAKE }, 400_000, &mut work);
                 close(found, formula, 0.02, &format!("capacity {capacity}, {producer} against {consumer}"));

@@ -116,7 +116,7 @@ impl<'a> Trial<'a> {
             slowness: 1.0,
             update_ns: 0.0,
             sibling_busy: false,
-            clocks: [from, to].map(|cpu| sim.clocks.of(cpu)),
+            clocks: [from, to].map(|cpu| sim.clocks.clock(cpu)),
             drift,
             slices: [None; 2],
         };
@@ -368,7 +368,7 @@ impl<'a> Trial<'a> {
                 let core = sim.true_costs.topology().siblings(cpu).first().unwrap_or(cpu);
                 let bits = hash([sim.seed, 0x51B, u64::from(core.0), now.0 / SIBLING_PS]);
                 if unit(bits) < noise.sibling_share {
-                    self.slowness *= Stream::of(bits).between(noise.sibling_factor);
+                    self.slowness *= Stream::from_key(bits).between(noise.sibling_factor);
                     self.sibling_busy = true;
                 }
             }

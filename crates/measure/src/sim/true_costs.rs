@@ -66,7 +66,7 @@ impl TrueCosts {
             .map(|id| spec.variation.cpu_sd * normal(hash([hardware, salt::CPU, u64::from(id)])))
             .collect();
         TrueCosts {
-            shape: Shape::of(&spec.structure, ids),
+            shape: Shape::from_structure(&spec.structure, ids),
             hardware,
             variation: spec.variation.clone(),
             home_penalty: spec.homes.penalty,
@@ -198,7 +198,7 @@ impl TrueCosts {
 }
 
 impl Shape {
-    fn of(structure: &Structure, ids: u32) -> Shape {
+    fn from_structure(structure: &Structure, ids: u32) -> Shape {
         match structure {
             Structure::Tree { .. } | Structure::Groups { .. } => Shape::ByRelation,
             Structure::Hybrid { mixed_ns, .. } => Shape::Hybrid { mixed_ns: *mixed_ns },

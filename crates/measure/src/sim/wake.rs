@@ -85,7 +85,7 @@ pub const PLACES: [(RanOn, f64); 4] =
 pub fn placed(stage: &mut dyn SimContext<'_>, mask: &CpuSet, waker: CpuId) -> CpuId {
     let topology = stage.topology();
     let cpus_at = |place: RanOn| -> Vec<CpuId> {
-        mask.iter().filter(|&cpu| RanOn::of(topology, waker, cpu) == place).collect()
+        mask.iter().filter(|&cpu| RanOn::from_cpus(topology, waker, cpu) == place).collect()
     };
     let places = PLACES.map(|(place, weight)| (cpus_at(place), weight));
     let occupied = || places.iter().filter(|(cpus, _)| !cpus.is_empty());

@@ -103,7 +103,7 @@ pub fn mutex_array(job: &Job) -> Result<Numbers, WorkError> {
     let mutexes: Vec<Mutex<u64>> = (0..ARRAY).map(|_| Mutex::new(0)).collect();
     let [rounds, loops] = job.workload.mutex_rounds();
     let (elapsed, done) = together_by(job, CROWD, |role, begun| {
-        let key = Key::of(&[role as u64]);
+        let key = Key::from_words(&[role as u64]);
         for round in 0..rounds {
             for step in 0..loops {
                 std::hint::black_box(step);

@@ -124,7 +124,7 @@ pub fn changed_cells(name: &str, share: f64, factor: f64, pairs: u64) -> (u64, u
     for pair in 0..pairs {
         let a = run(name, 30_000 + 2 * pair);
         let mut b = run(name, 30_001 + 2 * pair);
-        let key = Key::of(&[77, pair]);
+        let key = Key::from_words(&[77, pair]);
         let chosen = |[x, y]: [CpuId; 2]| key.uniform(u64::from(x.0) << 32 | u64::from(y.0)) < share;
         change(&mut b, |pair| if chosen(pair) { factor } else { 1.0 });
         for cell in &compare_runs(&a, &b).datasets[0].cells {

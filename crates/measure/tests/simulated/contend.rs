@@ -25,7 +25,7 @@ fn simulated_contention_matches_the_stated_cost() {
         let options = Parameters::default().with("method", method).with("threads", threads);
         let options = options.with("critical_ns", sections_ns[0]).with("parallel_ns", sections_ns[1]);
         let spec = first_trial(&machine, options);
-        let config = Config::of(&spec).unwrap();
+        let config = Config::from_spec(&spec).unwrap();
         let mut stage = machine.bare_stage(&spec.placement);
         let all = run(&mut stage, config.method.cost, sections(&config), 1e9, 4_000, &mut |_, _| ());
         (all.elapsed_ns / all.total() as f64, all)

@@ -70,7 +70,7 @@ fn gaps_loads_distances_and_broadcasts() {
         all.extend(trials(&machine, "broadcast", &Parameters::default()));
         compare_passes(&mut machine, all, 20, |machine, spec| {
             let stage = machine.bare_stage(&spec.placement);
-            match (spec.probe.as_str(), Load::of(spec)) {
+            match (spec.probe.as_str(), Load::from_spec(spec)) {
                 ("sharing", _) => {
                     let bytes = spec.parameters.number(sharing::names::DISTANCE).unwrap() as u32;
                     let (shared, alone) = sharing::expected_ns(&stage, &sharing::cost(bytes));
@@ -98,7 +98,7 @@ fn creations() {
         let mut machine = open(scenario);
         let all = trials(&machine, "spawn", &Parameters::default());
         compare_passes(&mut machine, all, 60, |machine, spec| {
-            let config = spawn::Config::of(spec).unwrap();
+            let config = spawn::Config::from_spec(spec).unwrap();
             let stage = machine.bare_stage(&spec.placement);
             let truth = sim::spawn::expected_event(&stage, &config.kind.cost(), config.pause_ns);
             vec![("cost", truth.cost_ns), ("latency", truth.latency_ns), ("join", truth.join_ns)]
@@ -113,7 +113,7 @@ fn contention() {
         let options = Parameters::default().with("method", all_methods()).with("threads", "1,2,8");
         let mut all = trials(&machine, "contend", &options);
         all.retain(|spec| {
-            let config = contend::Config::of(spec).unwrap();
+            let config = contend::Config::from_spec(spec).unwrap();
             // If threads sleep at once or overwrite each other, the least noise changes the order of events and slows
             // them by up to a sixth, so one simulation is no reference. These methods are only checked with one thread.
             let chaotic =
@@ -124,7 +124,7 @@ fn contention() {
             !(chaotic && spec.placement.len() > 1 || at_the_edge)
         });
         compare_passes(&mut machine, all, 4, |machine, spec| {
-            let config = contend::Config::of(spec).unwrap();
+            let config = contend::Config::from_spec(spec).unwrap();
             let (cost, sections) = (config.method.cost, contend::sections(&config));
             let mut stage = machine.bare_stage(&spec.placement);
             let bare = sim::contend::run(&mut stage, cost, sections, 4e6, 4_000, &mut |_, _| ());
@@ -208,7 +208,7 @@ fn ways_of_waiting() {
             let options = Parameters::default().with("strategy", names).with_some("mode", mode);
             let mut sibling_measured = false;
             compare_run(scenario, "wait", options.with_some("asym", asym), |machine, trial| {
-                let parsed = Trial::of(&trial.spec).unwrap();
+                let parsed = Trial::from_spec(&trial.spec).unwrap();
                 let costs = parsed.sides.map(|side| side.map(|side| side.cost()));
                 let stage = machine.bare_stage(&trial.spec.placement);
                 let [one, other] = [&costs[0], &costs[1]].map(|cost| move || cost.as_ref().unwrap());

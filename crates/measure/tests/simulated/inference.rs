@@ -118,7 +118,7 @@ fn structure_of_few_cpus_is_reported_correctly_or_not_at_all() {
         let machine = SimMachine::open(Scenario::builtin(name).unwrap(), 1);
         let cpus: Vec<CpuId> = machine.topology().cpus().iter().collect();
         for trial in 0..200 {
-            let key = Key::of(&[31, index as u64, trial]);
+            let key = Key::from_words(&[31, index as u64, trial]);
             let chosen = random_cpus(&cpus, key.with(1));
             let set: CpuSet = chosen.iter().copied().collect();
             let (by_level, all_but_one) = expected(&machine, visible, &set);
@@ -178,7 +178,7 @@ fn predicted_and_run(scenario: &str, threads: usize) -> [Vec<f64>; 2] {
     let (mut predicted, mut ran) = (Vec::new(), Vec::new());
     for draw in 0..60 {
         let mut order: Vec<usize> = (0..distances.len()).collect();
-        Key::of(&[draw]).shuffle(&mut order);
+        Key::from_words(&[draw]).shuffle(&mut order);
         let cost: f64 = graph.edges().map(|(a, b, weight)| weight * distances.ns(order[a], order[b])).sum();
         predicted.push(cost / graph.total());
         let cpus: Vec<CpuId> = order[..threads].iter().map(|&cpu| distances.cpus()[cpu]).collect();

@@ -147,7 +147,7 @@ pub fn open(scenario: Scenario, seed: u64) -> SimMachine {
 }
 
 pub fn defaults(machine: &SimMachine, seed: u64) -> LatencySettings {
-    LatencySettings { seed, ..LatencySettings::of(machine.allowance().cpuset.iter().collect()) }
+    LatencySettings { seed, ..LatencySettings::for_cpus(machine.allowance().cpuset.iter().collect()) }
 }
 
 pub fn run(scenario: Scenario, seed: u64, change: impl FnOnce(&mut LatencySettings)) -> Run {

@@ -37,7 +37,7 @@ pub(super) struct Traffic(Vec<f64>);
 
 impl Traffic {
     /// Traffic of threads on CPUs; `None` without communication.
-    pub fn of(graph: &Graph, distances: &CpuDistances, cpu_of: &[u32]) -> Option<Traffic> {
+    pub fn new(graph: &Graph, distances: &CpuDistances, cpu_of: &[u32]) -> Option<Traffic> {
         let mut shares = vec![0.0; distances.len() * distances.len().saturating_sub(1) / 2];
         for (a, b, weight) in graph.edges() {
             let (a, b) = (cpu_of[a] as usize, cpu_of[b] as usize);
@@ -140,18 +140,18 @@ mod tests {
     #[test]
     fn a_price_is_bounded_by_the_intervals_of_its_cells() {
         let (distances, graph) = (distances(), Graph::new(3, [(0, 1, 3.0), (1, 2, 1.0)]));
-        let price = Traffic::of(&graph, &distances, &[0, 1, 2]).unwrap().expected_ns(&distances);
+        let price = Traffic::new(&graph, &distances, &[0, 1, 2]).unwrap().expected_ns(&distances);
         for (found, expected) in [(price.point, 35.0), (price.low, 31.5), (price.high, 38.5)] {
             assert!((found - expected).abs() < 1e-9, "{price:?}");
         }
         assert!((Traffic::anywhere(&distances).expected_ns(&distances).point - 60.0).abs() < 1e-9);
-        assert!(Traffic::of(&Graph::new(2, []), &distances, &[0, 1]).is_none());
+        assert!(Traffic::new(&Graph::new(2, []), &distances, &[0, 1]).is_none());
     }
 
     #[test]
     fn common_cells_cancel() {
         let (distances, graph) = (distances(), Graph::new(3, [(0, 1, 1.0), (1, 2, 1.0)]));
-        let traffic = |cpus: &[u32]| Traffic::of(&graph, &distances, cpus).unwrap();
+        let traffic = |cpus: &[u32]| Traffic::new(&graph, &distances, cpus).unwrap();
         let same = traffic(&[0, 1, 2]).excess(&traffic(&[2, 1, 0]), &distances);
         assert_eq!((same.point, same.low, same.high), (0.0, 0.0, 0.0));
         // The cell 0–1 is common; 1–2 and 1–3 (80 each) may differ by 16 of about 100 in either direction.

@@ -43,7 +43,7 @@ impl Claim {
     ///
     /// # Errors
     /// An incomplete sentence: no workload matches the graph, or there is no other placement to compare with.
-    pub fn of(
+    pub fn new(
         advice: &Advice,
         graph: &Graph,
         pattern: Option<Pattern>,
@@ -56,7 +56,7 @@ impl Claim {
         } else {
             "latencies predict nothing for threads that do not talk; `coretalk place` compares placements with any work"
         })?;
-        let cost = |cpus: &[CpuId]| Cost::of(work, graph, distances, cpus);
+        let cost = |cpus: &[CpuId]| Cost::new(work, graph, distances, cpus);
         let Some(mine) = cost(&advice.cpus) else { return Err("a thread has no CPU") };
         let one = Bracket { point: 1.0, low: 1.0, high: 1.0 };
         let mut arms = vec![ClaimArm { names: vec![ADVISED], cpus: advice.cpus.clone(), predicted: one }];
@@ -88,7 +88,7 @@ impl Claim {
             let found = shift(arm);
             let p_value = found.and_then(|pair| pair.p_value);
             let measured = found.and_then(|pair| Some(as_times(&pair.share?)));
-            let verdict = ProofVerdict::of(&self.arms[arm].predicted, measured.as_ref(), p_value);
+            let verdict = ProofVerdict::decide(&self.arms[arm].predicted, measured.as_ref(), p_value);
             Against { arm: self.arms[arm].clone(), measured, p_value, verdict }
         });
         Proof { work: self.work, held: results.collect() }
@@ -138,7 +138,7 @@ named! {
 
 impl ProofVerdict {
     /// A difference is shown if the test is significant at the level of comparisons and the interval excludes 1.
-    fn of(predicted: &Bracket, measured: Option<&Estimate>, p_value: Option<f64>) -> ProofVerdict {
+    fn decide(predicted: &Bracket, measured: Option<&Estimate>, p_value: Option<f64>) -> ProofVerdict {
         let (Some(measured), Some(p_value)) = (measured, p_value) else { return ProofVerdict::CannotTell };
         let is_shown = p_value <= ALPHA && !(measured.low <= 1.0 && measured.high >= 1.0);
         let below = measured.high < predicted.low / (1.0 + TOLERANCE);
@@ -197,7 +197,7 @@ struct Cost {
 impl Cost {
     /// Token: the sum of all hops. Pipeline: the slowest link. All-to-all: the thread whose messages take longest,
     /// because in each phase every thread receives from all others.
-    fn of(work: WorkloadKind, graph: &Graph, distances: &CpuDistances, cpus: &[CpuId]) -> Option<Cost> {
+    fn new(work: WorkloadKind, graph: &Graph, distances: &CpuDistances, cpus: &[CpuId]) -> Option<Cost> {
         let positions: Option<Vec<usize>> =
             cpus.iter().map(|cpu| distances.cpus().iter().position(|known| known == cpu)).collect();
         let positions = positions?;
@@ -247,7 +247,7 @@ mod tests {
 
     fn claim(pattern: Pattern, threads: usize, across: f64) -> Result<Claim, &'static str> {
         let (graph, distances) = (Graph::of_pattern(pattern, threads), distances(across));
-        Claim::of(&advise(&graph, &distances, 1), &graph, Some(pattern), &distances)
+        Claim::new(&advise(&graph, &distances, 1), &graph, Some(pattern), &distances)
     }
 
     #[test]
@@ -292,7 +292,7 @@ mod tests {
             let [low, high] = predicted;
             let [from, to] = measured;
             let measured = between(point(measured), from, to);
-            ProofVerdict::of(&Bracket { point: point(predicted), low, high }, Some(&measured), Some(p))
+            ProofVerdict::decide(&Bracket { point: point(predicted), low, high }, Some(&measured), Some(p))
         };
         for (predicted, measured, p, expected) in [
             ([3.8, 4.2], [3.9, 4.1], 0.001, ProofVerdict::AsPredicted),
@@ -313,6 +313,6 @@ mod tests {
             assert_eq!(verdict(predicted, measured, p), expected, "{predicted:?} {measured:?}");
         }
         let predicted = Bracket { point: 4.0, low: 3.8, high: 4.2 };
-        assert_eq!(ProofVerdict::of(&predicted, None, None), ProofVerdict::CannotTell);
+        assert_eq!(ProofVerdict::decide(&predicted, None, None), ProofVerdict::CannotTell);
     }
 }

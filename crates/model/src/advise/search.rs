@@ -347,7 +347,7 @@ mod tests {
         for (noise, exact) in [(0.0, true), (0.3, false)] {
             let ns = move |a: CpuId, b: CpuId| {
                 let level = if (a.0 < 8) == (b.0 < 8) { 20.0 } else { 80.0 };
-                let key = Key::of(&[u64::from(a.0.min(b.0))]);
+                let key = Key::from_words(&[u64::from(a.0.min(b.0))]);
                 Some(level * (1.0 + noise * key.uniform(u64::from(a.0.max(b.0)))))
             };
             let distances =

@@ -90,10 +90,10 @@ const THREADS: &str = "smt";
 impl Alignment {
     /// Compares each pair with the pair of the same CPU numbers, grouped by these levels.
     pub fn by_number(levels: Levels) -> Alignment {
-        Alignment::of(Pairing::Pairs, [levels.clone(), levels])
+        Alignment::new(Pairing::Pairs, [levels.clone(), levels])
     }
 
-    fn of(pairing: Pairing, levels: [Levels; 2]) -> Alignment {
+    fn new(pairing: Pairing, levels: [Levels; 2]) -> Alignment {
         Alignment { pairing, levels, doubts: Vec::new(), is_forced: false }
     }
 
@@ -119,7 +119,7 @@ impl Alignment {
         if plausible > 0 {
             return Alignment { doubts, ..alignment };
         }
-        let seen = [a, b].map(|side| ObservedStructure::of(side, &cpus(side)).and_then(Result::ok));
+        let seen = [a, b].map(|side| ObservedStructure::infer(side, &cpus(side)).and_then(Result::ok));
         let (pairing, doubts) =
             match seen.each_ref().map(|seen| seen.as_ref().is_some_and(ObservedStructure::has_threads)) {
                 // Load tests identify the threads of a core, whatever their times.
@@ -129,7 +129,7 @@ impl Alignment {
                 }
                 _ => (Pairing::Nothing(Obstacle::Meanings(doubt)), doubts),
             };
-        Alignment { doubts, ..Alignment::of(pairing, [a, b].map(Levels::of)) }
+        Alignment { doubts, ..Alignment::new(pairing, [a, b].map(Levels::from_side)) }
     }
 
     /// As `between`, but compares levels at the user's request even if their times differ too much.
@@ -171,7 +171,7 @@ impl Alignment {
     fn by_likeness(a: &Side, b: &Side) -> Alignment {
         let sets = [cpus(a), cpus(b)];
         let common = &sets[0] & &sets[1];
-        let seen = [a, b].map(|side| ObservedStructure::of(side, &common));
+        let seen = [a, b].map(|side| ObservedStructure::infer(side, &common));
         let structure_of = |index: usize| seen[index].as_ref().and_then(|seen| seen.as_ref().ok());
         let is_contradicted = [0, 1].map(|index| structure_of(index).is_some_and(|seen| seen.contradicts));
         let numbering = structure_of(0).zip(structure_of(1)).map(|(left, right)| left.numbering(right));
@@ -200,7 +200,7 @@ impl Alignment {
                     _ => by_number(None),
                 }
             }
-            (_, [Some(left), Some(right)]) => Alignment::of(
+            (_, [Some(left), Some(right)]) => Alignment::new(
                 Pairing::Levels(Likeness::Reported),
                 [left, right].map(|topology| Levels::reported(topology.clone())),
             ),
@@ -219,11 +219,11 @@ impl Alignment {
     /// Aligns by the groups that the latencies of each side show, whatever their CPU numbers.
     fn by_latencies(a: &Side, b: &Side) -> Alignment {
         let nothing =
-            |obstacle: Obstacle, levels: [Levels; 2]| Alignment::of(Pairing::Nothing(obstacle), levels);
-        let seen = [a, b].map(|side| ObservedStructure::of(side, &cpus(side)));
+            |obstacle: Obstacle, levels: [Levels; 2]| Alignment::new(Pairing::Nothing(obstacle), levels);
+        let seen = [a, b].map(|side| ObservedStructure::infer(side, &cpus(side)));
         let [Some(Ok(left)), Some(Ok(right))] = &seen else {
             let errors = seen.map(|seen| seen.and_then(Result::err));
-            return nothing(Obstacle::Unseen(errors), [a, b].map(Levels::of));
+            return nothing(Obstacle::Unseen(errors), [a, b].map(Levels::from_side));
         };
         let grouped = [left, right].map(|seen| !seen.structure.levels.is_empty());
         let levels = [left, right].map(|seen| Levels::observed_in(&seen.structure));
@@ -231,7 +231,7 @@ impl Alignment {
             [false, false] if left.is_uniform() && right.is_uniform() => Pairing::Levels(Likeness::Flat),
             [false, false] => return nothing(Obstacle::Patterns, levels),
             [true, true] => {
-                let nests = [left, right].map(|seen| Nest::of(&seen.structure));
+                let nests = [left, right].map(|seen| Nest::from_structure(&seen.structure));
                 let finest = [left, right].map(ObservedStructure::finest);
                 let are_threads = [left, right].map(ObservedStructure::has_threads);
                 // Groups distinguished by tests do not have the same meaning, even if their shape is the same.
@@ -245,7 +245,7 @@ impl Alignment {
             }
             _ => return nothing(Obstacle::Groups, levels),
         };
-        Alignment::of(pairing, Levels::under_common_names(levels))
+        Alignment::new(pairing, Levels::under_common_names(levels))
     }
 
     /// How the values of the two sides correspond.
@@ -315,7 +315,7 @@ impl Alignment {
 /// Whether pairs with equal numbers resemble each other within levels, as on one machine at any clock.
 fn is_one_machine(a: &Side, b: &Side, levels: &Levels) -> bool {
     let common = &cpus(a) & &cpus(b);
-    let seen = [a, b].map(|side| ObservedStructure::of(side, &common).and_then(Result::ok));
+    let seen = [a, b].map(|side| ObservedStructure::infer(side, &common).and_then(Result::ok));
     matches!(&seen, [Some(left), Some(right)] if left.resembles_inside(right, levels))
 }
 
@@ -326,11 +326,13 @@ pub(super) fn is_one_relation(relation: Relation, left: &Topology, right: &Topol
     let separates = |topology: &Topology, level: Level| {
         topology.level(level).iter().any(|domain| {
             let mut cpus = domain.cpus.iter();
-            cpus.next()
-                .is_some_and(|first| cpus.any(|cpu| topology.relation(first, cpu) == Relation::of(level)))
+            cpus.next().is_some_and(|first| {
+                cpus.any(|cpu| topology.relation(first, cpu) == Relation::from_level(level))
+            })
         })
     };
-    let mut finer = Level::ALL.into_iter().filter(|&level| (Relation::of(level) as u32) < relation as u32);
+    let mut finer =
+        Level::ALL.into_iter().filter(|&level| (Relation::from_level(level) as u32) < relation as u32);
     finer.all(|level| {
         (reports(right, level) || !separates(left, level))
             && (reports(left, level) || !separates(right, level))

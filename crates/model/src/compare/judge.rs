@@ -186,7 +186,7 @@ impl<'a> Draft<'a> {
                 }
                 continue;
             }
-            let noise = Noise::of(&members);
+            let noise = Noise::from_members(&members);
             let informative = informative_members(&members);
             let middle = location(&informative);
             let as_read = (basis == Basis::Cycles).then(|| {

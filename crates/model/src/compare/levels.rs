@@ -82,8 +82,8 @@ impl Levels {
     }
 
     /// The reported levels; the inferred ones if none are reported or the latencies contradict them; else one level.
-    pub fn of(side: &Side) -> Levels {
-        let seen = ObservedStructure::of(side, &cpus(side)).and_then(Result::ok);
+    pub fn from_side(side: &Side) -> Levels {
+        let seen = ObservedStructure::infer(side, &cpus(side)).and_then(Result::ok);
         let reported = side.topology.as_ref();
         let is_trusted = !seen.as_ref().is_some_and(|seen| seen.contradicts);
         match (reported.filter(|topology| !topology.domains().is_empty() && is_trusted), seen) {
@@ -198,7 +198,7 @@ impl Levels {
             (_, 1) => words(&all),
             _ => format!("{},first:{}", words(&all), words(&first)),
         };
-        match series.label.is_empty() || SeriesName::of(&series.label).is_some() {
+        match series.label.is_empty() || SeriesName::parse(&series.label).is_some() {
             true => format!("{} relation={relation}", series.label).trim().to_owned(),
             false => format!("{} ({relation})", series.label),
         }

@@ -78,7 +78,7 @@ pub(super) struct Nest {
 
 impl Nest {
     /// The nest of all CPUs of a structure.
-    pub fn of(structure: &Structure) -> Nest {
+    pub fn from_structure(structure: &Structure) -> Nest {
         let levels: Vec<&[CpuSet]> = structure.levels.iter().map(|level| level.groups.as_slice()).collect();
         Nest::within(&levels, &structure.cpus.iter().copied().collect())
     }
@@ -141,7 +141,7 @@ mod tests {
         let cells = Matrix::symmetric((0..cpus).map(CpuId).collect(), |row, column| {
             Some(Observation::bare(far(row, column)))
         });
-        Nest::of(&infer(&cells).unwrap())
+        Nest::from_structure(&infer(&cells).unwrap())
     }
 
     #[test]

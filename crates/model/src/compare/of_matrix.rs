@@ -140,8 +140,8 @@ fn of_map(map: &LatencyMap, environment: &Environment, settings: &LatencySetting
             let key =
                 if symmetric { ReadingKey::unordered(pair[0], pair[1]) } else { ReadingKey::Pair(pair) };
             let reading = Reading {
-                value: LogEstimate::of(&value.latency_ns),
-                cycles: value.cycles.as_ref().map(LogEstimate::of),
+                value: LogEstimate::from_estimate(&value.latency_ns),
+                cycles: value.cycles.as_ref().map(LogEstimate::from_estimate),
                 steady: value.states.len() < 2,
             };
             Some((key, reading))
@@ -185,8 +185,11 @@ fn of_tails(tails: &TailSeries) -> Option<(ReadingKey, Reading)> {
         label: format!("p50 {}", tails.kernel),
         cpus: tails.placement.to_vec(),
     };
-    let reading =
-        Reading { value: LogEstimate::of(&estimate.widened_to(SERIES_FLOOR)), cycles: None, steady: true };
+    let reading = Reading {
+        value: LogEstimate::from_estimate(&estimate.widened_to(SERIES_FLOOR)),
+        cycles: None,
+        steady: true,
+    };
     Some((ReadingKey::Series(series), reading))
 }
 

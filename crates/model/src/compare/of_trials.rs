@@ -25,7 +25,7 @@ pub fn of_series(
         let displayed = displayed_value(settings, trial);
         let number = |name: &str| trial.medians_ns.get(name).or_else(|| trial.values.get(name));
         let Some((name, estimate)) = displayed.and_then(|name| Some((name, number(name)?))) else { continue };
-        let value = LogEstimate::of(&estimate.widened_to(SERIES_FLOOR));
+        let value = LogEstimate::from_estimate(&estimate.widened_to(SERIES_FLOOR));
         let set = format!("{} {}", trial.spec.probe, trial.spec.label());
         sets.entry(set.trim_end().to_owned()).or_default().push((trial, name, value));
     }
@@ -40,7 +40,7 @@ pub fn of_series(
                 true => (Unit::Ns, None),
                 false => settings
                     .quantities
-                    .of(&trial.spec.probe, name)
+                    .get(&trial.spec.probe, name)
                     .map_or((Unit::Number, None), |quantity| (quantity.unit, quantity.better)),
             };
             let (subject, key) = match trial.spec.placement.as_slice() {
@@ -101,7 +101,7 @@ pub fn of_places(
     let commands = commands.join(", ");
     let datasets = result.comparisons.iter().map(|comparison| {
         let readings = comparison.arms.iter().filter_map(|arm| {
-            let value = LogEstimate::of(arm.median.as_ref()?);
+            let value = LogEstimate::from_estimate(arm.median.as_ref()?);
             let cpus = arm.placement.taskset().unwrap_or_else(|| "unbound".to_owned());
             let name = match settings.versus {
                 // An arm is identified by its command, whatever its CPUs.
@@ -147,7 +147,7 @@ mod tests {
     fn trial(probe: &str, parameter: &str, placement: [u32; 2], name: &str, point: f64) -> TrialResult {
         let estimate = around(point, 0.01);
         let trial_spec = spec(probe, Parameters::default().with("kind", parameter), &placement);
-        let mut trial = TrialResult { passes: 8, grade: Some(Grade::A), ..TrialResult::of(trial_spec) };
+        let mut trial = TrialResult { passes: 8, grade: Some(Grade::A), ..TrialResult::empty(trial_spec) };
         if name.ends_with("_per_s") {
             trial.values.insert(name.into(), estimate);
         } else {
@@ -228,8 +228,9 @@ mod tests {
         let run = |factor: f64, seed: u64| {
             let pairs =
                 (0..4).flat_map(|from| (0..4).map(move |to| [from, to])).filter(|[from, to]| from != to);
-            let noisy =
-                |pair: [u32; 2]| 1.0 + 0.01 * Key::of(&[seed, u64::from(pair[0])]).normal(u64::from(pair[1]));
+            let noisy = |pair: [u32; 2]| {
+                1.0 + 0.01 * Key::from_words(&[seed, u64::from(pair[0])]).normal(u64::from(pair[1]))
+            };
             let rate = |pair| 2e6 * factor * noisy(pair);
             side(pairs.map(|pair| trial("queue", "spsc", pair, "messages_per_s", rate(pair))).collect())
         };
@@ -269,7 +270,7 @@ mod tests {
         assert!(dataset.alone.is_empty() && dataset.cells.is_empty());
         // A table of several sides also names series by relation; for sides of one machine, by CPU numbers.
         let columns = |sides: [&Side; 3]| {
-            let groups = overview(&sides.map(|side| (side, Levels::of(side)))).groups;
+            let groups = overview(&sides.map(|side| (side, Levels::from_side(side)))).groups;
             groups.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
         assert_eq!(columns([&a, &b, &a]), ["kind=mutex relation=l3", "kind=mutex relation=smt"]);

@@ -80,7 +80,7 @@ struct Members {
 
 /// Tabulates sides, each by its own levels. [`compare`](fn@super::compare) decides whether two rows differ.
 pub fn overview(sides: &[(&Side, Levels)]) -> Overview {
-    let mut kinds = Kinds::of(sides);
+    let mut kinds = Kinds::new(sides);
     let by_number = have_equal_reports(sides);
     let mut datasets = Vec::new();
     for (position, (side, levels)) in sides.iter().enumerate() {
@@ -164,7 +164,7 @@ pub(super) struct Kinds<'a> {
 
 impl<'a> Kinds<'a> {
     /// Assigns every side to the first kind whose members are all aligned with it.
-    pub fn of(sides: &'a [(&'a Side, Levels)]) -> Kinds<'a> {
+    pub fn new(sides: &'a [(&'a Side, Levels)]) -> Kinds<'a> {
         let mut kinds: Vec<Vec<(usize, Nest)>> = Vec::new();
         let mut observed = vec![None; sides.len()];
         for (position, (side, levels)) in sides.iter().enumerate() {
@@ -219,7 +219,7 @@ impl<'a> Kinds<'a> {
 }
 
 fn nest(side: &Side) -> Option<Nest> {
-    Some(Nest::of(&ObservedStructure::of(side, &cpus(side))?.ok()?.structure))
+    Some(Nest::from_structure(&ObservedStructure::infer(side, &cpus(side))?.ok()?.structure))
 }
 
 /// Whether every level of one side has the same meaning on the other.

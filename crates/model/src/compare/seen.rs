@@ -40,7 +40,7 @@ pub(super) enum Numbering {
 
 impl ObservedStructure {
     /// Infers the structure of some CPUs from the first latency matrix of a side, without cells that changed state.
-    pub fn of(side: &Side, cpus: &BTreeSet<CpuId>) -> Option<Result<ObservedStructure, InferError>> {
+    pub fn infer(side: &Side, cpus: &BTreeSet<CpuId>) -> Option<Result<ObservedStructure, InferError>> {
         let cells = latencies(side, cpus)?;
         let flat = Topology::flat(CpuSet::new());
         let reported = side.topology.as_ref().unwrap_or(&flat);
@@ -285,7 +285,7 @@ mod tests {
         };
         let text: String = (0..8).map(|index| row(index) + "\n").collect();
         let side = of_import(&read_matrices(text.as_bytes()).unwrap());
-        ObservedStructure::of(&side, &cpus(&side)).unwrap().unwrap()
+        ObservedStructure::infer(&side, &cpus(&side)).unwrap().unwrap()
     }
 
     fn grouped(group: impl Fn(u32) -> u32) -> ObservedStructure {
@@ -307,7 +307,7 @@ mod tests {
         // Groups of two are 22 % nearer on one side and 14 % on the other, which is too little for a level.
         let with_pairs = |factor: f64, noise: f64, seed: u64| {
             seen(move |row, column| {
-                let noise = 1.0 + noise * Key::of(&[seed, u64::from(row)]).normal(u64::from(column));
+                let noise = 1.0 + noise * Key::from_words(&[seed, u64::from(row)]).normal(u64::from(column));
                 noise
                     * if row / 2 == column / 2 {
                         factor * 20.0
@@ -329,7 +329,8 @@ mod tests {
         let numbered_from = |offset: u32, seed: u64| {
             seen(move |row, column| {
                 let far = f64::from(((row + offset) % 8).abs_diff((column + offset) % 8));
-                (30.0 + 2.0 * far) * (1.0 + 0.01 * Key::of(&[seed, u64::from(row)]).normal(u64::from(column)))
+                (30.0 + 2.0 * far)
+                    * (1.0 + 0.01 * Key::from_words(&[seed, u64::from(row)]).normal(u64::from(column)))
             })
         };
         let (one, repeated, rotated) = (numbered_from(0, 1), numbered_from(0, 2), numbered_from(4, 3));

@@ -83,7 +83,7 @@ pub(super) struct Noise {
 }
 
 impl Noise {
-    pub fn of(members: &[&Joined<'_>]) -> Noise {
+    pub fn from_members(members: &[&Joined<'_>]) -> Noise {
         let shifts: Vec<f64> = steady(members).map(|joined| joined.shift).collect();
         let known: Vec<f64> = steady(members).filter_map(|joined| joined.deviation).collect();
         let all_known = known.len() == shifts.len();
@@ -130,7 +130,7 @@ pub(super) fn judge_level(
         median(&informative.iter().map(|joined| side(joined)).collect::<Vec<_>>()).unwrap_or(f64::NAN)
     };
     let (a, b) = (middle(|joined| joined.a.value.point), middle(|joined| joined.b.value.point));
-    Judged::of(Case {
+    Judged::from_case(Case {
         a,
         b,
         shift: location(&informative),
@@ -151,7 +151,7 @@ pub(super) fn judge_cell(
     guest: bool,
 ) -> Judged {
     let case = case_of(joined, noise, margin, guest);
-    Judged::of(Case {
+    Judged::from_case(Case {
         deviation: case.deviation.map(|own_deviation| own_deviation.hypot(noise.shared)),
         ..case
     })
@@ -166,7 +166,7 @@ pub(super) fn judge_departure(
     guest: bool,
 ) -> Judged {
     let case = case_of(joined, noise, margin, guest);
-    Judged::of(Case { shift: case.shift - level, identical: false, ..case })
+    Judged::from_case(Case { shift: case.shift - level, identical: false, ..case })
 }
 
 /// The case of a pair with its own deviation, without the common part.
@@ -195,13 +195,14 @@ pub(super) fn judge_together(
     if levels.len() < 2 || steady(&all).count() < VALUES_THAT_TELL {
         return None;
     }
-    let noise = Noise::of(&all);
+    let noise = Noise::from_members(&all);
     let judged = judge_level(&all, &noise, margin, guest);
     let (middle, least) = (location(&informative_members(&all)), judged.least());
     let is_alike = |members: &Vec<&Joined<'_>>| {
         let informative = informative_members(members);
-        let own_deviation =
-            Noise::of(members).of_location(informative.len()).or(noise.of_location(informative.len()));
+        let own_deviation = Noise::from_members(members)
+            .of_location(informative.len())
+            .or(noise.of_location(informative.len()));
         own_deviation.is_some_and(|own_deviation| {
             (location(&informative) - middle).abs() + EQUIVALENCE_Z * own_deviation <= least
         })
@@ -225,7 +226,7 @@ struct LevelSummary {
 }
 
 impl LevelSummary {
-    fn of(members: &Members<'_>, basis: Basis) -> LevelSummary {
+    fn new(members: &Members<'_>, basis: Basis) -> LevelSummary {
         let steady_members: Members<'_> =
             members.iter().copied().filter(|(_, reading)| reading.steady).collect();
         let counted = if steady_members.is_empty() { members } else { &steady_members };
@@ -271,10 +272,10 @@ pub(super) fn judge_apart(
     margin: &impl Fn(f64) -> Margin,
     guest: bool,
 ) -> LevelShift {
-    let [x, y] = [a, b].map(|members| LevelSummary::of(members, basis));
+    let [x, y] = [a, b].map(|members| LevelSummary::new(members, basis));
     let own_deviation = x.deviation.zip(y.deviation).map(|(x, y)| x.hypot(y));
     let identical = x.values == y.values;
-    let judged = Judged::of(Case {
+    let judged = Judged::from_case(Case {
         a: x.median,
         b: y.median,
         shift: (y.location / x.location).ln(),
@@ -340,7 +341,7 @@ mod tests {
 
     #[test]
     fn few_values_without_intervals_widen_the_scatter_and_fewer_have_none() {
-        let values: Vec<f64> = (0..40).map(|index| 0.1 * Key::of(&[1]).normal(index)).collect();
+        let values: Vec<f64> = (0..40).map(|index| 0.1 * Key::from_words(&[1]).normal(index)).collect();
         assert_eq!(scatter(&values[..5], &[]), None);
         assert_eq!(scatter(&[], &[]), None);
         let [six, many] = [&values[..6], &values[..]].map(|values| scatter(values, &[]).unwrap());
@@ -354,7 +355,7 @@ mod tests {
     fn six_pairs_have_no_more_false_positives_than_many() {
         let trials = 20_000;
         let wrong = (0..trials).filter(|&trial| {
-            let shifts: Vec<f64> = (0..6).map(|pair| Key::of(&[trial]).normal(pair)).collect();
+            let shifts: Vec<f64> = (0..6).map(|pair| Key::from_words(&[trial]).normal(pair)).collect();
             let mean = shifts.iter().sum::<f64>() / 6.0;
             mean.abs() > normal::quantile(COMPARED_QUANTILE) * scatter(&shifts, &[]).unwrap() / 6f64.sqrt()
         });

@@ -129,7 +129,7 @@ pub struct LogEstimate {
 impl LogEstimate {
     /// Converts an estimate: the deviation is half the width of its interval on the logarithmic scale, divided by the
     /// normal quantile of its confidence; `None` for an unbounded interval or one of a confidence below 0.5.
-    pub fn of(estimate: &Estimate) -> LogEstimate {
+    pub fn from_estimate(estimate: &Estimate) -> LogEstimate {
         let Estimate { point, low, high, confidence, .. } = *estimate;
         let usable = low > 0.0 && high.is_finite() && (0.5..1.0).contains(&confidence);
         let deviation =

@@ -134,7 +134,7 @@ pub(super) struct Judged {
 }
 
 impl Judged {
-    pub fn of(case: Case) -> Judged {
+    pub fn from_case(case: Case) -> Judged {
         let Case { shift, margin, .. } = case;
         let margin = margin.least;
         let outcome = case.deviation.map(|deviation| Outcome { shift, deviation, margin });

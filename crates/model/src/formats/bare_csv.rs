@@ -113,7 +113,7 @@ pub(super) fn read_square(document: &Document, lines: &[usize]) -> Result<(Squar
         return Err(Problem::NoValues.into());
     }
     let grid = Grid { document, lines, dialect: Dialect::detect(document, lines)? };
-    let frame = Frame::of(&grid)?;
+    let frame = Frame::from_grid(&grid)?;
     let columns = frame.labels(&grid)?;
     let mut square = Square::new(&columns)?;
     let mut seen = CpuLabels::default();

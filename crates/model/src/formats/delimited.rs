@@ -46,7 +46,7 @@ impl Dialect {
     }
 
     pub(super) fn fields<'a>(&self, line: &'a str) -> Fields<'a> {
-        Fields::of(line, self.separator)
+        Fields::split(line, self.separator)
     }
 }
 
@@ -64,7 +64,7 @@ fn decimal_mark(
     let mut only_threes = true;
     let mut has_whole = false;
     for (row, &line) in lines.iter().enumerate() {
-        for (index, field) in Fields::of(document.line(line), separator).enumerate() {
+        for (index, field) in Fields::split(document.line(line), separator).enumerate() {
             let field = field.map_err(|problem| problem.at(line, index))?;
             let (comma, point) = (field.contains(','), field.contains('.'));
             if !(comma || point) {
@@ -136,7 +136,7 @@ impl<'a> Iterator for Fields<'a> {
 
 impl<'a> Fields<'a> {
     /// The fields of a line, without the bars at both ends of a row.
-    fn of(line: &'a str, separator: Separator) -> Fields<'a> {
+    fn split(line: &'a str, separator: Separator) -> Fields<'a> {
         let within = |bar: char| line.trim().strip_prefix(bar)?.strip_suffix(bar);
         let bare = match separator {
             Separator::Character(bar @ ('|' | '│')) => within(bar),

@@ -111,7 +111,7 @@ struct Widths {
 }
 
 impl Widths {
-    fn of(grid: &Grid) -> Result<Widths, ImportError> {
+    fn from_grid(grid: &Grid) -> Result<Widths, ImportError> {
         let mut all = Widths {
             widths: Vec::with_capacity(grid.lines.len()),
             ends_blank: true,
@@ -158,8 +158,8 @@ impl Widths {
 
 impl Frame {
     /// Derives the layout from widths, borders and diagonal. Fails if not square, or if borders may be latencies.
-    pub(super) fn of(grid: &Grid) -> Result<Frame, ImportError> {
-        let widths = Widths::of(grid)?;
+    pub(super) fn from_grid(grid: &Grid) -> Result<Frame, ImportError> {
+        let widths = Widths::from_grid(grid)?;
         let rows = grid.lines.len();
         let bare = |cpus, cells| {
             Ok(Frame { cpus, header: false, row_labels: false, corner: false, cells, cut: false })

@@ -14,7 +14,7 @@ struct Heading {
 }
 
 impl Heading {
-    fn of(line: &str) -> Option<Heading> {
+    fn parse(line: &str) -> Option<Heading> {
         let line = line.replace(" (", "(");
         let names: Vec<&str> = fields(&line).collect();
         let column = |name: &str| names.iter().position(|field| field.split('(').next() == Some(name));
@@ -51,7 +51,7 @@ pub fn read_hgrm(bytes: &[u8]) -> Result<Vec<Spectrum>, ImportError> {
     let mut spectra = Vec::new();
     let mut index = 0;
     while index < document.len() {
-        if let Some(heading) = Heading::of(document.line(index)) {
+        if let Some(heading) = Heading::parse(document.line(index)) {
             let (spectrum, next) = table(&document, index, &heading)?;
             spectra.push(spectrum);
             index = next;
@@ -76,7 +76,7 @@ pub fn holds_percentiles(text: &str) -> bool {
 }
 
 fn is_heading(line: &str) -> bool {
-    Heading::of(line).is_some()
+    Heading::parse(line).is_some()
 }
 
 /// Fields between blanks, or between commas if the line has quotes or no blanks.

@@ -81,8 +81,8 @@ impl Square {
         labels: Labels,
         shape: Shape,
     ) -> Result<ImportedMatrix, Problem> {
-        let below = Half::of(self.pairs().map(|(high, low)| self.at(high, low)));
-        let above = Half::of(self.pairs().map(|(high, low)| self.at(low, high)));
+        let below = Half::from_cells(self.pairs().map(|(high, low)| self.at(high, low)));
+        let above = Half::from_cells(self.pairs().map(|(high, low)| self.at(low, high)));
         let differs =
             |&(high, low): &(usize, usize)| self.at(high, low).to_bits() != self.at(low, high).to_bits();
         // Zeros opposite to latencies fill up a triangle and are not measured.
@@ -163,7 +163,7 @@ enum Half {
 }
 
 impl Half {
-    fn of(cells: impl Iterator<Item = f64> + Clone) -> Half {
+    fn from_cells(cells: impl Iterator<Item = f64> + Clone) -> Half {
         if cells.clone().all(f64::is_nan) {
             return Half::Unknown;
         }

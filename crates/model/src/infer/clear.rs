@@ -82,7 +82,7 @@ pub(super) fn judge(
     if gap < ln(if surprise >= SURPRISE { CLEAR_RATIO } else { MIN_RATIO }) {
         return None;
     }
-    let single: Vec<usize> = (0..distances.len()).filter(|&cpu| partition.of(cpu) == ALONE).collect();
+    let single: Vec<usize> = (0..distances.len()).filter(|&cpu| partition.group_of(cpu) == ALONE).collect();
     // Two single CPUs whose own cell is missing could be a group.
     if !single.iter().all(|&a| single.iter().all(|&b| a == b || distances.is_known(a, b))) {
         return None;
@@ -109,7 +109,7 @@ pub(super) fn adds_information(level: &Partition, clear: &[Partition], distances
         let least = |rest: usize| tree::least_ratio(group.len() * rest);
         !is_measured
             || clear.iter().all(|clear| {
-                let whole = clear.groups().get(clear.of(group[0]) as usize);
+                let whole = clear.groups().get(clear.group_of(group[0]) as usize);
                 whole.is_none_or(|whole| {
                     tree::stands_out(group, whole, least(whole.len().saturating_sub(group.len())), distances)
                 })
@@ -133,7 +133,7 @@ fn gap(partition: &Partition, distances: &Distances) -> Option<f64> {
         for low in 0..high {
             let value = distances.at(low, high);
             if partition.joins(low, high) {
-                inside[partition.of(low) as usize].push(value);
+                inside[partition.group_of(low) as usize].push(value);
             } else {
                 fastest = fastest.min(value);
             }
@@ -181,7 +181,7 @@ pub(super) fn slower_group<'a>(
     distances: &Distances,
 ) -> Option<&'a Vec<usize>> {
     let (group, share) = detour(cpu, partition, distances)?;
-    (partition.of(cpu) == ALONE && share < MIN_SHARE).then_some(group)
+    (partition.group_of(cpu) == ALONE && share < MIN_SHARE).then_some(group)
 }
 
 /// The group nearest to a single CPU, and a share: about 1 if the CPU is far from the group, about 0 if the CPU is

@@ -109,7 +109,7 @@ impl Findings {
     #[must_use]
     pub fn graded(mut self, observed: &Matrix<Option<Observation>>, repetitions: u64) -> Findings {
         if let Ok(structure) = &mut self.structure {
-            let keys = (0..repetitions).map(|repetition| Key::of(&[repetition]));
+            let keys = (0..repetitions).map(|repetition| Key::from_words(&[repetition]));
             let outcomes = repeatability(observed, structure, keys).unwrap_or_default();
             for (index, level) in structure.levels.iter_mut().enumerate() {
                 let reproduced = outcomes.iter().filter(|repeated| repeated[index]).count();
@@ -162,7 +162,7 @@ mod tests {
         });
         let map = crate::latency::LatencyMap {
             protocol: Protocol::Cas,
-            kernel: crate::KernelId::of(Protocol::Cas, crate::Hint::None),
+            kernel: crate::KernelId::new(Protocol::Cas, crate::Hint::None),
             hint: crate::Hint::None,
             hint_reason: "asked".into(),
             regime: crate::latency::Regime::Serial,

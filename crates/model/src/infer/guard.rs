@@ -34,7 +34,7 @@ pub(super) fn stands_out(
     coarser: Option<&Partition>,
     distances: &Distances,
 ) -> bool {
-    let cells = Cells::of(level, finer, coarser, distances);
+    let cells = Cells::new(level, finer, coarser, distances);
     if !level.covers_all() && cells.inside.len() < MIN_CELLS && cells.gap(distances) < ln(MIN_RATIO_OF_FEW) {
         return false;
     }
@@ -55,7 +55,7 @@ struct Cells {
 }
 
 impl Cells {
-    fn of(
+    fn new(
         level: &Partition,
         finer: Option<&Partition>,
         coarser: Option<&Partition>,
@@ -71,7 +71,7 @@ impl Cells {
                     if !together(finer, low, high) {
                         cells.inside.push(pair);
                     }
-                } else if (level.of(low) != ALONE || level.of(high) != ALONE)
+                } else if (level.group_of(low) != ALONE || level.group_of(high) != ALONE)
                     && coarser.is_none_or(|coarser| coarser.joins(low, high))
                 {
                     cells.outside.push(pair);
@@ -128,7 +128,7 @@ pub(super) fn drop_chance_groups(
         }
         let (fine, coarse) = levels.split_at_mut(index + 1);
         let (finer, level) = fine.split_at_mut(index);
-        let outside = Outside::of(&level[0], coarse.first(), distances);
+        let outside = Outside::new(&level[0], coarse.first(), distances);
         let level_cells = cells_of_level(&level[0], finer.last(), distances);
         let stands = |group: &[usize]| {
             let cells = cells_of(group, finer.last(), distances);
@@ -174,7 +174,7 @@ struct Outside {
 }
 
 impl Outside {
-    fn of(level: &Partition, coarser: Option<&Partition>, distances: &Distances) -> Outside {
+    fn new(level: &Partition, coarser: Option<&Partition>, distances: &Distances) -> Outside {
         let mut cells: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
         for high in 0..distances.len() {
             for low in (0..high).filter(|&low| !level.joins(low, high)) {
@@ -204,7 +204,7 @@ fn cells_of_level(level: &Partition, finer: Option<&Partition>, distances: &Dist
 }
 
 fn coarser_group(coarser: Option<&Partition>, cpu: usize) -> u32 {
-    coarser.map_or(ALONE, |coarser| coarser.of(cpu))
+    coarser.map_or(ALONE, |coarser| coarser.group_of(cpu))
 }
 
 /// Minimum number of groups of a whole machine; a container may have fewer.

@@ -76,7 +76,8 @@ fn covers_enough(nodes: &[Node], partition: &Partition, distances: &Distances) -
 
 fn is_nearly_whole(partition: &Partition, distances: &Distances) -> bool {
     let is_doubtful = |cpu: usize| distances.doubtful.iter().flatten().any(|&doubtful| doubtful == cpu);
-    let rest = (0..partition.cpus()).filter(|&cpu| partition.of(cpu) == ALONE && !is_doubtful(cpu)).count();
+    let rest =
+        (0..partition.cpus()).filter(|&cpu| partition.group_of(cpu) == ALONE && !is_doubtful(cpu)).count();
     let smallest = partition.groups().iter().map(Vec::len).min().unwrap_or(0);
     rest <= smallest && (partition.groups().len() >= MIN_GROUPS || partition.pairs() >= MIN_PAIRS)
 }
@@ -168,12 +169,12 @@ impl SolidGroups {
         for high in 0..n {
             for low in 0..high {
                 if !partition.joins(high, low) {
-                    if partition.of(high) != ALONE || partition.of(low) != ALONE {
+                    if partition.group_of(high) != ALONE || partition.group_of(low) != ALONE {
                         separation.outside(distances.bin(high, low));
                     }
                     continue;
                 }
-                let size = partition.groups()[partition.of(high) as usize].len() as u32;
+                let size = partition.groups()[partition.group_of(high) as usize].len() as u32;
                 if self.smallest_with(high, low).is_none_or(|smallest| smallest >= size) {
                     separation.inside(distances.bin(high, low));
                 }
@@ -226,7 +227,7 @@ impl Partition {
     }
 
     /// The group index of a CPU, or [`ALONE`].
-    pub fn of(&self, cpu: usize) -> u32 {
+    pub fn group_of(&self, cpu: usize) -> u32 {
         self.group_of[cpu]
     }
 
@@ -279,7 +280,7 @@ mod tests {
         wrong: impl Fn(usize, usize, f64) -> f64,
     ) -> Structure {
         let seen = matrix(cpus, |row, column| {
-            let noise = 1.0 + 0.01 * Key::of(&[24]).normal((row * 64 + column) as u64);
+            let noise = 1.0 + 0.01 * Key::from_words(&[24]).normal((row * 64 + column) as u64);
             Some(noise * wrong(column, row, ns[usize::from(row / size != column / size)]))
         });
         infer(&seen).unwrap()

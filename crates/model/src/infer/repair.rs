@@ -79,9 +79,10 @@ pub(super) fn leftovers(level: &Partition, coarser: Option<&Partition>) -> Vec<V
     let Some(size) = pattern(level) else { return Vec::new() };
     let mut by_coarser: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for cpu in 0..level.cpus() {
-        let in_pattern = level.groups().get(level.of(cpu) as usize).is_some_and(|group| group.len() == size);
+        let in_pattern =
+            level.groups().get(level.group_of(cpu) as usize).is_some_and(|group| group.len() == size);
         if !in_pattern {
-            by_coarser.entry(coarser.map_or(0, |coarser| coarser.of(cpu))).or_default().push(cpu);
+            by_coarser.entry(coarser.map_or(0, |coarser| coarser.group_of(cpu))).or_default().push(cpu);
         }
     }
     by_coarser.into_values().filter(|cpus| cpus.len() > 1).collect()

@@ -156,7 +156,7 @@ pub fn repeatability(
             let deviation = (width / deviations).max(MIN_MOVE);
             key.normal((high * n + low) as u64) * deviation
         });
-        let mut found = InferredPartitions::of(&moved);
+        let mut found = InferredPartitions::find(&moved);
         found.drop_open(&moved);
         let found_groups: Vec<Vec<CpuSet>> =
             found.levels.iter().map(|level| level.labelled(&moved)).collect();
@@ -178,7 +178,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    pub(super) fn of(distances: &Distances) -> Layout {
+    pub(super) fn from_distances(distances: &Distances) -> Layout {
         let n = distances.len();
         let mut form = centred_squares(distances);
         let axes = [0, 1].map(|axis| principal_axis(&mut form, n, axis));
@@ -213,7 +213,7 @@ fn centred_squares(distances: &Distances) -> Vec<f64> {
 /// The axis of largest variance by power iteration (von Mises 1929); its component is removed from the form.
 fn principal_axis(form: &mut [f64], n: usize, axis: u64) -> Vec<f64> {
     // Any start that is not orthogonal to the axis works; a fixed one makes the picture reproducible.
-    let mut direction: Vec<f64> = (0..n as u64).map(|cpu| Key::of(&[axis]).normal(cpu)).collect();
+    let mut direction: Vec<f64> = (0..n as u64).map(|cpu| Key::from_words(&[axis]).normal(cpu)).collect();
     let mut stretch = 0.0;
     for _ in 0..ROUNDS {
         let next: Vec<f64> =

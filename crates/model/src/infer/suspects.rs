@@ -101,7 +101,7 @@ impl Table {
     }
 
     fn block(&self, sides: Option<&Partition>, a: usize, b: usize) -> usize {
-        let group = |cpu: usize| match sides.map(|sides| sides.of(cpu)) {
+        let group = |cpu: usize| match sides.map(|sides| sides.group_of(cpu)) {
             Some(group) if group != ALONE => group as usize,
             _ => self.side - 1,
         };

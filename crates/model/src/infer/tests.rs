@@ -16,7 +16,7 @@ pub(super) fn groups(structure: &Structure) -> Vec<Vec<String>> {
 }
 
 fn desktop(row: usize, column: usize) -> f64 {
-    let noise = 1.0 + 0.02 * Key::of(&[3]).normal((row * 8 + column) as u64);
+    let noise = 1.0 + 0.02 * Key::from_words(&[3]).normal((row * 8 + column) as u64);
     noise * if row % 4 == column % 4 { 7.0 } else { 24.0 }
 }
 
@@ -146,7 +146,7 @@ fn a_cpu_of_its_own_is_a_group_of_one() {
 #[test]
 fn one_group_and_single_cpus_are_a_level() {
     let structure = infer(&matrix(16, |row, column| {
-        let noise = 1.0 + 0.01 * Key::of(&[5]).normal((row * 16 + column) as u64);
+        let noise = 1.0 + 0.01 * Key::from_words(&[5]).normal((row * 16 + column) as u64);
         Some(noise * if row < 8 && column < 8 { 50.0 } else { 120.0 })
     }))
     .unwrap();
@@ -159,7 +159,7 @@ fn one_group_and_single_cpus_are_a_level() {
 fn small_steps_between_many_pairs_are_levels() {
     for (trial, (groups_of, size)) in [(2u32, 6u32), (3, 4), (4, 4), (2, 10), (4, 8)].into_iter().enumerate()
     {
-        let key = Key::of(&[12, trial as u64]);
+        let key = Key::from_words(&[12, trial as u64]);
         let structure = infer(&matrix(groups_of * size, |row, column| {
             let noise = 1.0 + 0.002 * key.normal((row * 64 + column) as u64);
             Some(noise * if row / size as usize == column / size as usize { 100.0 } else { 109.0 })
@@ -173,7 +173,7 @@ fn small_steps_between_many_pairs_are_levels() {
 
 /// 64 CPUs: cores of two threads at 8 ns, caches of eight CPUs at 20, sockets of 32 at 45, 110 across.
 fn server(row: usize, column: usize) -> f64 {
-    let noise = 1.0 + 0.02 * Key::of(&[17]).normal((row * 64 + column) as u64);
+    let noise = 1.0 + 0.02 * Key::from_words(&[17]).normal((row * 64 + column) as u64);
     let sizes = [(2, 8.0), (8, 20.0), (32, 45.0)];
     noise * sizes.into_iter().find(|(size, _)| row / size == column / size).map_or(110.0, |(_, ns)| ns)
 }
@@ -184,7 +184,7 @@ fn a_few_pairs_that_are_too_near_do_not_hide_a_level_and_are_named() {
         structure.levels.iter().map(|level| (level.groups.len(), level.groups[0].len())).collect::<Vec<_>>()
     };
     let near = |seed: u64, pairs: u64, ns: f64| {
-        let key = Key::of(&[18, seed]);
+        let key = Key::from_words(&[18, seed]);
         let wrong: Vec<(usize, usize)> = (0..pairs)
             .map(|pair| (32 + key.below(2 * pair, 32) as usize, key.below(2 * pair + 1, 32) as usize))
             .collect();
@@ -226,7 +226,7 @@ fn a_few_pairs_that_are_too_near_do_not_hide_a_level_and_are_named() {
 
 /// Groups of one size, 20 ns inside and 60 outside, with noise of 3 %; the pairs in `wrong` read 20.
 fn grouped(cpus: u32, size: usize, wrong: &[(usize, usize)], seed: u64) -> Structure {
-    let key = Key::of(&[19, seed]);
+    let key = Key::from_words(&[19, seed]);
     let seen = matrix(cpus, |row, column| {
         let is_near = row / size == column / size || wrong.contains(&(column, row));
         let noise = 1.0 + 0.03 * key.normal((row * 64 + column) as u64);
@@ -352,7 +352,7 @@ fn noise_alone_rarely_makes_a_pair_unfit() {
 fn one_step_of_a_clock_makes_no_pair_unfit() {
     // Two values; the nearer one occurs at random.
     let seen = matrix(24, |row, column| {
-        Some(if Key::of(&[20]).below((row * 24 + column) as u64, 16) == 0 { 25.0 } else { 50.0 })
+        Some(if Key::from_words(&[20]).below((row * 24 + column) as u64, 16) == 0 { 25.0 } else { 50.0 })
     });
     assert!(infer(&seen).unwrap().unfit().count() > 0);
     let structure = infer_of_step(&seen, 25.0).unwrap();
@@ -449,10 +449,10 @@ fn directions_are_averaged_and_either_may_be_missing() {
 fn another_numbering_gives_the_same_groups() {
     for trial in 0..20 {
         let mut names: Vec<usize> = (0..24).collect();
-        Key::of(&[9, trial]).shuffle(&mut names);
+        Key::from_words(&[9, trial]).shuffle(&mut names);
         let ns = |a: usize, b: usize| {
             let (high, low) = (a.max(b), a.min(b));
-            let noise = 1.0 + 0.03 * Key::of(&[8]).normal((high * 24 + low) as u64);
+            let noise = 1.0 + 0.03 * Key::from_words(&[8]).normal((high * 24 + low) as u64);
             noise
                 * if a / 2 == b / 2 {
                     8.0
@@ -478,7 +478,7 @@ fn another_numbering_gives_the_same_groups() {
 fn clear_levels_are_reproduced() {
     let observed = matrix(8, |row, column| Some(desktop(row, column)));
     let structure = infer(&observed).unwrap();
-    let keys = (0..10).map(|trial| Key::of(&[trial]));
+    let keys = (0..10).map(|trial| Key::from_words(&[trial]));
     assert_eq!(repeatability(&observed, &structure, keys), Ok(vec![vec![true]; 10]));
 }
 
@@ -486,7 +486,7 @@ fn clear_levels_are_reproduced() {
 /// pairs read as near as pairs of the finest groups. Returns whether exactly the planted levels are found and exactly
 /// the wrong pairs are listed; `None` if groups are reported as hidden.
 fn recovers_levels(cpus: usize, sizes: &[(usize, f64)], rest: f64, wrong: usize, seed: u64) -> Option<bool> {
-    let key = Key::of(&[21, seed]);
+    let key = Key::from_words(&[21, seed]);
     let at = |a: usize, b: usize| {
         sizes.iter().find(|(size, _)| a / size == b / size).map_or(rest, |(_, inside)| *inside)
     };
@@ -547,7 +547,7 @@ fn a_pair_that_is_too_far_hides_no_level_of_small_groups_and_is_listed() {
         for (factor, seed) in
             [2.0, 3.0, 10.0].into_iter().flat_map(|factor| (0..10).map(move |seed| (factor, seed)))
         {
-            let key = Key::of(&[22, seed]);
+            let key = Key::from_words(&[22, seed]);
             let seen = matrix(cpus, |row, column| {
                 let ns = if row / size == column / size { 20.0 } else { across };
                 let noise = 1.0 + 0.02 * key.normal((row * 64 + column) as u64);

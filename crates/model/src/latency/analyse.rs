@@ -36,7 +36,7 @@ pub fn analyse_while(
     mut judged: Vec<JudgedCells>,
     go_on: &dyn Fn() -> bool,
 ) -> Option<LatencyResult> {
-    let choices = Choices::of(record);
+    let choices = Choices::from_record(record);
     let pairs = cells(topology, settings);
     let protocols = if settings.imitate.is_empty() { &settings.protocols[..] } else { &[] };
     let mut judge = |survey: &Survey<'_>| match judged.iter().position(|cells| cells.are_of(survey)) {
@@ -86,7 +86,7 @@ fn map(
 ) -> Option<LatencyMap> {
     let chosen =
         choices.hints.get(&protocol).cloned().unwrap_or_else(|| hint::choose(settings, record, protocol));
-    let kernel = KernelId::of(protocol, chosen.hint);
+    let kernel = KernelId::new(protocol, chosen.hint);
     let regime = choices.regime.clone().unwrap_or_default();
     let survey = Survey::new(topology, settings, record, &regime, pairs, &kernel);
     let judged = settle_all(&survey, judge(&survey)?);
@@ -143,7 +143,7 @@ impl<'a> Survey<'a> {
         let columns = record.column(kernel, 0).map(|first| Columns {
             first,
             second: record.column(kernel, 1),
-            sentinel: record.column(&KernelId::of(Protocol::Cas, Hint::None), 0),
+            sentinel: record.column(&KernelId::new(Protocol::Cas, Hint::None), 0),
         });
         let kinds = |pair: &[CpuId; 2]| {
             let mut ranks = pair.map(|cpu| topology.class_of(cpu).map(|class| class.rank));

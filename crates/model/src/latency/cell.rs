@@ -382,7 +382,7 @@ fn slowed_down(ghz: &[f64]) -> bool {
 /// Grades a cell by its flags and interval, and names the gravest doubt; `repeats` if other measurements agree.
 pub fn grade(value: &mut CellValue, repeats: impl FnOnce() -> bool) {
     let width = width(value);
-    value.grade = Grade::of(value.flags, width, repeats);
+    value.grade = Grade::decide(value.flags, width, repeats);
     // Steps of the clock look like states of the machine.
     let coarse = Some(Flag::CoarseClock).filter(|flag| value.flags.contains(*flag));
     value.reason = coarse.or_else(|| value.flags.gravest()).map(|flag| reason(flag, value, width));

@@ -70,7 +70,7 @@ impl Choices {
     }
 
     /// Reads the decisions of a record. Unreadable values count as not decided.
-    pub fn of(record: &Record) -> Choices {
+    pub fn from_record(record: &Record) -> Choices {
         fn read<T: serde::de::DeserializeOwned>(record: &Record, key: &str) -> Option<T> {
             record.decision(key).and_then(|value| serde_json::from_str(value).ok())
         }
@@ -123,8 +123,8 @@ mod tests {
         for (key, value) in choices.decisions() {
             record.decide(&key, &value);
         }
-        assert_eq!(Choices::of(&record), choices);
+        assert_eq!(Choices::from_record(&record), choices);
         record.decide("regime", "nonsense");
-        assert_eq!(Choices::of(&record).regime, None);
+        assert_eq!(Choices::from_record(&record).regime, None);
     }
 }

@@ -104,7 +104,7 @@ impl MovingLevels {
 
 impl MapFinding {
     /// The finding of a map; `None` without values, or for quantities other than latency.
-    pub fn of(map: &LatencyMap, watch: Option<&StateWatch>, topology: &Topology) -> Option<MapFinding> {
+    pub fn find(map: &LatencyMap, watch: Option<&StateWatch>, topology: &Topology) -> Option<MapFinding> {
         if !map.protocol.is_latency() {
             return None;
         }
@@ -161,7 +161,7 @@ pub struct TailFinding {
 
 impl TailFinding {
     /// The tails of a run; `None` if no pair has enough events for a 99.9th percentile.
-    pub fn of(tails: &[TailSeries]) -> Option<TailFinding> {
+    pub fn find(tails: &[TailSeries]) -> Option<TailFinding> {
         const SHARE: f64 = 0.999;
         let percentiles = |share| {
             let known = tails.iter().filter(move |tail| tells(counts_total(&tail.raw), share));

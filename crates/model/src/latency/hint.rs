@@ -39,7 +39,7 @@ pub fn choose(settings: &LatencySettings, record: &Record, protocol: Protocol) -
 }
 
 fn gains(record: &Record, protocol: Protocol) -> Vec<f64> {
-    let [plain, pause] = [Hint::None, Hint::Pause].map(|hint| KernelId::of(protocol, hint));
+    let [plain, pause] = [Hint::None, Hint::Pause].map(|hint| KernelId::new(protocol, hint));
     let mut ratios: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for entry in record.others(Purpose::Pilot).chain(record.others(Purpose::Ladder)) {
         let Ok(visit) = &entry.outcome else { continue };

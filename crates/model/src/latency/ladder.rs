@@ -24,7 +24,7 @@ pub fn ladder(
     let mut values: Values = BTreeMap::new();
     let mut order: Vec<KernelId> = Vec::new();
     let rung =
-        |cell: usize| (topology.relation(pairs[cell][0], pairs[cell][1]), Kinds::of(topology, pairs[cell]));
+        |cell: usize| (topology.relation(pairs[cell][0], pairs[cell][1]), Kinds::new(topology, pairs[cell]));
     let mut add_value = |cell: usize, kernel: &KernelId, ns: Option<f64>| {
         if !order.contains(kernel) {
             order.push(kernel.clone());
@@ -32,7 +32,7 @@ pub fn ladder(
         values.entry((rung(cell), kernel.clone())).or_default().entry(cell).or_default().extend(ns);
     };
     let headlines: Vec<Option<&CellValue>> = pairs.iter().map(|&pair| value_of(maps.first(), pair)).collect();
-    let sentinel = KernelId::of(Protocol::Cas, Hint::None);
+    let sentinel = KernelId::new(Protocol::Cas, Hint::None);
     // On a tiny machine, every pass of the map has the whole ladder, and CAS spans of imitations only show the state.
     let ladder_is_in_map = record.columns().len() > 2 && pairs.len() <= TINY_CELLS;
     for entry in record.others(Purpose::Ladder) {
@@ -85,7 +85,7 @@ fn on_better_home(visit: &Visit) -> Vec<(&KernelId, f64)> {
 /// Whether a visit was made in the state of a cell: CAS without pause took as long as in that state, both at the
 /// beginning and at the end. Visits of older versions lack this and count if the cell had a single state.
 fn is_in_state(visit: &Visit, value: &CellValue) -> bool {
-    let sentinel = KernelId::of(Protocol::Cas, Hint::None);
+    let sentinel = KernelId::new(Protocol::Cas, Hint::None);
     let mut spans = visit.spans.iter().filter(|span| span.kernel == sentinel);
     let Some((first, range)) = spans.next().zip(value.cas_ns) else { return value.states.is_empty() };
     // A pair on two nodes has spans on either home; only spans on the same home are compared.
@@ -122,7 +122,7 @@ pub enum EmptyRung {
 
 impl EmptyRung {
     /// The reason for these pairs, whose cells are those of `map`.
-    pub fn of(pairs: Vec<[CpuId; 2]>, map: Option<&LatencyMap>) -> EmptyRung {
+    pub fn new(pairs: Vec<[CpuId; 2]>, map: Option<&LatencyMap>) -> EmptyRung {
         let has_states =
             |&pair: &[CpuId; 2]| value_of(map, pair).is_some_and(|value| !value.states.is_empty());
         if pairs.is_empty() {
@@ -179,7 +179,7 @@ fn row(
         classes: rung.1.as_ref().map(|kinds| kinds.names().clone()),
         pairs: found.as_ref().map_or(0, |(_, points)| points.len() as u32),
         range_ns: found.as_ref().map(|(_, points)| range(points)),
-        reason: found.is_none().then(|| EmptyRung::of(without_visits, maps.first())),
+        reason: found.is_none().then(|| EmptyRung::new(without_visits, maps.first())),
         latency_ns: found.map(|(estimate, _)| estimate),
         kernel,
     };
@@ -221,14 +221,14 @@ mod tests {
     fn another_state_is_the_reason_only_if_several_were_observed() {
         let stable = map(3, |_, _| 20.0);
         let pairs = [[CpuId(0), CpuId(1)], [CpuId(0), CpuId(2)]];
-        let found = EmptyRung::of(pairs.to_vec(), Some(&stable));
+        let found = EmptyRung::new(pairs.to_vec(), Some(&stable));
         assert_eq!(found, EmptyRung::OtherTime(pairs.to_vec()));
         let mut changing = stable.clone();
         if let Some(PairOutcome::Measured(value)) = changing.cells.get_mut(1, 0) {
             value.states = [0.7, 0.3].map(|share| CellState { share, latency_ns: value.latency_ns }).to_vec();
         }
         let first = pairs[..1].to_vec();
-        assert_eq!(EmptyRung::of(first.clone(), Some(&changing)), EmptyRung::OtherState(first));
-        assert_eq!(EmptyRung::of(Vec::new(), None), EmptyRung::NotMeasured);
+        assert_eq!(EmptyRung::new(first.clone(), Some(&changing)), EmptyRung::OtherState(first));
+        assert_eq!(EmptyRung::new(Vec::new(), None), EmptyRung::NotMeasured);
     }
 }

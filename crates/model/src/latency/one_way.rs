@@ -69,7 +69,7 @@ pub fn map(settings: &LatencySettings, rate: TickRate, record: &Record, pairs: &
     for kept in record.kept(Purpose::Tails) {
         let [from, to] = pairs[kept.cell as usize];
         for (way, placement) in [(Direction::Out, [from, to]), (Direction::Back, [to, from])] {
-            passes.entry(placement).or_default().extend(Delays::of(kept, way, rate));
+            passes.entry(placement).or_default().extend(Delays::from_recording(kept, way, rate));
         }
     }
     let failed: BTreeMap<[CpuId; 2], &TrialFailure> = pairs
@@ -95,7 +95,7 @@ pub fn map(settings: &LatencySettings, rate: TickRate, record: &Record, pairs: &
     });
     LatencyMap {
         protocol: Protocol::OneWay,
-        kernel: KernelId::of(Protocol::OneWay, Hint::None),
+        kernel: KernelId::new(Protocol::OneWay, Hint::None),
         hint: Hint::None,
         hint_reason: "this protocol does not spin".into(),
         regime: Regime::Serial,
@@ -113,8 +113,8 @@ struct Delays {
 }
 
 impl Delays {
-    fn of(kept: &KeptRecording, way: Direction, rate: TickRate) -> Option<Delays> {
-        let one_way = |kernel: &KernelId| *kernel == KernelId::of(Protocol::OneWay, Hint::None);
+    fn from_recording(kept: &KeptRecording, way: Direction, rate: TickRate) -> Option<Delays> {
+        let one_way = |kernel: &KernelId| *kernel == KernelId::new(Protocol::OneWay, Hint::None);
         let span = kept.recording.spans.iter().find(|span| one_way(&span.kernel))?;
         let Samples::Counts { counts } = &span.samples else { return None };
         let mut ticks: Vec<(i64, u64)> = counts
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn ways_that_vary_differently_are_flagged() {
-        let settings = LatencySettings::of(vec![CpuId(0), CpuId(1)]);
+        let settings = LatencySettings::for_cpus(vec![CpuId(0), CpuId(1)]);
         let visits = |median_ns: f64| -> Vec<Delays> {
             let visit = |pass: u32| Delays {
                 at_s: f64::from(pass),

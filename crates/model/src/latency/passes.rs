@@ -459,7 +459,7 @@ mod tests {
         assert!(table.cell(1).unwrap().is_empty() && table.cell(3).is_none());
         table.fail(2, &TrialFailure::CpuLost { cpu: CpuId(1) });
         table.fail(2, &TrialFailure::Damaged);
-        table.fail(2, &TrialFailure::of("no thread"));
+        table.fail(2, &TrialFailure::from_reason("no thread"));
         table.begin(2, HEAD);
         let cell = table.cell(2).unwrap();
         assert_eq!((cell.failure, cell.failed), (None, Failed { all: 2, wrong: 1 }));

@@ -27,7 +27,7 @@ pub fn representatives(topology: &Topology, pairs: impl Iterator<Item = [CpuId; 
     let mut groups: BTreeMap<(Relation, Option<Kinds>), Vec<[CpuId; 2]>> = BTreeMap::new();
     for pair in pairs {
         let relation = topology.relation(pair[0], pair[1]);
-        groups.entry((relation, Kinds::of(topology, pair))).or_default().push(pair);
+        groups.entry((relation, Kinds::new(topology, pair))).or_default().push(pair);
     }
     groups
         .into_values()
@@ -291,7 +291,7 @@ pub struct Kinds {
 
 impl Kinds {
     /// The kinds of a pair; `None` on a machine with one kind of core, or if one of the kinds is unknown.
-    pub fn of(topology: &Topology, [a, b]: [CpuId; 2]) -> Option<Kinds> {
+    pub fn new(topology: &Topology, [a, b]: [CpuId; 2]) -> Option<Kinds> {
         let (mut fast, mut slow) = (topology.class_of(a)?, topology.class_of(b)?);
         if topology.classes().len() < 2 {
             return None;
@@ -327,7 +327,7 @@ mod tests {
     #[test]
     fn the_faster_kind_stands_first_whatever_the_order_of_the_pair() {
         let hybrid = machine(&[(0, "E"), (1, "P"), (0, "E"), (1, "P")]);
-        let of = |a, b| Kinds::of(&hybrid, [CpuId(a), CpuId(b)]).unwrap();
+        let of = |a, b| Kinds::new(&hybrid, [CpuId(a), CpuId(b)]).unwrap();
         assert_eq!((of(0, 1), of(0, 1).names().join("–")), (of(1, 0), "P–E".to_owned()));
         assert!(of(1, 3) < of(0, 1) && of(0, 1) < of(0, 2));
     }
@@ -335,7 +335,7 @@ mod tests {
     #[test]
     fn a_single_or_unknown_kind_of_core_gives_no_kinds() {
         let pair = [CpuId(0), CpuId(1)];
-        assert_eq!(Kinds::of(&machine(&[(0, "P"), (0, "P")]), pair), None);
-        assert_eq!(Kinds::of(&machine(&[(0, "P")]), pair), None);
+        assert_eq!(Kinds::new(&machine(&[(0, "P"), (0, "P")]), pair), None);
+        assert_eq!(Kinds::new(&machine(&[(0, "P")]), pair), None);
     }
 }

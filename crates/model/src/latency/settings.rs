@@ -54,7 +54,7 @@ impl LatencySettings {
     }
 
     /// The default settings for more than 16 CPUs: every pair under `cas`, adaptively to ± 2 %, within a minute.
-    pub fn of(cpus: Vec<CpuId>) -> LatencySettings {
+    pub fn for_cpus(cpus: Vec<CpuId>) -> LatencySettings {
         LatencySettings {
             cpus,
             pairs: PairChoice::All,

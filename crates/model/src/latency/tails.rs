@@ -15,7 +15,7 @@ pub fn tails(
     let Some(requested) = settings.tails else { return Vec::new() };
     let mut series: Vec<TailSeries> = Vec::new();
     for kept in record.kept(Purpose::Tails) {
-        let of_round_trips = |span: &&Span| span.kernel != KernelId::of(Protocol::OneWay, Hint::None);
+        let of_round_trips = |span: &&Span| span.kernel != KernelId::new(Protocol::OneWay, Hint::None);
         for span in kept.recording.spans.iter().filter(of_round_trips) {
             let Samples::Counts { counts } = &span.samples else { continue };
             // Samples are round trips in ticks; these are half round trips in picoseconds.

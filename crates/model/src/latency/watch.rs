@@ -14,7 +14,7 @@ pub fn watch(
     pairs: &[[CpuId; 2]],
     map: &LatencyMap,
 ) -> Option<StateWatch> {
-    let sensitive_kernel = KernelId::of(Protocol::Cas, Hint::None);
+    let sensitive_kernel = KernelId::new(Protocol::Cas, Hint::None);
     let column = record.column(&sensitive_kernel, 0).or_else(|| record.column(&map.kernel, 0))?;
     let mut judged = 0;
     let mut changed = 0;

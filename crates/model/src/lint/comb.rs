@@ -135,7 +135,7 @@ mod tests {
     use crate::stats::Key;
 
     fn values(step: f64, jitter: f64) -> Vec<f64> {
-        let key = Key::of(&[21]);
+        let key = Key::from_words(&[21]);
         (0..200)
             .map(|i| {
                 let true_value = if i % 5 == 0 { 20.0 } else { 70.0 } * (1.0 + 0.1 * key.normal(i));
@@ -155,7 +155,8 @@ mod tests {
 
     #[test]
     fn smooth_values_whole_numbers_and_a_few_values_have_none() {
-        let smooth: Vec<f64> = (0..300).map(|i| 50.0 * (1.0 + 0.05 * Key::of(&[22]).normal(i))).collect();
+        let smooth: Vec<f64> =
+            (0..300).map(|i| 50.0 * (1.0 + 0.05 * Key::from_words(&[22]).normal(i))).collect();
         assert_eq!(step(&smooth, Printed::Decimals, 1), None);
         assert_eq!(step(&values(5.2, 0.0), Printed::WholeNumbers, 1), None);
         assert_eq!(step(&values(5.2, 0.0)[..15], Printed::Decimals, 1), None);
@@ -164,8 +165,9 @@ mod tests {
         let levels: Vec<f64> = (0..90).map(|i| [7.0, 21.0, 84.0][i % 3]).collect();
         assert_eq!(step(&levels, Printed::Decimals, 3), None);
         // Four equally spaced levels are no clock, and one disturbed cell is no multiple.
-        let level =
-            |i: u64| [20.0, 40.0, 60.0, 80.0][i as usize % 4] * (1.0 + 0.01 * Key::of(&[23]).normal(i));
+        let level = |i: u64| {
+            [20.0, 40.0, 60.0, 80.0][i as usize % 4] * (1.0 + 0.01 * Key::from_words(&[23]).normal(i))
+        };
         let levels: Vec<f64> = (0..200).map(level).collect();
         assert_eq!(step(&levels, Printed::Decimals, 4), None);
         let disturbed: Vec<f64> = levels.iter().map(|ns| ns.min(61.0)).chain([354.0]).collect();

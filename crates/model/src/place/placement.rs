@@ -143,7 +143,7 @@ pub struct Structure {
 
 impl Structure {
     /// Counts the groups used by a placement.
-    pub fn of(topology: &Topology, placement: &Placement) -> Structure {
+    pub fn new(topology: &Topology, placement: &Placement) -> Structure {
         Structure::of_set(topology, &placement.set())
     }
 

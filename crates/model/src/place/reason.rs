@@ -89,7 +89,7 @@ pub fn why(topology: &Topology, behaviour: &Behaviour, winner: &Placement, next:
     if [winner, next].iter().any(|placement| placement.binding == Binding::Free) {
         return Why::Unbound;
     }
-    let [mine, theirs] = [winner, next].map(|placement| Side::of(topology, behaviour, placement));
+    let [mine, theirs] = [winner, next].map(|placement| Side::new(topology, behaviour, placement));
     let reasons = match behaviour.roles {
         Some(_) => role_reasons(topology, behaviour, &mine, &theirs),
         None => set_reasons(topology, behaviour, &mine, &theirs),
@@ -104,7 +104,7 @@ struct Side {
 }
 
 impl Side {
-    fn of(topology: &Topology, behaviour: &Behaviour, placement: &Placement) -> Side {
+    fn new(topology: &Topology, behaviour: &Behaviour, placement: &Placement) -> Side {
         let roles = placement.roles(behaviour.roles.unwrap_or(placement.cpus.len()));
         let used = Structure::of_set(topology, &roles.iter().copied().collect());
         Side { roles, used }
@@ -203,7 +203,7 @@ fn far_levels(topology: &Topology) -> impl Iterator<Item = Level> + use<'_> {
 fn crossings(topology: &Topology, behaviour: &Behaviour, roles: [&[CpuId]; 2]) -> Vec<PlacementReason> {
     let communication = behaviour.communication;
     let count = |level: Level| {
-        let boundary = topology.nearness(Relation::of(level));
+        let boundary = topology.nearness(Relation::from_level(level));
         let far = |&(a, b): &(CpuId, CpuId)| topology.nearness(topology.relation(a, b)) > boundary;
         roles.map(|roles| {
             communication

@@ -148,7 +148,7 @@ mod tests {
             Parameters::default().with("queue", queue).with("payload", "u64").with("capacity", 100.0);
         TrialResult {
             values: [(names::RATE.to_owned(), between(point, low, high))].into(),
-            ..TrialResult::of(spec(names::PROBE, parameters.with_some("batch", batch), &[0, 1]))
+            ..TrialResult::empty(spec(names::PROBE, parameters.with_some("batch", batch), &[0, 1]))
         }
     }
 

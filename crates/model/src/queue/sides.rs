@@ -86,7 +86,7 @@ mod tests {
                 }
                 None => parameters,
             };
-            TrialResult::of(spec(names::PROBE, parameters, &[0, 1]))
+            TrialResult::empty(spec(names::PROBE, parameters, &[0, 1]))
         };
         let trials = vec![
             trial("mutex", Some([4.0, 1.0])),

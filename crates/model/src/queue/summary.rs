@@ -219,7 +219,7 @@ mod tests {
                 .into(),
             busy: vec![Some(1.0), None],
             flags,
-            ..TrialResult::of(spec(names::PROBE, parameters, &pair))
+            ..TrialResult::empty(spec(names::PROBE, parameters, &pair))
         }
     }
 

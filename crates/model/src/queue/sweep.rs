@@ -254,7 +254,7 @@ mod tests {
             passes: (kept + missed) as u32,
             counts: [(names::KEPT.to_owned(), kept), (names::MISSED.to_owned(), missed)].into(),
             histograms: [(names::CORRECTED.to_owned(), delays)].into(),
-            ..TrialResult::of(spec(names::PROBE, parameters, &[0, 1]))
+            ..TrialResult::empty(spec(names::PROBE, parameters, &[0, 1]))
         }
     }
 

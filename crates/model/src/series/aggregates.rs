@@ -143,7 +143,7 @@ pub(super) fn values(
     let reported = by_name(passes, of_pass);
     let mut values = estimates(&reported, settings.precision, Resolution::Exact);
     for (name, estimate) in &mut values {
-        let Some(quantity) = settings.quantities.of(probe, name) else { continue };
+        let Some(quantity) = settings.quantities.get(probe, name) else { continue };
         let interval = match quantity.aggregate {
             Aggregate::MeanOverPasses => Some(mean_interval as fn(&[f64]) -> Option<Estimate>),
             Aggregate::ShareOverPasses => Some(share_interval as _),

@@ -17,8 +17,8 @@ use crate::{CpuId, Flag, Reason, Topology};
 
 /// Derives the result of a run. Pure: a run that has just ended and its file read back later give the same result.
 pub fn analyse_series(topology: &Topology, settings: &SeriesSettings, record: &SeriesRecord) -> SeriesResult {
-    let gate = ConcurrencyGate::of(topology, settings, record);
-    let watch = SentinelWatch::of(settings, record);
+    let gate = ConcurrencyGate::from_record(topology, settings, record);
+    let watch = SentinelWatch::from_record(settings, record);
     let trials = settings.trials.iter().enumerate();
     SeriesResult {
         trials: trials
@@ -53,7 +53,7 @@ fn trial(
         states: trial_states(settings, spec, &all, &parts),
         processes: by_process(settings, &spec.probe, &median_passes),
         cas_ns: parts[0].cas_ns.clone(),
-        ..TrialResult::of(spec.clone())
+        ..TrialResult::empty(spec.clone())
     };
     fill(settings, &passes, &median_passes, Whole, &mut result);
     count_over_states(settings, &all, &mut result);
@@ -84,7 +84,7 @@ fn trial(
         return vec![result];
     }
     let result_of = |(role, &cpu): (usize, &CpuId)| {
-        let mut role_numbers = TrialResult::of(spec.clone());
+        let mut role_numbers = TrialResult::empty(spec.clone());
         fill(settings, &passes, &median_passes, Role(role), &mut role_numbers);
         widen(
             settings,
@@ -414,12 +414,12 @@ mod tests {
         let failed = |trials: &[u32]| {
             let mut record = SeriesRecord::new();
             for &trial in trials {
-                let outcome = Err(TrialFailure::of("no thread"));
+                let outcome = Err(TrialFailure::from_reason("no thread"));
                 record.push(SeriesEntry { segment: 0, pass: 0, trial, outcome });
             }
             analyse_series(&flat(), &settings(), &record)
         };
-        let no_thread = Reason::failed(None, &TrialFailure::of("no thread"));
+        let no_thread = Reason::failed(None, &TrialFailure::from_reason("no thread"));
         assert_eq!(failed(&[1]).reason_for_no_result(&[]), Some(&no_thread));
         assert_eq!(failed(&[]).reason_for_no_result(&[]), None, "the run ended before");
         let measured = analyse_series(&flat(), &settings(), &record_of(&[100.0]));

@@ -48,7 +48,11 @@ pub enum Bias {
 
 impl ConcurrencyGate {
     /// Judges the concurrent passes of a record.
-    pub fn of(topology: &Topology, settings: &SeriesSettings, record: &SeriesRecord) -> ConcurrencyGate {
+    pub fn from_record(
+        topology: &Topology,
+        settings: &SeriesSettings,
+        record: &SeriesRecord,
+    ) -> ConcurrencyGate {
         let concurrent_of =
             |trial: usize| record.outcomes(trial).map(|pass| pass.concurrent).max().unwrap_or(0);
         let concurrent: Vec<u32> = (0..settings.trials.len()).map(concurrent_of).collect();
@@ -207,7 +211,7 @@ mod tests {
             for (index, trial) in settings().trials.iter().enumerate() {
                 let concurrent = if alone(pass) { 0 } else { 7 };
                 let capacity = trial.parameters.number("capacity").unwrap_or_default();
-                let noise = 1.0 + 0.01 * Key::of(&[3, u64::from(pass)]).normal(index as u64);
+                let noise = 1.0 + 0.01 * Key::from_words(&[3, u64::from(pass)]).normal(index as u64);
                 let rate = 1e6 * noise * if concurrent > 0 { factor(capacity) } else { 1.0 };
                 let mut outcome =
                     PassOutcome { concurrent, elapsed: Picos::from_ms(9), ..PassOutcome::default() };
@@ -225,7 +229,7 @@ mod tests {
     #[test]
     fn passes_under_harmless_concurrency_count() {
         let record = record(8, alone_in_two_of_eight, |_| 1.0);
-        let gate = ConcurrencyGate::of(&topology(), &settings(), &record);
+        let gate = ConcurrencyGate::from_record(&topology(), &settings(), &record);
         let Regime::Parallel { pairs: 8, gate: outcomes } = gate.regime() else { panic!("{gate:?}") };
         assert!(matches!(outcomes[..], [GateOutcome { pairs: 8, cells: 80, equivalent: true, .. }]));
         assert_eq!(gate.counted(&record, 0).passes.len(), 8);
@@ -238,13 +242,13 @@ mod tests {
     fn biased_concurrent_passes_are_flagged_until_enough_ran_alone() {
         let slower = |_| 0.9;
         let early = record(8, alone_in_two_of_eight, slower);
-        let gate = ConcurrencyGate::of(&topology(), &settings(), &early);
+        let gate = ConcurrencyGate::from_record(&topology(), &settings(), &early);
         assert!(gate.refuses(0) && !is_done(&settings(), &gate, &SentinelWatch::default(), &early, 0));
         let flagged = &analyse_series(&topology(), &settings(), &early).trials[0];
         assert_eq!((flagged.passes, flagged.flags.contains(Flag::ParBias)), (6, true));
         assert!((flagged.values["messages_per_s"].point / 0.9e6 - 1.0).abs() < 0.02);
         let late = record(14, |pass| alone_in_two_of_eight(pass) || pass >= 8, slower);
-        let gate = ConcurrencyGate::of(&topology(), &settings(), &late);
+        let gate = ConcurrencyGate::from_record(&topology(), &settings(), &late);
         assert!(is_done(&settings(), &gate, &SentinelWatch::default(), &late, 0));
         let alone = &analyse_series(&topology(), &settings(), &late).trials[0];
         assert_eq!((alone.passes, alone.flags.contains(Flag::ParBias)), (8, false));
@@ -254,7 +258,7 @@ mod tests {
     #[test]
     fn a_bounded_effect_of_concurrency_widens_the_interval() {
         let record = record(8, alone_in_two_of_eight, |_| 0.952);
-        let gate = ConcurrencyGate::of(&topology(), &settings(), &record);
+        let gate = ConcurrencyGate::from_record(&topology(), &settings(), &record);
         assert!(matches!(gate.counted(&record, 0).bias, Some(Bias::Bounded(_))), "{gate:?}");
         assert!(!is_done(&settings(), &gate, &SentinelWatch::default(), &record, 0));
         for trial in analyse_series(&topology(), &settings(), &record).trials {
@@ -268,7 +272,7 @@ mod tests {
     fn one_affected_kind_of_trial_refuses_its_relation() {
         let factor = |capacity| if capacity > 5e3 { 0.9 } else { 1.0 };
         let record = record(8, alone_in_two_of_eight, factor);
-        let gate = ConcurrencyGate::of(&topology(), &settings(), &record);
+        let gate = ConcurrencyGate::from_record(&topology(), &settings(), &record);
         let Regime::Parallel { gate: outcomes, .. } = gate.regime() else { panic!("{gate:?}") };
         assert!(outcomes[0].bias.low > -0.02, "the others hide it: {:?}", outcomes[0].bias);
         assert!(gate.refuses(0));
@@ -277,11 +281,11 @@ mod tests {
     #[test]
     fn trials_never_alone_are_refused_and_trials_always_alone_need_no_gate() {
         let never = record(8, |_| false, |_| 1.0);
-        let gate = ConcurrencyGate::of(&topology(), &settings(), &never);
+        let gate = ConcurrencyGate::from_record(&topology(), &settings(), &never);
         let Regime::Parallel { gate: outcomes, .. } = gate.regime() else { panic!("{gate:?}") };
         assert_eq!((outcomes[0].bias, outcomes[0].cells), (GateOutcome::UNKNOWN, 0));
         assert!(gate.refuses(0));
         let always = record(8, |_| true, |_| 1.0);
-        assert_eq!(ConcurrencyGate::of(&topology(), &settings(), &always).regime(), Regime::Serial);
+        assert_eq!(ConcurrencyGate::from_record(&topology(), &settings(), &always).regime(), Regime::Serial);
     }
 }

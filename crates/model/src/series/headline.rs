@@ -127,10 +127,10 @@ impl TimeUnit {
     ///
     /// ```
     /// # use coretalk_model::series::TimeUnit;
-    /// assert_eq!(TimeUnit::of([19e3, 20e3].into_iter()).name, "µs");
-    /// assert_eq!(TimeUnit::of([45.0, 20e3].into_iter()).name, "ns");
+    /// assert_eq!(TimeUnit::for_values([19e3, 20e3].into_iter()).name, "µs");
+    /// assert_eq!(TimeUnit::for_values([45.0, 20e3].into_iter()).name, "ns");
     /// ```
-    pub fn of(medians_ns: impl Iterator<Item = f64>) -> TimeUnit {
+    pub fn for_values(medians_ns: impl Iterator<Item = f64>) -> TimeUnit {
         let [least, most] = medians_ns
             .filter(|ns| *ns > 0.0)
             .fold([f64::INFINITY, 0.0], |[least, most]: [f64; 2], ns| [least.min(ns), most.max(ns)]);
@@ -154,7 +154,7 @@ mod tests {
     fn trial(probe: &str, medians: &[&str], values: &[&str]) -> TrialResult {
         let all = |names: &[&str]| names.iter().map(|name| ((*name).to_owned(), around(5.0, 0.2))).collect();
         let trial_spec = spec(probe, Parameters::default(), &[]);
-        TrialResult { medians_ns: all(medians), values: all(values), ..TrialResult::of(trial_spec) }
+        TrialResult { medians_ns: all(medians), values: all(values), ..TrialResult::empty(trial_spec) }
     }
 
     #[test]
@@ -193,7 +193,7 @@ mod tests {
             (&[99.0, 20_000.0], "ns"),
             (&[0.0, 20_000.0], "µs"),
         ] {
-            assert_eq!(TimeUnit::of(medians.iter().copied()).name, name, "{medians:?}");
+            assert_eq!(TimeUnit::for_values(medians.iter().copied()).name, name, "{medians:?}");
         }
     }
 }

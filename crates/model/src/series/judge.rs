@@ -116,7 +116,7 @@ pub(super) fn judge(
             Some(of_displayed) => (of_displayed, result.flags),
             None => (width, result.flags),
         };
-    result.grade = Some(Grade::of(flags, width, || is_repeated(settings, passes, result)));
+    result.grade = Some(Grade::decide(flags, width, || is_repeated(settings, passes, result)));
     // A number lost to saturation takes precedence over doubts, and failures over disturbances from outside.
     result.reason = match most_informative(&failures) {
         _ if flags.contains(Flag::Saturated) => Some(saturated(record, index)),
@@ -194,7 +194,7 @@ pub(super) fn half_step_of<H: Borrow<Histogram>>(
     name: &str,
     distribution: impl Fn(&str) -> Option<H>,
 ) -> Option<f64> {
-    let of_median = quantities.of(probe, name).and_then(|quantity| quantity.of_median);
+    let of_median = quantities.get(probe, name).and_then(|quantity| quantity.of_median);
     let (source, factor) = of_median.unwrap_or((name, 1.0));
     Some(half_step_ns(distribution(source)?.borrow())? * factor)
 }
@@ -247,7 +247,7 @@ mod tests {
             passes: 8,
             values: [("waker_ns".to_owned(), between(100.0, 99.5, 100.5))].into(),
             processes: vec![ProcessResult { passes: 8, value: 100.0 }; processes],
-            ..TrialResult::of(spec)
+            ..TrialResult::empty(spec)
         };
         judge(&settings, &record, 0, &[], 8, &mut result);
         result
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn the_width_is_the_larger_side_of_the_interval() {
-        let mut skewed = TrialResult::of(spec("wake", Parameters::default(), &[0, 1]));
+        let mut skewed = TrialResult::empty(spec("wake", Parameters::default(), &[0, 1]));
         skewed.values.insert("waker_ns".into(), between(100.0, 98.9, 102.5));
         let settings = SeriesSettings {
             headlines: vec!["wake/waker_ns".into()],
@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn failed_passes_are_reported_with_the_number_of_all_passes() {
-        let ended = TrialFailure::of("it ended with 7");
+        let ended = TrialFailure::from_reason("it ended with 7");
         let crashed = judged(&[TrialFailure::Damaged, ended.clone()], 0);
         assert!(crashed.flags.contains(Flag::FailedPasses) && crashed.flags.contains(Flag::Invalid));
         let wrong = Reason::failed(Some([2, 10]), &TrialFailure::Damaged);

@@ -9,10 +9,10 @@ use crate::CpuId;
 /// ```
 /// # use coretalk_model::CpuId;
 /// # use coretalk_model::series::{NamePart, SeriesName, ParameterValue};
-/// let name = SeriesName::of("gap_ns=1000 0-1").unwrap();
+/// let name = SeriesName::parse("gap_ns=1000 0-1").unwrap();
 /// assert_eq!(name.0, [NamePart::Parameter("gap_ns", ParameterValue::Number(1000.0)), NamePart::Cpus(vec![CpuId(0), CpuId(1)])]);
-/// assert_eq!(SeriesName::of("7").unwrap().0, [NamePart::Cpus(vec![CpuId(7)])]);
-/// assert_eq!(SeriesName::of("all"), None);
+/// assert_eq!(SeriesName::parse("7").unwrap().0, [NamePart::Cpus(vec![CpuId(7)])]);
+/// assert_eq!(SeriesName::parse("all"), None);
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeriesName<'a>(pub Vec<NamePart<'a>>);
@@ -30,16 +30,16 @@ pub enum NamePart<'a> {
 
 impl<'a> SeriesName<'a> {
     /// Splits a name; `None` for a name without parameters and CPUs, such as that of a relation.
-    pub fn of(name: &'a str) -> Option<SeriesName<'a>> {
+    pub fn parse(name: &'a str) -> Option<SeriesName<'a>> {
         let parts: Vec<NamePart<'_>> =
-            name.split(' ').filter(|word| !word.is_empty()).map(NamePart::of).collect();
+            name.split(' ').filter(|word| !word.is_empty()).map(NamePart::parse).collect();
         let is_series = parts.iter().any(|part| !matches!(part, NamePart::Word(_)));
         is_series.then_some(SeriesName(parts))
     }
 }
 
 impl<'a> NamePart<'a> {
-    fn of(word: &'a str) -> NamePart<'a> {
+    fn parse(word: &'a str) -> NamePart<'a> {
         match word.split_once('=') {
             Some((name, value)) => {
                 // A comma separates the parameters of a dataset from its quantity.

@@ -80,7 +80,7 @@ pub fn ranking<'a>(
     declared: &[Parameter],
     topology: &Topology,
 ) -> Option<Ranking<'a>> {
-    let all = Candidates::of(settings, result, probe, declared, topology);
+    let all = Candidates::new(settings, result, probe, declared, topology);
     let most = all.candidates.iter().map(|candidate| (!candidate.is_ratio(), candidate.subjects)).max()?.1;
     let rank = |candidate: &Candidate<'_>| (candidate.is_ratio(), 2 * candidate.subjects < most);
     let chosen = all
@@ -98,7 +98,7 @@ pub fn rankings<'a>(
     declared: &[Parameter],
     topology: &Topology,
 ) -> Vec<Ranking<'a>> {
-    let mut all = Candidates::of(settings, result, probe, declared, topology);
+    let mut all = Candidates::new(settings, result, probe, declared, topology);
     all.candidates.sort_by(Candidate::cmp_priority);
     all.candidates.iter().map(|candidate| ranked(settings, &all.plan, candidate)).collect()
 }
@@ -109,7 +109,7 @@ struct Candidates<'a, 'p> {
 }
 
 impl<'a, 'p> Candidates<'a, 'p> {
-    fn of(
+    fn new(
         settings: &SeriesSettings,
         result: &'a SeriesResult,
         probe: &str,
@@ -118,7 +118,7 @@ impl<'a, 'p> Candidates<'a, 'p> {
     ) -> Candidates<'a, 'p> {
         let trials: Vec<&TrialResult> =
             result.trials.iter().filter(|trial| trial.spec.probe == probe).collect();
-        let plan = Plan::of(&trials, declared, topology);
+        let plan = Plan::new(&trials, declared, topology);
         let mut groups: Vec<(Vec<f64>, Vec<&TrialResult>)> = Vec::new();
         let mut positions: BTreeMap<Key, usize> = BTreeMap::new();
         for &trial in &trials {
@@ -324,7 +324,7 @@ fn quantity_of(settings: &SeriesSettings, probe: &str, trials: &[&TrialResult]) 
         *counts.entry(name).or_default() += 1;
     }
     let declared =
-        counts.iter().filter_map(|(name, count)| Some((settings.quantities.of(probe, name)?, count)));
+        counts.iter().filter_map(|(name, count)| Some((settings.quantities.get(probe, name)?, count)));
     declared
         .max_by_key(|(quantity, count)| (quantity.unit != Unit::Ratio, **count))
         .map(|(quantity, _)| quantity)
@@ -384,7 +384,7 @@ struct Plan<'p> {
 }
 
 impl<'p> Plan<'p> {
-    fn of(trials: &[&TrialResult], declared: &'p [Parameter], topology: &'p Topology) -> Plan<'p> {
+    fn new(trials: &[&TrialResult], declared: &'p [Parameter], topology: &'p Topology) -> Plan<'p> {
         let named: BTreeSet<&str> =
             trials.iter().flat_map(|trial| trial.spec.parameters.iter()).map(|(name, _)| name).collect();
         let first = declared.iter().map(|parameter| parameter.id).filter(|id| named.contains(id));

@@ -111,7 +111,7 @@ pub struct TrialResult {
 
 impl TrialResult {
     /// A trial without a result.
-    pub fn of(spec: TrialSpec) -> TrialResult {
+    pub fn empty(spec: TrialSpec) -> TrialResult {
         TrialResult {
             spec,
             passes: 0,
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn the_overall_mean_includes_rare_pauses() {
-        let mut trial = TrialResult::of(spec("queue", Default::default(), &[0, 1]));
+        let mut trial = TrialResult::empty(spec("queue", Default::default(), &[0, 1]));
         assert_eq!(trial.overall_ns(), None);
         trial.counts.insert(TOTAL_NS.into(), 25_000);
         trial.counts.insert("messages".into(), 100);

@@ -59,7 +59,7 @@ pub fn rungs(
             };
             let pair: [CpuId; 2] = [*from, *to];
             let value = estimate_in_state(trial, rung.view, value, value_of(map, pair));
-            let key = (topology.relation(*from, *to), Kinds::of(topology, pair));
+            let key = (topology.relation(*from, *to), Kinds::new(topology, pair));
             by_rung.entry(key).or_default().push((pair, value));
         }
         rows.extend(by_rung.into_iter().map(|((relation, kinds), values)| {
@@ -75,7 +75,7 @@ pub fn rungs(
                 range_ns: latency_ns
                     .map(|_| [points().fold(f64::INFINITY, f64::min), points().fold(0.0, f64::max)]),
                 pairs: if latency_ns.is_some() { values.len() as u32 } else { 0 },
-                reason: latency_ns.is_none().then(|| EmptyRung::of(without_value, map)),
+                reason: latency_ns.is_none().then(|| EmptyRung::new(without_value, map)),
                 latency_ns,
             }
         }));
@@ -122,7 +122,7 @@ mod tests {
         TrialResult {
             passes: 8,
             medians_ns: BTreeMap::from([("slept".to_owned(), estimate)]),
-            ..TrialResult::of(spec("wake", parameters, &placement))
+            ..TrialResult::empty(spec("wake", parameters, &placement))
         }
     }
 

@@ -40,7 +40,7 @@ struct Level {
 
 impl SentinelWatch {
     /// Detects the states over all passes of a run.
-    pub fn of(settings: &SeriesSettings, record: &SeriesRecord) -> SentinelWatch {
+    pub fn from_record(settings: &SeriesSettings, record: &SeriesRecord) -> SentinelWatch {
         let mut values: BTreeMap<Vec<CpuId>, Vec<f64>> = BTreeMap::new();
         for (trial, spec) in settings.trials.iter().enumerate() {
             let visits = record.outcomes(trial).filter_map(|pass| pass.sentinel_ns).flatten();
@@ -50,7 +50,9 @@ impl SentinelWatch {
             let fewest = Detector::CAS.fewest.max(values.len() / CAS_STATE_DIVISOR);
             let states = split_states(&values, Detector { fewest, ..Detector::CAS }).into_iter();
             states
-                .filter_map(|state| Level::of(state.passes.iter().map(|&visit| values[visit]).collect()))
+                .filter_map(|state| {
+                    Level::from_values(state.passes.iter().map(|&visit| values[visit]).collect())
+                })
                 .collect()
         };
         SentinelWatch { sets: values.into_iter().map(|(cpus, values)| (cpus, levels(values))).collect() }
@@ -62,7 +64,7 @@ impl SentinelWatch {
 }
 
 impl Level {
-    fn of(mut values: Vec<f64>) -> Option<Level> {
+    fn from_values(mut values: Vec<f64>) -> Option<Level> {
         let median = median_in_place(&mut values)?;
         let (low, high) = (
             values.iter().copied().fold(f64::INFINITY, f64::min),
@@ -323,7 +325,7 @@ mod tests {
 
     /// Passes by state: count, value, CAS latency.
     fn states(groups: &[(usize, f64, f64)], noise: f64, key: u64) -> Vec<(f64, Option<[f32; 2]>)> {
-        let key = Key::of(&[key]);
+        let key = Key::from_words(&[key]);
         let each = groups.iter().flat_map(|&(count, value, cas)| std::iter::repeat_n((value, cas), count));
         let noisy = |at: usize, level: f64, noise: f64| level * (1.0 + noise * key.normal(at as u64));
         each.enumerate()
@@ -448,7 +450,7 @@ mod tests {
         let settings = settings("wait", 1);
         let done = |groups: &[(usize, f64, f64)]| {
             let record = record(&[states(groups, 0.001, 9)]);
-            let watch = SentinelWatch::of(&settings, &record);
+            let watch = SentinelWatch::from_record(&settings, &record);
             is_done(&settings, &ConcurrencyGate::default(), &watch, &record, 0)
         };
         assert!(done(&[(8, 50.0, 25.0)]) && !done(&[(5, 50.0, 25.0), (3, 240.0, 124.0)]));

@@ -164,7 +164,7 @@ impl<'a> Alike<'a> {
     pub fn unit(&self, settings: &'a SeriesSettings) -> MapUnit {
         let unit = |name: &str| {
             let declared =
-                self.trials.first().and_then(|trial| settings.quantities.of(&trial.spec.probe, name));
+                self.trials.first().and_then(|trial| settings.quantities.get(&trial.spec.probe, name));
             declared.map_or(Unit::Number, |quantity| quantity.unit)
         };
         let is_time = |name: &str| {
@@ -173,7 +173,7 @@ impl<'a> Alike<'a> {
         if let Some(name) = self.displayed_value(settings).filter(|name| !is_time(name)) {
             return MapUnit { name: unit(name).symbol().into_owned(), divisor: 1.0 };
         }
-        let TimeUnit { name, ns } = TimeUnit::of(self.medians_ns(settings));
+        let TimeUnit { name, ns } = TimeUnit::for_values(self.medians_ns(settings));
         MapUnit { name: name.to_owned(), divisor: ns }
     }
 }
@@ -230,7 +230,7 @@ fn in_state(trial: &TrialResult, cas_ns: f64) -> Option<Cow<'_, TrialResult>> {
         cas_ns,
         flags,
         grade,
-        ..TrialResult::of(trial.spec.clone())
+        ..TrialResult::empty(trial.spec.clone())
     }))
 }
 
@@ -244,7 +244,7 @@ mod tests {
     fn events_around(centres: &[(f64, u64)]) -> Histogram {
         let mut histogram = Histogram::new();
         for (index, &(centre, count)) in centres.iter().enumerate() {
-            let key = Key::of(&[index as u64]);
+            let key = Key::from_words(&[index as u64]);
             for event in 0..count {
                 histogram.record_ns(centre * (1.0 + 0.06 * key.normal(event)), 1);
             }
@@ -273,7 +273,7 @@ mod tests {
     fn trials(parameter: &str, pairs: u32, name: &str, point: f64) -> Vec<TrialResult> {
         let one = |pair: u32| {
             let parameters = Parameters::default().with("primitive", parameter);
-            let mut trial = TrialResult::of(spec("wake", parameters, &[0, pair + 1]));
+            let mut trial = TrialResult::empty(spec("wake", parameters, &[0, pair + 1]));
             let estimates = if name == "slept" { &mut trial.medians_ns } else { &mut trial.values };
             estimates.insert(name.to_owned(), between(point + f64::from(pair), point, point));
             trial
@@ -310,7 +310,7 @@ mod tests {
             values: values(states[0].1),
             cas_ns: vec![states[0].2],
             states: states.iter().map(state).filter(|_| states.len() > 1).collect(),
-            ..TrialResult::of(spec("wait", Parameters::default(), &[1, 0]))
+            ..TrialResult::empty(spec("wait", Parameters::default(), &[1, 0]))
         }
     }
 

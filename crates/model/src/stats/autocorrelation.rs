@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn the_coefficient_of_an_autoregression_is_recovered() {
-        let key = Key::of(&[1]);
+        let key = Key::from_words(&[1]);
         let mut state = 0.0;
         let values: Vec<f64> = (0..50_000)
             .map(|i| {

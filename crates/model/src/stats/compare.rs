@@ -235,10 +235,10 @@ mod tests {
 
     #[test]
     fn the_location_of_a_few_and_of_many_is_that_of_all_walsh_averages() {
-        let few: Vec<f64> = (0..41).map(|i| Key::of(&[3]).normal(i)).collect();
+        let few: Vec<f64> = (0..41).map(|i| Key::from_words(&[3]).normal(i)).collect();
         assert!((paired_location(&few).unwrap() - paired_shift(&few, 0.05).unwrap().point).abs() < 1e-12);
         // Skewed, so that a plain median differs.
-        let many: Vec<f64> = (0..4_000).map(|i| Key::of(&[4]).exponential(i)).collect();
+        let many: Vec<f64> = (0..4_000).map(|i| Key::from_words(&[4]).exponential(i)).collect();
         let all = paired_shift(&many, 0.05).unwrap().point;
         assert!((paired_location(&many).unwrap() - all).abs() < 2e-3, "{all}");
         assert!((median_of_sorted(&[0.7]).unwrap() - all).abs() > 0.05, "the test needs skew");
@@ -250,7 +250,7 @@ mod tests {
         const TRIALS: u64 = 4_000;
         let mut hits = [0u32; 3];
         for trial in 0..TRIALS {
-            let key = Key::of(&[6, trial]);
+            let key = Key::from_words(&[6, trial]);
             let a: Vec<f64> = (0..12).map(|i| key.normal(i)).collect();
             let b: Vec<f64> = (100..115).map(|i| 0.7 + key.normal(i)).collect();
             hits[0] += u32::from(shift(&a, &b, 0.05).unwrap().contains(0.7));
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn exact_and_approximate_intervals_meet_where_the_method_changes() {
-        let values: Vec<f64> = (0..EXACT_PAIRS as u64).map(|i| Key::of(&[7]).normal(i)).collect();
+        let values: Vec<f64> = (0..EXACT_PAIRS as u64).map(|i| Key::from_words(&[7]).normal(i)).collect();
         let n = values.len() as f64;
         let exact = exact_cut(signed_ranks(values.len()), 0.05).each_end as f64;
         let pairs = values.len() * (values.len() + 1) / 2;

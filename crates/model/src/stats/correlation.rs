@@ -149,7 +149,7 @@ mod tests {
     fn pool(cells: u64, share: f64, next: f64) -> Pool {
         let mut pool = Pool::default();
         for cell in 0..cells {
-            let key = Key::of(&[9, cell]);
+            let key = Key::from_words(&[9, cell]);
             let (noise, shocks) = (key.with(1), key.with(2));
             let mut wander = shocks.normal(u64::MAX);
             let passes: Vec<f64> = (0..8)

@@ -48,7 +48,7 @@ const MEASURED: [(f64, f64); 4] = [(0.02, 0.43), (0.1, 0.24), (0.3, 0.10), (1.0,
 pub fn drift_interval(passes: &[Pass]) -> Option<Estimate> {
     let values: Vec<f64> = passes.iter().map(|pass| pass.value).collect();
     let plain = fixed_interval(&values)?;
-    let inflation = DriftShare::of(passes).map_or(1.0, |share| share.inflation());
+    let inflation = DriftShare::from_passes(passes).map_or(1.0, |share| share.inflation());
     let stretch = |end: f64| plain.point + (end - plain.point) * inflation;
     Some(Estimate {
         low: stretch(plain.low),
@@ -75,7 +75,7 @@ pub struct DriftShare {
 
 impl DriftShare {
     /// Divides the variance of the passes. `None` for fewer than two passes or no variation.
-    pub fn of(passes: &[Pass]) -> Option<DriftShare> {
+    pub fn from_passes(passes: &[Pass]) -> Option<DriftShare> {
         let values: Vec<f64> = passes.iter().map(|pass| pass.value).collect();
         let errors: Vec<f64> = passes.iter().map(|pass| pass.line_error * pass.line_error).collect();
         let total = variance(&values).filter(|&total| total > 0.0)?;

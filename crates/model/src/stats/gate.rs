@@ -66,7 +66,7 @@ mod tests {
         const LEVELS: u64 = 1_000;
         let mut counts = [0.0; 2];
         for level in 0..LEVELS {
-            let key = Key::of(&[8, level]);
+            let key = Key::from_words(&[8, level]);
             let measured_ns = |cell: u64, side: u64, factor: f64| {
                 200.0 * (1.0 + 0.08 * key.normal(cell)) * factor * (1.0 + 0.015 * key.with(side).normal(cell))
             };

@@ -74,7 +74,8 @@ mod tests {
 
     #[test]
     fn two_treatments_alternate_as_a_b_b_a_and_the_seed_selects_the_first() {
-        let orders = |seed: u64| (0..40).map(|row| turn(2, row, Key::of(&[seed]))).collect::<Vec<_>>();
+        let orders =
+            |seed: u64| (0..40).map(|row| turn(2, row, Key::from_words(&[seed]))).collect::<Vec<_>>();
         let rows = orders(1);
         assert!(rows.chunks(2).all(|block| block[0][0] == block[1][1] && block[0][0] != block[1][0]));
         let begins = rows.chunks(2).filter(|block| block[0][0] == 0).count();
@@ -85,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_block_holds_the_rows_of_one_square() {
-        let mut rows: Vec<Vec<usize>> = (0..4).map(|row| turn(4, row, Key::of(&[3]))).collect();
+        let mut rows: Vec<Vec<usize>> = (0..4).map(|row| turn(4, row, Key::from_words(&[3]))).collect();
         for position in 0..4 {
             let mut found: Vec<usize> = rows.iter().map(|row| row[position]).collect();
             found.sort_unstable();

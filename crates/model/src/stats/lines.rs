@@ -175,7 +175,7 @@ mod tests {
     }
 
     fn quiet(lines: u64) -> Vec<u32> {
-        (0..lines).map(|i| (2000.0 * (1.0 + 0.08 * Key::of(&[1]).normal(i))) as u32).collect()
+        (0..lines).map(|i| (2000.0 * (1.0 + 0.08 * Key::from_words(&[1]).normal(i))) as u32).collect()
     }
 
     #[test]

@@ -159,7 +159,7 @@ mod tests {
         for n in [6, 7, 8, 9, 12, 16, 24, 25] {
             let mut hits = [0u64; 2];
             for sample in 0..SAMPLES {
-                let key = Key::of(&[n, sample]);
+                let key = Key::from_words(&[n, sample]);
                 let normal: Vec<f64> = (0..n).map(|i| key.normal(i)).collect();
                 let skewed: Vec<f64> = (0..n).map(|i| key.exponential(i)).collect();
                 for (index, values, truth) in [(0, normal, 0.0), (1, skewed, std::f64::consts::LN_2)] {

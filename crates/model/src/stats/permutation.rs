@@ -110,7 +110,7 @@ mod tests {
     fn without_an_effect_p_is_below_a_hundredth_once_in_a_hundred() {
         let small = (0..20_000u64)
             .filter(|&sample| {
-                let key = Key::of(&[7, sample]);
+                let key = Key::from_words(&[7, sample]);
                 let differences: Vec<f64> = (0..12).map(|i| key.normal(i)).collect();
                 signed_rank_p(&differences).unwrap() <= 0.01
             })

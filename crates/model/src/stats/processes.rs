@@ -65,7 +65,7 @@ mod tests {
     fn the_interval_covers_the_mean_of_all_processes_and_that_of_passes_does_not() {
         let (mut covered, mut covered_by_passes) = (0, 0);
         for seed in 0..400 {
-            let passes = passes(Key::of(&[seed]), 5, 0.1);
+            let passes = passes(Key::from_words(&[seed]), 5, 0.1);
             let found = processes_interval(&passes, Analysis::SECOND, 0.0).unwrap();
             covered += u32::from(found.contains(100.0));
             let values: Vec<f64> = passes.iter().map(|(_, value)| *value).collect();

@@ -8,8 +8,8 @@ use super::normal;
 ///
 /// ```
 /// # use coretalk_model::stats::Key;
-/// let cell = Key::of(&[42, 7]);
-/// assert_eq!(cell.with(3), Key::of(&[42, 7, 3]));
+/// let cell = Key::from_words(&[42, 7]);
+/// assert_eq!(cell.with(3), Key::from_words(&[42, 7, 3]));
 /// assert_ne!(cell.bits(0), cell.bits(1));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -17,7 +17,7 @@ pub struct Key(u64);
 
 impl Key {
     /// The stream of these words; their order matters.
-    pub const fn of(words: &[u64]) -> Key {
+    pub const fn from_words(words: &[u64]) -> Key {
         let mut key = Key(START);
         let mut index = 0;
         while index < words.len() {
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn the_bits_are_pinned() {
-        let key = Key::of(&[1, 2, 3, 4, 5, 6]);
+        let key = Key::from_words(&[1, 2, 3, 4, 5, 6]);
         let found =
             [key.bits(0), key.uniform(1).to_bits(), key.normal(2).to_bits(), key.exponential(3).to_bits()];
         assert_eq!(found, PINNED, "{found:#x?}");
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn moments_are_those_of_the_distributions() {
         const N: u64 = 200_000;
-        let key = Key::of(&[11]);
+        let key = Key::from_words(&[11]);
         let draw = |value: fn(Key, u64) -> f64| (0..N).map(|i| value(key, i)).collect::<Vec<f64>>();
         for (name, values, center, spread) in [
             ("uniform", draw(Key::uniform), 0.5, 1.0 / 12.0),
@@ -133,8 +133,8 @@ mod tests {
     fn normals_pass_kolmogorovs_test_within_a_stream_and_across_streams() {
         const N: usize = 20_000;
         let reference = Normal::new(0.0, 1.0).unwrap();
-        let within: Vec<f64> = (0..N as u64).map(|i| Key::of(&[5]).normal(i)).collect();
-        let across: Vec<f64> = (0..N as u64).map(|i| Key::of(&[5, i]).normal(0)).collect();
+        let within: Vec<f64> = (0..N as u64).map(|i| Key::from_words(&[5]).normal(i)).collect();
+        let across: Vec<f64> = (0..N as u64).map(|i| Key::from_words(&[5, i]).normal(0)).collect();
         for mut values in [within, across] {
             assert!(autocorrelation::lag(&values, 1).unwrap().abs() < 0.03);
             values.sort_by(f64::total_cmp);
@@ -153,7 +153,7 @@ mod tests {
         let mut counts = std::collections::BTreeMap::new();
         for trial in 0..24_000 {
             let mut items = [0, 1, 2, 3];
-            Key::of(&[9, trial]).shuffle(&mut items);
+            Key::from_words(&[9, trial]).shuffle(&mut items);
             *counts.entry(items).or_insert(0u32) += 1;
         }
         assert_eq!(counts.len(), 24);
@@ -163,10 +163,16 @@ mod tests {
 
     #[test]
     fn reordered_words_name_another_stream() {
-        let keys = [Key::of(&[]), Key::of(&[0]), Key::of(&[0, 0]), Key::of(&[0, 1]), Key::of(&[1, 0])];
+        let keys = [
+            Key::from_words(&[]),
+            Key::from_words(&[0]),
+            Key::from_words(&[0, 0]),
+            Key::from_words(&[0, 1]),
+            Key::from_words(&[1, 0]),
+        ];
         for (i, a) in keys.iter().enumerate() {
             assert!(keys[i + 1..].iter().all(|b| a != b), "{keys:?}");
         }
-        assert_eq!(Key::of(&[3]).below(0, 0), 0);
+        assert_eq!(Key::from_words(&[3]).below(0, 0), 0);
     }
 }

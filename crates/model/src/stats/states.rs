@@ -132,7 +132,7 @@ mod tests {
         for (passes, noise, trials) in [(24, 0.03, 20_000), (8, 0.03, 20_000), (24, 0.05, 5_000)] {
             let alarms = (0..trials)
                 .filter(|&trial| {
-                    let values = plateaus(Key::of(&[1, trial]), &[(25.0, passes)], noise);
+                    let values = plateaus(Key::from_words(&[1, trial]), &[(25.0, passes)], noise);
                     split_states(&values, Detector::CAS).len() > 1
                 })
                 .count();
@@ -145,7 +145,7 @@ mod tests {
         // CAS without pause: near 25.1, sibling 15, far 124 ns.
         for trial in 0..500 {
             let levels = [(25.1, 9), (15.0, 3), (25.1, 6), (124.0, 4), (15.0, 2)];
-            let states = split_states(&plateaus(Key::of(&[2, trial]), &levels, 0.03), Detector::CAS);
+            let states = split_states(&plateaus(Key::from_words(&[2, trial]), &levels, 0.03), Detector::CAS);
             let found: Vec<(usize, usize)> = states.iter().map(|s| (s.passes.len(), s.visits)).collect();
             assert_eq!(found, [(5, 2), (15, 2), (4, 1)], "trial {trial}");
             assert_eq!(states[0].passes, [9, 10, 11, 22, 23]);
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_single_stalled_pass_is_no_state() {
-        let mut values = plateaus(Key::of(&[3]), &[(25.0, 12)], 0.01);
+        let mut values = plateaus(Key::from_words(&[3]), &[(25.0, 12)], 0.01);
         values[5] = 4000.0;
         assert_eq!(split_states(&values, Detector::CAS).len(), 1);
         values[9] = 4100.0;
@@ -164,8 +164,8 @@ mod tests {
 
     #[test]
     fn a_state_that_only_one_kernel_shows_is_found_from_several() {
-        let with_pause = plateaus(Key::of(&[4]), &[(22.8, 8), (21.6, 4)], 0.01);
-        let without = plateaus(Key::of(&[5]), &[(25.1, 8), (15.0, 4)], 0.01);
+        let with_pause = plateaus(Key::from_words(&[4]), &[(22.8, 8), (21.6, 4)], 0.01);
+        let without = plateaus(Key::from_words(&[5]), &[(25.1, 8), (15.0, 4)], 0.01);
         assert_eq!(split_states(&with_pause, Detector::CAS).len(), 1);
         let joint = split_states_jointly(&[(&with_pause, Detector::CAS), (&without, Detector::CAS)]);
         assert_eq!(joint.iter().map(|state| state.passes.len()).collect::<Vec<_>>(), [4, 8]);

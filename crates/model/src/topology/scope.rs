@@ -20,11 +20,11 @@ pub enum Scope {
 
 impl Scope {
     /// The scope of a relation.
-    pub fn of(relation: Relation, topology: &Topology) -> Scope {
+    pub fn from_relation(relation: Relation, topology: &Topology) -> Scope {
         if relation == Relation::SameCpu {
             return Scope::SameCpu;
         }
-        let level = topology.levels().into_iter().find(|&level| Relation::of(level) == relation);
+        let level = topology.levels().into_iter().find(|&level| Relation::from_level(level) == relation);
         let inside = topology.levels().into_iter().take_while(|&inner| Some(inner) != level);
         let split = inside.filter(|&inner| inner != Level::Core && topology.level(inner).len() > 1).last();
         let divider = split.filter(|&split| level.is_some_and(|level| level < split));

@@ -109,7 +109,7 @@ fn disturbed_rows(files: &[Published], seeds: u64) -> Vec<Row> {
         let mut row = Row { name: (*kind).to_owned(), ours: Tally::default(), plain: Tally::default() };
         for (index, file) in small.iter().enumerate() {
             for seed in 0..seeds {
-                let key = Key::of(&[seed, index as u64]);
+                let key = Key::from_words(&[seed, index as u64]);
                 let Some(worse) = published::disturb(file, kind, key) else { continue };
                 let levels =
                     infer(&worse.observed).map(|structure| levels_of(&structure)).unwrap_or_default();
@@ -151,7 +151,7 @@ fn planted_rows(trials: u64) -> Vec<Row> {
 fn planted_row(name: &str, make: Make, weather: Weather, trials: u64) -> Row {
     let mut row = Row { name: name.to_owned(), ours: Tally::default(), plain: Tally::default() };
     for trial in 0..trials {
-        let key = Key::of(&[trial, 77]);
+        let key = Key::from_words(&[trial, 77]);
         let machine = make(key.with(1));
         let structure = machine.settled(weather, key.with(2));
         row.ours.add(&judge(&levels_of(&structure), &machine.truth));
@@ -165,7 +165,7 @@ fn flat_rows(trials: u64) -> Vec<Row> {
         let mut row = Row { name: format!("flat: {kind}"), ours: Tally::default(), plain: Tally::default() };
         for trial in 0..trials {
             for noise in [0.02, 0.08, 0.15, 0.25] {
-                let key = Key::of(&[trial, 78]);
+                let key = Key::from_words(&[trial, 78]);
                 let machine = planted::flat(kind, 3 + key.below(9, 38) as usize, key.with(1));
                 let observed = machine.measured(Weather { noise, bad: 0.0, step: 0.0 }, key.with(2));
                 row.ours.add(&judge(&levels_of(&infer(&observed).unwrap()), &machine.truth));

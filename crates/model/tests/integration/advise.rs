@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// 4 packages × 8 dies × 4 L3 × 8 cores with random CPU numbers, so that ids carry no information.
 fn huge() -> (Topology, Vec<u32>) {
     let mut id: Vec<u32> = (0..1024).collect();
-    Key::of(&[40]).shuffle(&mut id);
+    Key::from_words(&[40]).shuffle(&mut id);
     let mut domains = Vec::new();
     for (level, size) in [(Level::L3, 8), (Level::Die, 32), (Level::Package, 256)] {
         for group in id.chunks(size) {
@@ -31,7 +31,7 @@ fn distances(topology: &Topology, noise: f64) -> CpuDistances {
             _ => 300.0,
         };
         let (low, high) = (u64::from(a.0.min(b.0)), u64::from(a.0.max(b.0)));
-        Some(level * (1.0 + noise * Key::of(&[41, low]).normal(high)))
+        Some(level * (1.0 + noise * Key::from_words(&[41, low]).normal(high)))
     };
     let cpus: Vec<CpuId> = topology.cpus().iter().collect();
     CpuDistances::new(cpus, ns, &CpuDistances::groups_of(topology))
@@ -47,7 +47,7 @@ fn cost(graph: &Graph, distances: &CpuDistances, cpus: &[CpuId]) -> f64 {
 
 fn random_placement(threads: usize, distances: &CpuDistances, seed: u64) -> Vec<CpuId> {
     let mut cpus = distances.cpus().to_vec();
-    Key::of(&[42, seed]).shuffle(&mut cpus);
+    Key::from_words(&[42, seed]).shuffle(&mut cpus);
     cpus.truncate(threads);
     cpus
 }
@@ -67,8 +67,8 @@ fn a_planted_optimum_of_1024_threads_is_found_within_two_percent() {
         let distances = distances(&topology, noise);
         // Thread t belongs on CPU id[t]. Then the threads are renamed.
         let mut name_of: Vec<u32> = (0..1024).collect();
-        Key::of(&[43]).shuffle(&mut name_of);
-        let key = Key::of(&[44]);
+        Key::from_words(&[43]).shuffle(&mut name_of);
+        let key = Key::from_words(&[44]);
         let mut edges = Vec::new();
         for thread in 0..1024u32 {
             for (size, count, weight) in [(8, near_edges, 8.0), (32, 2, 2.0), (256, 1, 1.0), (1024, 1, 0.2)] {
@@ -136,7 +136,7 @@ fn exhaustive(graph: &Graph, distances: &CpuDistances) -> f64 {
 fn small_distances(cpus: u32, seed: u64) -> CpuDistances {
     let ns = move |a: CpuId, b: CpuId| {
         let near = (a.0 < cpus / 2) == (b.0 < cpus / 2);
-        let key = Key::of(&[seed, u64::from(a.0.min(b.0))]);
+        let key = Key::from_words(&[seed, u64::from(a.0.min(b.0))]);
         Some(if near { 20.0 } else { 80.0 } * (1.0 + 0.3 * key.uniform(u64::from(a.0.max(b.0)))))
     };
     let half = |low: u32, high: u32| (low..high).map(CpuId).collect::<CpuSet>();
@@ -148,7 +148,7 @@ fn few_threads_get_the_best_placement_of_all() {
     for (threads, cpus) in [(1u32, 4), (2, 9), (5, 9), (7, 8), (9, 9), (4, 16)] {
         for seed in 0..4 {
             let distances = small_distances(cpus, seed);
-            let key = Key::of(&[50, seed]);
+            let key = Key::from_words(&[50, seed]);
             let pairs = (0..threads).flat_map(|b| (0..b).map(move |a| (a, b)));
             let random = pairs.enumerate().map(|(at, (a, b))| (a, b, key.uniform(at as u64)));
             let mut graphs = vec![Graph::new(threads as usize, random)];
@@ -201,7 +201,7 @@ fn measured_distances(half_of: impl Fn(u32) -> u32, second_half: f64, seed: u64)
             (0, _) => 20.0,
             _ => second_half,
         };
-        let value = truth * (1.0 + 0.01 * Key::of(&[seed, u64::from(a)]).normal(u64::from(b)));
+        let value = truth * (1.0 + 0.01 * Key::from_words(&[seed, u64::from(a)]).normal(u64::from(b)));
         Some(Observation { value, half_width: 0.02 })
     });
     let half = |half| (0..16).filter(|&cpu| half_of(cpu) == half).map(CpuId).collect::<CpuSet>();
@@ -252,7 +252,7 @@ fn scatter_between_far_groups_does_not_hide_the_gain_of_near_ones() {
 fn an_implausibly_fast_pair_attracts_no_thread() {
     let cpus: Vec<CpuId> = (0..12).map(CpuId).collect();
     let observed = Matrix::symmetric(cpus.clone(), |a, b| {
-        let noise = 1.0 + 0.01 * Key::of(&[46]).normal((a * 12 + b) as u64);
+        let noise = 1.0 + 0.01 * Key::from_words(&[46]).normal((a * 12 + b) as u64);
         Some(Observation::bare(
             noise
                 * match (a, b) {

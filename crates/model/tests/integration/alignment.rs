@@ -15,7 +15,8 @@ pub fn file(cpus: u32, seed: u64, name: impl Fn(u32) -> u32, ns: impl Fn(u32, u3
     let row = |row: u32| -> String {
         let cell = |column: u32| {
             let (a, b) = (name(row), name(column));
-            let noise = 1.0 + 0.01 * Key::of(&[seed, u64::from(a.min(b))]).normal(u64::from(a.max(b)));
+            let noise =
+                1.0 + 0.01 * Key::from_words(&[seed, u64::from(a.min(b))]).normal(u64::from(a.max(b)));
             if column < row { format!("{:.3}", ns(a, b) * noise) } else { String::new() }
         };
         (0..cpus).map(cell).collect::<Vec<_>>().join(",") + "\n"
@@ -171,7 +172,7 @@ fn a_shift_that_excludes_faster_leaves_only_slower_possible() {
         side.datasets[0].readings.retain(|_, reading| reading.value.point < 50.0);
         for (reading, position) in side.datasets[0].readings.values_mut().zip(0_u64..) {
             reading.value.deviation = Some(0.01);
-            reading.value.point *= 1.0 + 0.02 * Key::of(&[position]).normal(1);
+            reading.value.point *= 1.0 + 0.02 * Key::from_words(&[position]).normal(1);
         }
         side
     };
@@ -338,7 +339,8 @@ fn numbers_on_coarse_steps_are_not_shown_to_be_the_same() {
 
 /// The columns of a table of sides: positions of sides, and their median latencies.
 pub fn columns_of(sides: &[Side]) -> BTreeMap<String, Vec<(usize, f64)>> {
-    let with_levels: Vec<(&Side, Levels)> = sides.iter().map(|side| (side, Levels::of(side))).collect();
+    let with_levels: Vec<(&Side, Levels)> =
+        sides.iter().map(|side| (side, Levels::from_side(side))).collect();
     let table = overview(&with_levels);
     let mut columns: BTreeMap<String, Vec<(usize, f64)>> = BTreeMap::new();
     for row in &table.rows {
@@ -359,7 +361,7 @@ fn columns_of_a_table_have_one_meaning() {
         file(16, 3, |cpu| cpu, |a, b| if a / 2 == b / 2 { 7.5 } else { 19.0 }),
         file(8, 4, |cpu| cpu, |_, _| 50.0),
     ];
-    let tables: Vec<(&Side, Levels)> = sides.iter().map(|side| (side, Levels::of(side))).collect();
+    let tables: Vec<(&Side, Levels)> = sides.iter().map(|side| (side, Levels::from_side(side))).collect();
     let table = overview(&tables);
     // No two of these are known to be the same level.
     let columns = "all groups-of-2-kind-2 groups-of-2-kind-3 larger-groups-1-kind-1 larger-groups-1-kind-2";

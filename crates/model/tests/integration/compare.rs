@@ -21,7 +21,7 @@ pub fn dataset(seed: u64, factor: impl Fn(u32, u32) -> f64) -> Dataset {
     for b in 0..16u32 {
         for a in 0..b {
             let level = if (a < 8) == (b < 8) { 20.0 } else { 80.0 };
-            let noise = 1.0 + 0.005 * Key::of(&[seed, u64::from(a)]).normal(u64::from(b));
+            let noise = 1.0 + 0.005 * Key::from_words(&[seed, u64::from(a)]).normal(u64::from(b));
             let value = LogEstimate { point: level * noise * factor(a, b), deviation: Some(0.01) };
             readings.insert(
                 ReadingKey::unordered(CpuId(a), CpuId(b)),
@@ -62,7 +62,7 @@ fn verdicts(a: &Side, b: &Side) -> Vec<(String, Verdict)> {
 }
 
 fn is_disturbed(seed: u64, [a, b]: [CpuId; 2], share: f64) -> bool {
-    Key::of(&[93, seed]).uniform(u64::from(a.0 * 32 + b.0)) < share
+    Key::from_words(&[93, seed]).uniform(u64::from(a.0 * 32 + b.0)) < share
 }
 
 /// Maps of one unchanged machine of three levels. Each run draws an error per cell, an error per CPU (shared by its
@@ -70,7 +70,7 @@ fn is_disturbed(seed: u64, [a, b]: [CpuId; 2], share: f64) -> bool {
 fn noisy(seed: u64, deviation: Option<f64>, disturbed: f64) -> Side {
     let l3 = |cpu: u32| cpu / 8;
     let mut readings = BTreeMap::new();
-    let key = |what: u64| Key::of(&[92, seed, what]);
+    let key = |what: u64| Key::from_words(&[92, seed, what]);
     let common = 0.005 * key(0).normal(0);
     for b in 0..32u32 {
         for a in 0..b {

@@ -18,7 +18,7 @@ fn file(n: u32, ns: impl Fn(u32, u32) -> f64) -> ImportedMatrix {
 }
 
 fn noise(seed: u64, a: u32, b: u32) -> f64 {
-    1.0 + 0.01 * Key::of(&[seed, u64::from(a)]).normal(u64::from(b))
+    1.0 + 0.01 * Key::from_words(&[seed, u64::from(a)]).normal(u64::from(b))
 }
 
 /// Two sockets of two clusters of four cores with two threads each, siblings i and i + 16.
@@ -117,7 +117,7 @@ fn few_distinct_values_are_a_clock_comb_and_one_disturbed_cell_is_not() {
         if a == b + 8 {
             10.4
         } else {
-            [15.6, 20.8][Key::of(&[13, u64::from(a)]).below(u64::from(b), 2) as usize]
+            [15.6, 20.8][Key::from_words(&[13, u64::from(a)]).below(u64::from(b), 2) as usize]
         }
     };
     let [LintFinding::ClockComb { step, .. }] = doubts_of(&file(16, coarse))[..] else { panic!() };
@@ -302,7 +302,7 @@ fn different_directions_are_found_and_rounding_is_not() {
 fn unpinned_threads_show_no_structure() {
     // The core of each thread is drawn again for every pair.
     let wandering = |a: u32, b: u32| {
-        let key = Key::of(&[6, u64::from(a)]);
+        let key = Key::from_words(&[6, u64::from(a)]);
         let [x, y] = [1, 2].map(|which| key.with(which).below(u64::from(b), 6));
         let level = if x == y { 11.0 } else { 19.0 + 2.0 * key.uniform(u64::from(b)) };
         level * noise(7, a, b)
@@ -325,7 +325,7 @@ fn threads_of_visible_groups_are_not_reported_as_unpinned() {
 #[test]
 fn pairs_reported_as_uniform_have_few_outliers() {
     for share in [0.0, 0.03, 0.08, 0.15, 0.3] {
-        let slow = |a: u32, b: u32| Key::of(&[41, u64::from(a)]).uniform(u64::from(b)) < share;
+        let slow = |a: u32, b: u32| Key::from_words(&[41, u64::from(a)]).uniform(u64::from(b)) < share;
         let cells = file(40, |a, b| if slow(a, b) { 60.0 } else { 40.0 } * noise(42, a, b));
         let structure = infer(&cells.matrix.map(|cell| cell.map(Observation::bare))).unwrap();
         let unlike =

@@ -31,7 +31,7 @@ fn runs(settings: &PlaceSettings, times: &[f64], noise: f64, disturbed: f64, sam
     let all: Vec<usize> = (0..settings.placements.len()).collect();
     while repetitions_due(settings, &record, 0, &all) > 0 {
         for (placement, times) in times.iter().enumerate() {
-            let key = Key::of(&[sample, u64::from(repetition), placement as u64]);
+            let key = Key::from_words(&[sample, u64::from(repetition), placement as u64]);
             let mut observed = Observed::default();
             for (index, name) in ["wall_s", "user_s", "system_s", "peak_memory_mb"].into_iter().enumerate() {
                 let index = 2 * index as u64;
@@ -297,7 +297,7 @@ fn own_metric(better: Better, min_effect: f64, value: impl Fn(u32, u32) -> f64) 
 
 /// Relative noise, because real runs never repeat exactly.
 fn jitter(pass: u32, trial: u32) -> f64 {
-    1.0 + 0.001 * Key::of(&[u64::from(pass), u64::from(trial)]).uniform(0)
+    1.0 + 0.001 * Key::from_words(&[u64::from(pass), u64::from(trial)]).uniform(0)
 }
 
 #[test]

@@ -86,7 +86,7 @@ fn slower_by(effect: f64) -> impl Fn(usize, u64, Key) -> Planted {
 
 /// Runs a comparison up to the stopping rule or the budget.
 fn compared(settings: &PlaceSettings, noise: &[Noise], sample: u64, plan: &Plan<'_>) -> PlaceResult {
-    let key = Key::of(&[sample]);
+    let key = Key::from_words(&[sample]);
     let arms = settings.placements.len();
     let all: Vec<usize> = (0..arms).collect();
     let mut record = SeriesRecord::new();
@@ -290,21 +290,21 @@ fn disturbances_of_one_arm_leave_everything_open() {
 
 /// A busy program that comes and goes on the CPU: while it is there, runs wait for a part of their time.
 fn hog(sample: u64, run: u64, key: Key) -> Planted {
-    let is_there = Key::of(&[sample, run / 40, 1]).uniform(0) < 0.3;
+    let is_there = Key::from_words(&[sample, run / 40, 1]).uniform(0) < 0.3;
     let lost = if is_there { key.uniform(9) } else { 0.0 };
     Planted { factor: 1.0 + lost, preempted: lost > 0.1, ..NOTHING }
 }
 
 /// A CPU quota that is used up during some of the runs, more often in phases of higher use.
 fn quota(sample: u64, run: u64, key: Key) -> Planted {
-    let share = if Key::of(&[sample, run / 100, 2]).uniform(0) < 0.5 { 0.15 } else { 0.02 };
+    let share = if Key::from_words(&[sample, run / 100, 2]).uniform(0) < 0.5 { 0.15 } else { 0.02 };
     let throttled = key.uniform(9) < share;
     Planted { factor: if throttled { 1.0 + key.uniform(10) } else { 1.0 }, throttled, ..NOTHING }
 }
 
 /// A host that moves the guest between cores of different speed without any report.
 fn moving(sample: u64, run: u64, _: Key) -> Planted {
-    let key = Key::of(&[sample, run / 50, 3]);
+    let key = Key::from_words(&[sample, run / 50, 3]);
     let factor = [0.8, 1.0, 1.25, 1.6][(4.0 * key.uniform(0)) as usize];
     Planted { factor, ..NOTHING }
 }
@@ -362,7 +362,7 @@ fn an_unfinished_round_is_dropped_only_if_others_follow() {
     let run = |record: &mut SeriesRecord, pass: u32, arms: usize| {
         for trial in 0..arms as u32 {
             let run = Noise { wall: 1.0, steal_ms: 0.0, preempted: false };
-            let outcome = Ok(outcome(run, Key::of(&[u64::from(pass), u64::from(trial)])));
+            let outcome = Ok(outcome(run, Key::from_words(&[u64::from(pass), u64::from(trial)])));
             record.push(SeriesEntry { segment: 0, pass, trial, outcome });
         }
     };

@@ -280,7 +280,7 @@ pub enum Statistic {
 
 impl Operation {
     /// Applies the operation to these values.
-    pub fn of(self, numbers: impl Into<Vec<Source>>) -> Source {
+    pub fn on(self, numbers: impl Into<Vec<Source>>) -> Source {
         Source::Computed(self, numbers.into())
     }
 }
@@ -293,7 +293,7 @@ impl Source {
 
     /// The number of items that a sentence omits when it lists `listed` of them.
     pub fn unlisted(self, listed: usize) -> Source {
-        Operation::Less.of([self, Source::Constant(listed as f64)])
+        Operation::Less.on([self, Source::Constant(listed as f64)])
     }
 
     /// A field of a pair's cell, by its JSON pointer within the cell.

@@ -45,7 +45,7 @@ pub(super) fn dataset_words(dataset: &DatasetComparison) -> Sentence {
 /// The labels of the rows of a dataset.
 pub(super) fn labels(dataset: &DatasetComparison) -> Labels {
     let alone = dataset.alone.iter().map(|level| level.level.as_str());
-    Labels::of(dataset.levels.iter().map(|level| level.level.as_str()).chain(alone))
+    Labels::from_names(dataset.levels.iter().map(|level| level.level.as_str()).chain(alone))
 }
 
 /// The rows of a dataset with their indices, in the order of its labels; levels of a matrix keep their order.
@@ -105,7 +105,9 @@ pub(super) fn in_sections(dataset: &DatasetComparison, view: &CompareView<'_>) -
     table.rows.extend(rows);
     // A series is not a group of pairs, so the column of pairs is removed.
     let names = dataset.levels.iter().map(|level| &level.level);
-    if names.chain(dataset.alone.iter().map(|level| &level.level)).all(|name| SeriesName::of(name).is_some())
+    if names
+        .chain(dataset.alone.iter().map(|level| &level.level))
+        .all(|name| SeriesName::parse(name).is_some())
     {
         table.columns.remove(1);
         table.rows.iter_mut().for_each(|row| drop(row.remove(1)));

@@ -78,7 +78,7 @@ pub struct SnippetDoc {
 
 impl AdviceDoc {
     /// Converts the view of an advice.
-    pub fn of(view: &AdviceView) -> AdviceDoc {
+    pub fn new(view: &AdviceView) -> AdviceDoc {
         let advice = view.outcome.as_ref().ok();
         let ids = |advice: &Advice| advice.cpus.iter().map(|cpu| cpu.0).collect();
         let recommended = view.recommended();
@@ -101,16 +101,16 @@ impl AdviceDoc {
             worst: advice.and_then(|advice| known(advice.worst?)),
             optimal: advice.is_some_and(|advice| advice.optimal),
             at_most_better_percent: advice.and_then(|advice| known(100.0 * advice.slack?)),
-            baselines: advice.iter().flat_map(|advice| &advice.baselines).map(BaselineDoc::of).collect(),
+            baselines: advice.iter().flat_map(|advice| &advice.baselines).map(BaselineDoc::new).collect(),
             remarks: view.remark_texts(),
-            snippets: view.snippets().into_iter().map(SnippetDoc::of).collect(),
-            proof: view.proof.as_ref().map(ProofDoc::of),
+            snippets: view.snippets().into_iter().map(SnippetDoc::new).collect(),
+            proof: view.proof.as_ref().map(ProofDoc::new),
         }
     }
 }
 
 impl BaselineDoc {
-    fn of(baseline: &Baseline) -> BaselineDoc {
+    fn new(baseline: &Baseline) -> BaselineDoc {
         let ids: Vec<u32> = baseline.cpus.iter().map(|cpu| cpu.0).collect();
         BaselineDoc {
             name: baseline.name,
@@ -125,7 +125,7 @@ impl BaselineDoc {
 }
 
 impl SnippetDoc {
-    fn of(snippet: Snippet) -> SnippetDoc {
+    fn new(snippet: Snippet) -> SnippetDoc {
         SnippetDoc { name: snippet.name, each_thread: snippet.each, text: snippet.text }
     }
 }
@@ -170,7 +170,7 @@ pub struct AgainstDoc {
 
 impl ProofDoc {
     /// Converts the view of a proof.
-    pub fn of(view: &ProofView) -> ProofDoc {
+    pub fn new(view: &ProofView) -> ProofDoc {
         match view {
             ProofView::NotRun(_) => {
                 ProofDoc { workload: None, reason: view.reason_text(), runs: 0, against: Vec::new() }
@@ -179,14 +179,14 @@ impl ProofDoc {
                 workload: Some(proof.work.name()),
                 reason: None,
                 runs: view.runs(),
-                against: proof.held.iter().map(AgainstDoc::of).collect(),
+                against: proof.held.iter().map(AgainstDoc::new).collect(),
             },
         }
     }
 }
 
 impl AgainstDoc {
-    fn of(against: &Against) -> AgainstDoc {
+    fn new(against: &Against) -> AgainstDoc {
         AgainstDoc {
             names: against.arm.names.clone(),
             cpus: against.arm.cpus.iter().map(|cpu| cpu.0).collect(),

@@ -141,7 +141,7 @@ pub struct DroppedDoc {
 
 impl VersusDoc {
     /// The arms and rounds of a comparison; `None` for placements.
-    pub fn of(place: &PlaceReport) -> Option<VersusDoc> {
+    pub fn new(place: &PlaceReport) -> Option<VersusDoc> {
         let versus = place.settings.versus.as_ref()?;
         let placements = &place.settings.placements;
         let name = |arm: usize| placements[arm].name.clone();
@@ -181,10 +181,10 @@ const fn reason(open: Open) -> &'static str {
 impl ComparisonDoc {
     /// All comparisons of a run.
     pub fn of_all(place: &PlaceReport) -> Vec<ComparisonDoc> {
-        place.result.comparisons.iter().map(|comparison| ComparisonDoc::of(place, comparison)).collect()
+        place.result.comparisons.iter().map(|comparison| ComparisonDoc::new(place, comparison)).collect()
     }
 
-    fn of(place: &PlaceReport, comparison: &Comparison) -> ComparisonDoc {
+    fn new(place: &PlaceReport, comparison: &Comparison) -> ComparisonDoc {
         let name = |arm: usize| comparison.arms[arm].placement.name.clone();
         let (verdict, winner, within, delta, p_value) = match &comparison.outcome {
             Outcome::Winner { winner, share, p_value, .. } => {
@@ -220,7 +220,7 @@ impl ComparisonDoc {
             core_ghz: doubt(&arm.placement.name).and_then(|doubt| doubt.core_ghz).and_then(known),
             waited_percent: percent(doubt(&arm.placement.name).and_then(|doubt| doubt.waited)),
             others_percent: percent(doubt(&arm.placement.name).and_then(|doubt| doubt.others)),
-            failed: doubt(&arm.placement.name).and_then(|doubt| doubt.failed.as_ref()).map(FailedDoc::of),
+            failed: doubt(&arm.placement.name).and_then(|doubt| doubt.failed.as_ref()).map(FailedDoc::new),
         });
         let is_per_arm = comparison.outcome == Outcome::PerArm;
         let verdict_of = |pair: &Difference| match pair.verdict {
@@ -256,7 +256,7 @@ impl ComparisonDoc {
 }
 
 impl FailedDoc {
-    fn of(failed: &Failed) -> FailedDoc {
+    fn new(failed: &Failed) -> FailedDoc {
         let (exit_status, signal) = match failed.end {
             Some(CommandEnd::Status(status)) => (Some(status), None),
             Some(CommandEnd::Signal(signal)) => (None, Some(signal)),

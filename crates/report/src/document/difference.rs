@@ -55,7 +55,7 @@ pub struct MismatchDoc {
 
 impl MismatchDoc {
     /// Converts a mismatch.
-    pub fn of(mismatch: &Mismatch) -> MismatchDoc {
+    pub fn new(mismatch: &Mismatch) -> MismatchDoc {
         let Mismatch { what, a, b, weight } = mismatch.clone();
         MismatchDoc { what, a, b, weight: weight.name() }
     }
@@ -109,14 +109,14 @@ impl DifferenceDoc {
             level: Some(level.level.clone()),
             pairs: level.pairs[0],
             pairs_b: dataset.cells.is_empty().then_some(level.pairs[1]),
-            ..DifferenceDoc::of(dataset, &level.difference)
+            ..DifferenceDoc::new(dataset, &level.difference)
         });
         let alone = dataset.alone.iter().map(|level| DifferenceDoc::of_alone(dataset, level));
         let cells = dataset.cells.iter().filter_map(|cell| match &cell.key {
             ReadingKey::Pair([from, to]) => Some(DifferenceDoc {
                 cell: Some([from.0, to.0]),
                 departs: Some(cell.departs),
-                ..DifferenceDoc::of(dataset, &cell.difference)
+                ..DifferenceDoc::new(dataset, &cell.difference)
             }),
             // A series is a level of its own.
             ReadingKey::Series(_) => None,
@@ -130,7 +130,7 @@ impl DifferenceDoc {
             Some(DifferenceDoc {
                 level: Some("all".to_owned()),
                 pairs: dataset.levels.iter().map(|level| level.pairs[0]).sum(),
-                ..DifferenceDoc::of(dataset, dataset.together.as_ref()?)
+                ..DifferenceDoc::new(dataset, dataset.together.as_ref()?)
             })
         };
         comparison.datasets.iter().filter_map(doc).collect()
@@ -153,7 +153,7 @@ impl DifferenceDoc {
         }
     }
 
-    fn of(dataset: &DatasetComparison, difference: &Difference) -> DifferenceDoc {
+    fn new(dataset: &DatasetComparison, difference: &Difference) -> DifferenceDoc {
         let percent = |share: f64| known(100.0 * share);
         let ci = percent(difference.shift.low).zip(percent(difference.shift.high));
         DifferenceDoc {
@@ -226,7 +226,7 @@ impl OverviewDoc {
             unit: row.unit.clone(),
             kernel: row.kernel.clone(),
             groups: (table.groups.iter().zip(&row.medians))
-                .filter_map(|(name, group)| Some(GroupDoc::of(name.to_string(), group.as_ref()?)))
+                .filter_map(|(name, group)| Some(GroupDoc::new(name.to_string(), group.as_ref()?)))
                 .collect(),
         };
         table.rows.iter().map(doc).collect()
@@ -234,7 +234,7 @@ impl OverviewDoc {
 }
 
 impl GroupDoc {
-    fn of(column: String, group: &GroupMedian) -> GroupDoc {
+    fn new(column: String, group: &GroupMedian) -> GroupDoc {
         let [low, high] = group.range;
         GroupDoc {
             group: group.level.clone(),

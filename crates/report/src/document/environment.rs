@@ -105,7 +105,7 @@ pub struct BuildDoc {
 }
 
 impl BuildDoc {
-    fn of(facts: BuildFacts) -> BuildDoc {
+    fn new(facts: BuildFacts) -> BuildDoc {
         let BuildFacts { target, linking, features, profile, opt_level, commit, lock_date, sqlite } = facts;
         BuildDoc { target, linking: linking.name(), features, profile, opt_level, commit, lock_date, sqlite }
     }
@@ -136,7 +136,7 @@ pub struct ThrottledDoc {
 }
 
 impl EnvironmentDoc {
-    pub(super) fn of(
+    pub(super) fn new(
         environment: &Environment,
         findings: &[DoctorFinding],
         identity: Identity,
@@ -187,18 +187,18 @@ impl EnvironmentDoc {
             }),
             compiler: environment.compiler,
             build: environment.build,
-            build_facts: environment.build_facts.map(BuildDoc::of),
+            build_facts: environment.build_facts.map(BuildDoc::new),
             libraries: environment.libraries,
             runtimes: environment.runtimes,
             priority: environment.priority,
             notes: environment.notes,
-            doctor: findings.iter().map(FindingDoc::of).collect(),
+            doctor: findings.iter().map(FindingDoc::new).collect(),
         }
     }
 }
 
 impl FindingDoc {
-    pub(super) fn of(finding: &DoctorFinding) -> FindingDoc {
+    pub(super) fn new(finding: &DoctorFinding) -> FindingDoc {
         let DoctorFinding { id, verdict, text, fix } = finding.clone();
         FindingDoc { id, verdict: verdict.name(), text, fix }
     }

@@ -81,8 +81,8 @@ impl<'a> Document<'a> {
     ) -> Document<'a> {
         let cpus = topology.order(topology.cpus());
         Document {
-            environment: Some(EnvironmentDoc::of(environment, findings, identity)),
-            topology: Some(TopologyDoc::of(topology, &cpus)),
+            environment: Some(EnvironmentDoc::new(environment, findings, identity)),
+            topology: Some(TopologyDoc::new(topology, &cpus)),
             ..Document::empty()
         }
     }
@@ -94,7 +94,7 @@ impl<'a> Document<'a> {
         identity: Identity,
     ) -> Document<'a> {
         Document {
-            environment: environment.map(|environment| EnvironmentDoc::of(environment, &[], identity)),
+            environment: environment.map(|environment| EnvironmentDoc::new(environment, &[], identity)),
             topology: Some(TopologyDoc::of_view(view)),
             departed: DepartedDoc::all(view.departed),
             ..Document::empty()
@@ -108,9 +108,9 @@ impl<'a> Document<'a> {
         identity: Identity,
     ) -> Document<'a> {
         Document {
-            environment: environment.map(|environment| EnvironmentDoc::of(environment, &[], identity)),
+            environment: environment.map(|environment| EnvironmentDoc::new(environment, &[], identity)),
             comparisons: view.comparisons().flat_map(ComparisonDoc::of_all).collect(),
-            advice: vec![AdviceEntry::Placement(Box::new(AdviceDoc::of(view)))],
+            advice: vec![AdviceEntry::Placement(Box::new(AdviceDoc::new(view)))],
             departed: DepartedDoc::all(&view.departed),
             ..Document::empty()
         }
@@ -132,7 +132,7 @@ impl<'a> Document<'a> {
             })
         });
         Document {
-            environment: Some(EnvironmentDoc::of(&environment, &[], identity)),
+            environment: Some(EnvironmentDoc::new(&environment, &[], identity)),
             series: SeriesDoc::of_clock(view).into_iter().collect(),
             matrices: offsets.into_iter().collect(),
             departed: DepartedDoc::all(&view.departed),
@@ -168,8 +168,8 @@ impl<'a> Document<'a> {
             file_bytes: plan.file_bytes,
         };
         Document {
-            environment: Some(EnvironmentDoc::of(environment, &[], identity)),
-            topology: Some(TopologyDoc::of(topology, cpus)),
+            environment: Some(EnvironmentDoc::new(environment, &[], identity)),
+            topology: Some(TopologyDoc::new(topology, cpus)),
             plan: Some(planned),
             ..Document::empty()
         }

@@ -83,19 +83,19 @@ impl RunFindingDoc {
         let mut docs: Vec<RunFindingDoc> =
             found.iter().flat_map(|found| RunFindingDoc::of_probe(found, &series.result.trials)).collect();
         for doc in &mut docs {
-            let declared = series.settings.quantities.of(&doc.probe, doc.quantity);
+            let declared = series.settings.quantities.get(&doc.probe, doc.quantity);
             doc.unit = declared.map(|quantity| quantity.unit.symbol().into_owned()).unwrap_or_default();
         }
         docs
     }
 
     fn of_probe(found: &ProbeFinding<'_>, trials: &[TrialResult]) -> Vec<RunFindingDoc> {
-        let mut docs = RunFindingDoc::of(&found.finding, trials);
+        let mut docs = RunFindingDoc::from_finding(&found.finding, trials);
         docs.iter_mut().for_each(|doc| doc.doubt = found.has_levels.then_some("several-levels"));
         docs
     }
 
-    fn of(finding: &Finding<'_>, trials: &[TrialResult]) -> Vec<RunFindingDoc> {
+    fn from_finding(finding: &Finding<'_>, trials: &[TrialResult]) -> Vec<RunFindingDoc> {
         match finding {
             Finding::Ranked(ranking) => vec![RunFindingDoc::of_ranking(ranking)],
             Finding::Padding(groups) => {

@@ -32,7 +32,7 @@ pub struct LadderDoc {
 }
 
 impl LadderDoc {
-    pub(super) fn of(row: &LadderRow) -> LadderDoc {
+    pub(super) fn new(row: &LadderRow) -> LadderDoc {
         LadderDoc {
             relation: row.relation.name(),
             classes: row.classes.clone(),
@@ -93,7 +93,7 @@ impl Serialize for Line<'_> {
 }
 
 impl<'a> WatchDoc<'a> {
-    pub(super) fn of(watch: &'a StateWatch) -> WatchDoc<'a> {
+    pub(super) fn new(watch: &'a StateWatch) -> WatchDoc<'a> {
         WatchDoc {
             watched_s: watch.watched.secs(),
             cells_changed: known(watch.cells_changed),

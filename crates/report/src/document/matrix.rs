@@ -157,7 +157,7 @@ pub struct StateDoc {
 }
 
 impl StateDoc {
-    fn of(share: f64, value: &Estimate) -> StateDoc {
+    fn new(share: f64, value: &Estimate) -> StateDoc {
         StateDoc { share: known(share), median: known(value.point), ci: ci(value) }
     }
 }
@@ -266,11 +266,11 @@ impl GateDoc {
     fn of_regime(regime: &Regime) -> Vec<GateDoc> {
         match regime {
             Regime::Serial => Vec::new(),
-            Regime::Parallel { gate, .. } => gate.iter().map(GateDoc::of).collect(),
+            Regime::Parallel { gate, .. } => gate.iter().map(GateDoc::new).collect(),
         }
     }
 
-    fn of(outcome: &GateOutcome) -> GateDoc {
+    fn new(outcome: &GateOutcome) -> GateDoc {
         // Two one-sided tests at 5 % correspond to a 90 % interval; there is none if no cell was measured both ways.
         let Estimate { point, low, high, confidence, .. } = outcome.bias;
         let [point, low, high] = [point, low, high].map(|end| known(end).filter(|_| confidence > 0.0));
@@ -289,7 +289,7 @@ impl CellList<'_> {
     /// Converts all cells one by one.
     pub fn iter(&self) -> Box<dyn Iterator<Item = CellDoc<'_>> + '_> {
         match self {
-            CellList::Map(cells) => Box::new(pairs(cells).map(|(pair, cell)| CellDoc::of(pair, cell))),
+            CellList::Map(cells) => Box::new(pairs(cells).map(|(pair, cell)| CellDoc::new(pair, cell))),
             CellList::Imitated(cells) => {
                 Box::new(pairs(cells).map(|(pair, cell)| CellDoc::imitated(pair, cell)))
             }
@@ -326,18 +326,18 @@ impl<'a> CellDoc<'a> {
             ci: cell.rate().and_then(ci),
             n: trial.counts.get(names::MESSAGES).copied().unwrap_or(0),
             passes: trial.passes,
-            states: trial.states.iter().map(|state| StateDoc::of(state.share, &state.value)).collect(),
+            states: trial.states.iter().map(|state| StateDoc::new(state.share, &state.value)).collect(),
             grade: trial.grade.map(|grade| grade.to_string()),
             flags: trial.flags.iter().map(Flag::name).collect(),
             reason: trial.reason.as_ref().map(|reason| reason.text().into()),
-            runtime: RuntimeDoc::of(trial),
-            queue: Some(QueueCellDoc::of(cell)),
+            runtime: RuntimeDoc::new(trial),
+            queue: Some(QueueCellDoc::new(cell)),
             slices: cell.rate().is_some() && cell.rate_of_pair().is_none(),
             ..CellDoc::default()
         }
     }
 
-    fn of([from, to]: [u32; 2], cell: &'a PairOutcome) -> CellDoc<'a> {
+    fn new([from, to]: [u32; 2], cell: &'a PairOutcome) -> CellDoc<'a> {
         match cell {
             PairOutcome::Missing { reason } => {
                 CellDoc { from, to, reason: Some(reason.text().into()), ..CellDoc::default() }
@@ -362,7 +362,7 @@ impl<'a> CellDoc<'a> {
             home: Some(value.home.0),
             home_penalty: value.home_penalty.and_then(known),
             line_spread: value.line_spread.and_then(known),
-            states: value.states.iter().map(|state| StateDoc::of(state.share, &state.latency_ns)).collect(),
+            states: value.states.iter().map(|state| StateDoc::new(state.share, &state.latency_ns)).collect(),
             grade: Some(value.grade.to_string()),
             flags: value.flags.iter().map(Flag::name).collect(),
             reason: value.reason.as_ref().map(|reason| reason.text().into()),

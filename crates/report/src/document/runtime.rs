@@ -29,7 +29,7 @@ pub struct ProcessDoc {
 }
 
 impl RuntimeDoc {
-    pub(super) fn of(trial: &TrialResult) -> Option<RuntimeDoc> {
+    pub(super) fn new(trial: &TrialResult) -> Option<RuntimeDoc> {
         let process = |process: &ProcessResult| ProcessDoc {
             passes: process.passes,
             median: known(process.value).map(rounded),

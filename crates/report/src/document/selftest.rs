@@ -26,7 +26,7 @@ pub struct SelftestDoc {
 
 impl SelftestDoc {
     /// Builds the document from the findings of `doctor`, the checks and their verdict.
-    pub fn of(
+    pub fn new(
         topology: &Topology,
         environment: &Environment,
         doctor: &[DoctorFinding],
@@ -38,9 +38,9 @@ impl SelftestDoc {
             schema: "coretalk.selftest/1",
             tool_version: env!("CARGO_PKG_VERSION"),
             verdict: verdict.name(),
-            environment: EnvironmentDoc::of(environment, doctor, identity),
-            topology: TopologyDoc::of(topology, &topology.order(topology.cpus())),
-            checks: checks.iter().map(FindingDoc::of).collect(),
+            environment: EnvironmentDoc::new(environment, doctor, identity),
+            topology: TopologyDoc::new(topology, &topology.order(topology.cpus())),
+            checks: checks.iter().map(FindingDoc::new).collect(),
         }
     }
 

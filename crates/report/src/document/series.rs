@@ -81,7 +81,7 @@ pub struct OfRoleDoc {
 }
 
 impl OfRoleDoc {
-    fn of(values: &BTreeMap<String, Estimate>) -> OfRoleDoc {
+    fn new(values: &BTreeMap<String, Estimate>) -> OfRoleDoc {
         let point = |(name, value): (&String, &Estimate)| (name.clone(), significant(value.point));
         let interval = |(name, value): (&String, &Estimate)| (name.clone(), ci(value));
         OfRoleDoc {
@@ -108,7 +108,7 @@ pub struct TrialStateDoc {
 }
 
 impl TrialStateDoc {
-    fn of(state: &TrialState, view: Option<&String>) -> TrialStateDoc {
+    fn new(state: &TrialState, view: Option<&String>) -> TrialStateDoc {
         let of_view = view.and_then(|view| state.medians_ns.get(view));
         let displayed = if view.is_some() { of_view } else { Some(&state.value) };
         TrialStateDoc {
@@ -172,12 +172,12 @@ impl<'a> SeriesDoc<'a> {
             ("observed_s", known(tails.observed.secs())),
         ]);
         [
-            SeriesDoc::of(tails, CLOSED_LOOP, &tails.raw, closed),
-            SeriesDoc::of(tails, "at-rate", &tails.at_rate, open),
+            SeriesDoc::new(tails, CLOSED_LOOP, &tails.raw, closed),
+            SeriesDoc::new(tails, "at-rate", &tails.at_rate, open),
         ]
     }
 
-    fn of(
+    fn new(
         tails: &TailSeries,
         view: &'static str,
         counts: &[(u64, u64)],
@@ -208,7 +208,7 @@ impl<'a> SeriesDoc<'a> {
             unit: "ns",
             count: counts_total(counts),
             mean: counts_mean(counts).and_then(|ps| known(ps / 1e3)),
-            percentiles: PercentilesDoc::of(counts),
+            percentiles: PercentilesDoc::new(counts),
             histogram: Some(Cow::Owned(histogram_of(counts))),
             histogram_unit_ps: Histogram::UNIT_PS,
             values: values.into_iter().map(|(name, value)| (name.into(), value)).collect(),
@@ -278,7 +278,7 @@ impl<'a> SeriesDoc<'a> {
     ) -> SeriesDoc<'a> {
         let parameters = trial.spec.parameters.iter();
         let mut parameters: BTreeMap<Cow<'a, str>, ValueDoc<'a>> =
-            parameters.map(|(name, value)| (name.into(), ValueDoc::of(value))).collect();
+            parameters.map(|(name, value)| (name.into(), ValueDoc::new(value))).collect();
         if let Some(view) = view {
             parameters.insert("view".into(), ValueDoc::Text(view.into()));
             if [names::HINT, names::PLAIN].contains(&view.as_str()) {
@@ -291,7 +291,7 @@ impl<'a> SeriesDoc<'a> {
         let values = trial.values.iter().filter(|_| is_first);
         // Sums that `compare` uses are also values.
         let is_compared = |name: &str| {
-            settings.quantities.of(&trial.spec.probe, name).is_some_and(|quantity| quantity.compared)
+            settings.quantities.get(&trial.spec.probe, name).is_some_and(|quantity| quantity.compared)
         };
         let compared = trial.counts.iter().filter(|(name, _)| is_first && is_compared(name));
         let counted = trial.counts.iter().filter(|_| is_first);
@@ -313,11 +313,11 @@ impl<'a> SeriesDoc<'a> {
                 .map(|(name, value)| (name.into(), significant(value.point)))
                 .chain(compared.map(|(name, count)| (name.into(), known(*count as f64))))
                 .collect(),
-            of_roles: trial.of_roles.iter().filter(|_| is_first).map(OfRoleDoc::of).collect(),
+            of_roles: trial.of_roles.iter().filter(|_| is_first).map(OfRoleDoc::new).collect(),
             counts: counted.map(|(name, count)| (name.into(), *count)).collect(),
             passes: Some(trial.passes),
-            states: trial.states.iter().map(|state| TrialStateDoc::of(state, view)).collect(),
-            runtime: RuntimeDoc::of(trial),
+            states: trial.states.iter().map(|state| TrialStateDoc::new(state, view)).collect(),
+            runtime: RuntimeDoc::new(trial),
             grade: trial.grade.map(|grade| grade.to_string()),
             flags: trial.flags.iter().map(Flag::name).collect(),
             reason: trial.reason.as_ref().map(Worded::text),
@@ -327,7 +327,7 @@ impl<'a> SeriesDoc<'a> {
 }
 
 impl ValueDoc<'_> {
-    pub(crate) fn of(value: &ParameterValue) -> ValueDoc<'_> {
+    pub(crate) fn new(value: &ParameterValue) -> ValueDoc<'_> {
         match value {
             ParameterValue::Number(number) => ValueDoc::Number(*number),
             ParameterValue::Text(text) => ValueDoc::Text(text.into()),
@@ -356,7 +356,7 @@ impl PercentilesDoc {
         ]
     }
 
-    fn of(counts_ps: &[(u64, u64)]) -> PercentilesDoc {
+    fn new(counts_ps: &[(u64, u64)]) -> PercentilesDoc {
         let all = counts_total(counts_ps);
         PercentilesDoc::at(|share| {
             let ps = tells(all, share).then(|| counts_percentile(counts_ps, share)).flatten();

@@ -286,7 +286,7 @@ pub struct ClassDoc {
 
 impl TopologyDoc {
     /// The reported structure, without latencies; `cpus` in matrix order.
-    pub(super) fn of(topology: &Topology, cpus: &[CpuId]) -> TopologyDoc {
+    pub(super) fn new(topology: &Topology, cpus: &[CpuId]) -> TopologyDoc {
         TopologyDoc::of_view(&StructureView {
             reported: Some(topology),
             offline: None,
@@ -320,26 +320,26 @@ impl TopologyDoc {
         let refusal = view.findings.and_then(|findings| findings.structure.as_ref().err());
         TopologyDoc {
             cpus: view.cpus.iter().map(|cpu| cpu.0).collect(),
-            reported: view.reported.map(ReportedDoc::of).unwrap_or_default(),
+            reported: view.reported.map(ReportedDoc::new).unwrap_or_default(),
             offline: view.offline.map(ToString::to_string),
-            inferred: view.findings.and_then(|findings| InferredDoc::of(findings, view.unit)),
+            inferred: view.findings.and_then(|findings| InferredDoc::new(findings, view.unit)),
             reason: refusal.map(Worded::text).or_else(|| view.reason.map(str::to_owned)),
             agreement: match (view.findings, structure) {
                 (Some(findings), Some(structure)) => findings
                     .agreement
                     .iter()
-                    .map(|agreement| AgreementDoc::of(agreement, structure))
+                    .map(|agreement| AgreementDoc::new(agreement, structure))
                     .collect(),
                 _ => Vec::new(),
             },
-            execution: ExecutionDoc::of(view.execution),
-            doubts: view.doubts.iter().map(DoubtDoc::of).collect(),
+            execution: ExecutionDoc::new(view.execution),
+            doubts: view.doubts.iter().map(DoubtDoc::new).collect(),
         }
     }
 }
 
 impl DoubtDoc {
-    fn of(doubt: &LintFinding) -> DoubtDoc {
+    fn new(doubt: &LintFinding) -> DoubtDoc {
         DoubtDoc {
             kind: doubt.kind().name(),
             pairs: doubt.pairs().iter().map(|pair| pair.map(|cpu| cpu.0)).collect(),
@@ -352,7 +352,7 @@ impl DoubtDoc {
 }
 
 impl ExecutionDoc {
-    fn of(tests: &[ExecutionTest]) -> Vec<ExecutionDoc> {
+    fn new(tests: &[ExecutionTest]) -> Vec<ExecutionDoc> {
         let doc = |(test, verdict): (&ExecutionTest, Execution)| {
             let kept = |unit| test.kept(unit).map(|kept| kept.map(super::rounded));
             ExecutionDoc {
@@ -374,7 +374,7 @@ impl ExecutionDoc {
 }
 
 impl ReportedDoc {
-    fn of(topology: &Topology) -> ReportedDoc {
+    fn new(topology: &Topology) -> ReportedDoc {
         let level = |level: Level| LevelDoc {
             level: level.name(),
             groups: topology.level(level).iter().map(|domain| domain.cpus.to_string()).collect(),
@@ -401,12 +401,12 @@ impl ReportedDoc {
                 other_facts.same.iter().map(doc).collect()
             }),
             not_reported: topology.unreported().map(names),
-            crossing: topology.crossing().into_iter().map(CrossingDoc::of).collect(),
+            crossing: topology.crossing().into_iter().map(CrossingDoc::new).collect(),
             memory_nodes: other_facts
-                .map(|other_facts| other_facts.memory_nodes.iter().map(MemoryNodeDoc::of).collect()),
+                .map(|other_facts| other_facts.memory_nodes.iter().map(MemoryNodeDoc::new).collect()),
             caches: other_facts
                 .filter(|other_facts| !other_facts.caches.is_empty())
-                .map(|other_facts| other_facts.caches.iter().map(CacheDoc::of).collect()),
+                .map(|other_facts| other_facts.caches.iter().map(CacheDoc::new).collect()),
             classes: classes.collect(),
             unclassified: topology.unclassified().to_string(),
         }
@@ -414,7 +414,7 @@ impl ReportedDoc {
 }
 
 impl CrossingDoc {
-    fn of(groups: [&Domain; 2]) -> CrossingDoc {
+    fn new(groups: [&Domain; 2]) -> CrossingDoc {
         CrossingDoc {
             levels: groups.map(|group| group.level.name()),
             groups: groups.map(|group| group.cpus.to_string()),
@@ -423,25 +423,25 @@ impl CrossingDoc {
 }
 
 impl MemoryNodeDoc {
-    fn of(node: &MemoryNode) -> MemoryNodeDoc {
+    fn new(node: &MemoryNode) -> MemoryNodeDoc {
         let distances = node.distances.iter().map(|&(from, distance)| DistanceDoc { from, distance });
         MemoryNodeDoc { node: node.number, memory_bytes: node.memory_bytes, distances: distances.collect() }
     }
 }
 
 impl CacheDoc {
-    fn of(cache: &CacheSize) -> CacheDoc {
+    fn new(cache: &CacheSize) -> CacheDoc {
         let groups = cache.groups.iter().map(ToString::to_string).collect();
         CacheDoc { name: cache.name.clone(), bytes: cache.bytes, groups }
     }
 }
 
 impl InferredDoc {
-    fn of(findings: &Findings, unit: &'static str) -> Option<InferredDoc> {
+    fn new(findings: &Findings, unit: &'static str) -> Option<InferredDoc> {
         let structure = findings.structure.as_ref().ok()?;
         let scatter = structure.scatter().and_then(known);
         let levels = |levels: &[InferredLevel]| -> Vec<InferredLevelDoc> {
-            levels.iter().map(|level| InferredLevelDoc::of(level, unit)).collect()
+            levels.iter().map(|level| InferredLevelDoc::new(level, unit)).collect()
         };
         let suspects = structure.suspects.iter().map(|suspect| SuspectDoc {
             from: suspect.pair[0].0,
@@ -456,7 +456,7 @@ impl InferredDoc {
             scatter,
             too_few: matches!(structure.shape, Shape::TooFew),
             hints: structure.hints.iter().map(|hint| hint.cpus.to_string()).collect(),
-            all_but_one: findings.lone_cpus().iter().map(|lone| AllButOneDoc::of(lone, unit)).collect(),
+            all_but_one: findings.lone_cpus().iter().map(|lone| AllButOneDoc::new(lone, unit)).collect(),
             left_out: structure.left_out.iter().map(|cpu| cpu.0).collect(),
             suspects: suspects.collect(),
             contradictory: structure.contradictory,
@@ -465,7 +465,7 @@ impl InferredDoc {
 }
 
 impl AllButOneDoc {
-    fn of(lone: &LoneCpu<'_>, unit: &'static str) -> AllButOneDoc {
+    fn new(lone: &LoneCpu<'_>, unit: &'static str) -> AllButOneDoc {
         AllButOneDoc {
             cpu: lone.cpu.0,
             group: lone.group.cpus.to_string(),
@@ -480,7 +480,7 @@ impl AllButOneDoc {
 }
 
 impl InferredLevelDoc {
-    fn of(level: &InferredLevel, unit: &'static str) -> InferredLevelDoc {
+    fn new(level: &InferredLevel, unit: &'static str) -> InferredLevelDoc {
         InferredLevelDoc {
             name: level.name.clone(),
             groups: level.groups.iter().map(ToString::to_string).collect(),
@@ -497,7 +497,7 @@ impl InferredLevelDoc {
 }
 
 impl AgreementDoc {
-    fn of(agreement: &Agreement, structure: &Structure) -> AgreementDoc {
+    fn new(agreement: &Agreement, structure: &Structure) -> AgreementDoc {
         let against = agreement.against.and_then(|index| structure.levels.get(index));
         let evidence = agreement.evidence.iter().map(|cell| EvidenceDoc {
             from: cell.pair[0].0,

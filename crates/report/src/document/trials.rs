@@ -30,11 +30,11 @@ pub struct SpinDoc {
 
 pub(super) fn spins(report: &RunReport) -> Vec<SpinDoc> {
     let result = report.series.as_ref().map(|series| &series.result);
-    result.into_iter().flat_map(crossovers).map(SpinDoc::of).collect()
+    result.into_iter().flat_map(crossovers).map(SpinDoc::new).collect()
 }
 
 impl SpinDoc {
-    fn of(found: Crossover) -> SpinDoc {
+    fn new(found: Crossover) -> SpinDoc {
         let interval = |[_, low, high]: [f64; 3]| Some([known(low)?, known(high)?]);
         SpinDoc {
             kind: "spin",
@@ -73,7 +73,7 @@ pub struct KneeDoc {
 }
 
 impl KneeDoc {
-    pub(super) fn of(sweep: &Sweep<'_>) -> KneeDoc {
+    pub(super) fn new(sweep: &Sweep<'_>) -> KneeDoc {
         let (knee, doubling) = (sweep.knee(), sweep.doubling());
         KneeDoc {
             parameters: of_a_queue(sweep.queue, sweep.payload, sweep.capacity),
@@ -117,7 +117,7 @@ pub struct GainDoc {
 
 impl BatchesDoc {
     /// `None` with fewer than two batch sizes.
-    pub(super) fn of(curve: &BatchCurve<'_>) -> Option<BatchesDoc> {
+    pub(super) fn new(curve: &BatchCurve<'_>) -> Option<BatchesDoc> {
         let (first, others) = curve.steps.split_first().filter(|(_, others)| !others.is_empty())?;
         let gain = |step| {
             let gain = curve.gain(step);
@@ -164,7 +164,7 @@ pub struct CpuLoadDoc {
 }
 
 impl LoadDoc {
-    pub(super) fn of(curve: &LoadCurve) -> LoadDoc {
+    pub(super) fn new(curve: &LoadCurve) -> LoadDoc {
         let cpus = curve.cpus.iter().map(|(cpu, shares)| CpuLoadDoc {
             cpu: cpu.0,
             load: shares.iter().map(|share| share.and_then(known)).collect(),
@@ -199,7 +199,7 @@ pub struct QueueCellDoc {
 }
 
 impl QueueCellDoc {
-    pub(super) fn of(cell: &QueueCell<'_>) -> QueueCellDoc {
+    pub(super) fn new(cell: &QueueCell<'_>) -> QueueCellDoc {
         let number = |value: Option<f64>| value.and_then(significant);
         let (cpu_ns, voluntary, involuntary) = (cell.cpu_ns(), cell.voluntary(), cell.involuntary());
         let switches = [0, 1].map(|side| both([voluntary[side], involuntary[side]]));

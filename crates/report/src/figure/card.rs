@@ -24,11 +24,11 @@ const FOOTER_TOP: f64 = HEIGHT - MARGIN - 32.0;
 const GAP: f64 = 20.0;
 const ROW: f64 = 38.0;
 
-const TITLE: Type = Type::of(22.0).strong();
-const SMALL_TITLE: Type = Type::of(17.0).strong();
-const SENTENCE: Type = Type::of(13.0);
-const FAINT: Type = Type::of(11.0).in_ink(Ink::Faint);
-const FOOT: Type = Type::of(10.0).in_ink(Ink::Faint);
+const TITLE: Type = Type::with_size(22.0).strong();
+const SMALL_TITLE: Type = Type::with_size(17.0).strong();
+const SENTENCE: Type = Type::with_size(13.0);
+const FAINT: Type = Type::with_size(11.0).in_ink(Ink::Faint);
+const FOOT: Type = Type::with_size(10.0).in_ink(Ink::Faint);
 
 pub(super) fn card(input: &ReportInput<'_>, drawing: Drawing) -> Option<Picture> {
     if let Some(axis) = drawing.cdf {
@@ -187,7 +187,7 @@ fn draw_numbers(
     [left, top]: [f64; 2],
     width: f64,
 ) {
-    let digits = Type::of(26.0).strong();
+    let digits = Type::with_size(26.0).strong();
     let width_of = |number: &KeyNumber| text_width(&with_letter(number.ns), digits.size, digits.weight);
     let begin = left + 12.0;
     let unit_at = begin + numbers.iter().map(width_of).fold(0.0, f64::max) + 4.0;

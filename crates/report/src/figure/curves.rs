@@ -29,7 +29,7 @@ struct Distribution<'a> {
 }
 
 impl<'a> Distribution<'a> {
-    fn of(series: &'a SeriesDoc<'a>) -> Option<Distribution<'a>> {
+    fn from_series(series: &'a SeriesDoc<'a>) -> Option<Distribution<'a>> {
         Some(Distribution { series, histogram: series.histogram.as_deref()? })
     }
 
@@ -144,7 +144,7 @@ fn distributions(series: &[&SeriesDoc], drawings: &mut [(Room, Curves)]) {
     let only_first = room.is_chosen && series.iter().any(|one| is_first(one));
     let enough =
         |one: &Distribution<'_>| one.histogram.count() >= MIN_EVENTS && (!only_first || is_first(one.series));
-    for one in chosen_of(series, room).into_iter().filter_map(Distribution::of).filter(enough) {
+    for one in chosen_of(series, room).into_iter().filter_map(Distribution::from_series).filter(enough) {
         let key = chart_of(one.series);
         match by_chart.iter_mut().find(|(known, _)| *known == key) {
             Some((_, distributions)) => distributions.push(one),
@@ -154,7 +154,7 @@ fn distributions(series: &[&SeriesDoc], drawings: &mut [(Room, Curves)]) {
     by_chart.sort_by_key(|((is_other, ..), _)| *is_other);
     for ((is_other, kind, _), distributions) in by_chart {
         let series: Vec<&SeriesDoc> = distributions.iter().map(|one| one.series).collect();
-        let mut common = Common::of(&series, &[]);
+        let mut common = Common::from_series(&series, &[]);
         let view = series[0].view();
         let is_one_view = series.iter().all(|one| one.view() == view);
         common.left_out.retain(|name| is_one_view || *name != "view");
@@ -192,7 +192,7 @@ struct Common<'a> {
 
 impl<'a> Common<'a> {
     /// Needs at least one series; `axis` holds the parameters that the chart itself shows.
-    fn of(series: &[&'a SeriesDoc<'a>], axis: &[&'a str]) -> Common<'a> {
+    fn from_series(series: &[&'a SeriesDoc<'a>], axis: &[&'a str]) -> Common<'a> {
         let first = series[0];
         let left_out: Vec<&str> = VIEWS.iter().chain(&[MASK]).chain(axis).copied().collect();
         let same =
@@ -373,7 +373,7 @@ mod tests {
     #[test]
     fn points_rise_in_share_and_value_and_end_before_the_last_event() {
         let series = series(&[100, 200, 200, 4000], "event");
-        let points = Distribution::of(&series).unwrap().points();
+        let points = Distribution::from_series(&series).unwrap().points();
         assert!(
             points.windows(2).all(|pair| pair[0][0] <= pair[1][0] && pair[0][1] <= pair[1][1]),
             "{points:?}"

@@ -42,7 +42,10 @@ pub fn heat_map(input: &ReportInput<'_>, map: &Map, drawing: Drawing, side: f64)
     let readings = map.readings();
     let rows = map.rows(&readings, input.arranged(), drawing);
     let shows = vec![map.name()];
-    Picture { shows, ..drawn(input, &content(map, &readings, rows, Painted::of(map, drawing.scale)), side) }
+    Picture {
+        shows,
+        ..drawn(input, &content(map, &readings, rows, Painted::paint(map, drawing.scale)), side)
+    }
 }
 
 /// The map as one of several on a page: without a raster, in shared colours or its own, many rows in groups.
@@ -56,7 +59,7 @@ pub fn heat_map_of_several(
     let readings = map.readings();
     let (rows, grouped) = grouped(map.rows(&readings, input.arranged(), drawing), input, MAX_SQUARES);
     let shared = shared.map(|scale| Painted { scale, same: Some("same colour scale in these maps") });
-    let painted = shared.unwrap_or_else(|| Painted::of(map, drawing.scale));
+    let painted = shared.unwrap_or_else(|| Painted::paint(map, drawing.scale));
     let mut content = content(map, &readings, rows, painted);
     content.legend = [Some(content.legend), grouped].into_iter().flatten().collect::<Vec<_>>().join("; ");
     drawn(input, &content, side)
@@ -76,7 +79,7 @@ pub struct SmallMap {
 pub fn small_map(input: &ReportInput<'_>, map: &Map, drawing: Drawing, height: f64) -> SmallMap {
     let (readings, topology) = (map.readings(), input.arranged());
     let (rows, grouped) = grouped(map.rows(&readings, topology, drawing), input, MAX_ROWS);
-    let content = content(map, &readings, rows, Painted::of(map, drawing.scale));
+    let content = content(map, &readings, rows, Painted::paint(map, drawing.scale));
     let size = (height / content.len().max(1) as f64 * 0.4).clamp(9.0, 12.0);
     let bars = Labels::new(&content.rows, topology, height, size).groups.len() as f64 * (BAR + GAP);
     let side = height - size - 8.0 - bars;
@@ -259,7 +262,7 @@ fn hatched(picture: &mut Picture, cells: &Table, n: usize, [left, top]: [f64; 2]
 }
 
 fn axes(picture: &mut Picture, labels: &Labels, [left, top]: [f64; 2], cell: f64, size: f64) {
-    let style = Type::of(size).in_ink(Ink::Faint);
+    let style = Type::with_size(size).in_ink(Ink::Faint);
     let names_end = left - labels.groups.len() as f64 * (BAR + GAP) - 5.0;
     let above = top - labels.groups.len() as f64 * (BAR + GAP) - 5.0;
     let mut free = f64::NEG_INFINITY;
@@ -327,7 +330,7 @@ fn numbers(picture: &mut Picture, content: &Content<'_>, [left, top]: [f64; 2], 
         let size = size.min(cell * height * 0.72);
         let middle = top + (row as f64 + height / 2.0) * cell + size * 0.36;
         let at = [left + (row as f64 + 0.5) * cell, middle];
-        picture.text(at, Anchor::Middle, Type::of(size).in_ink(Ink::Faint), "s");
+        picture.text(at, Anchor::Middle, Type::with_size(size).in_ink(Ink::Faint), "s");
     }
     for row in 0..n {
         for column in 0..n {
@@ -342,7 +345,7 @@ fn numbers(picture: &mut Picture, content: &Content<'_>, [left, top]: [f64; 2], 
                 let ink = Ink::Rgb(if dark { [0, 0, 0] } else { [255, 255, 255] });
                 let middle = top + (row as f64 + begin + height / 2.0) * cell + size * 0.36;
                 let at = [left + (column as f64 + 0.5) * cell, middle];
-                picture.text(at, Anchor::Middle, Type::of(size).in_ink(ink), text);
+                picture.text(at, Anchor::Middle, Type::with_size(size).in_ink(ink), text);
             }
         }
     }

@@ -46,7 +46,7 @@ fn numbers_of(input: &ReportInput<'_>, map: &Map) -> Vec<KeyNumber> {
     let topology = input.arranged();
     let rows = readings_by_relation(&map.readings(), topology);
     let in_groups = |relation| {
-        let level = topology.levels().into_iter().find(|level| Relation::of(*level) == relation);
+        let level = topology.levels().into_iter().find(|level| Relation::from_level(*level) == relation);
         let cpus = level.and_then(|level| Some(topology.level(level).first()?.cpus.len()));
         cpus.map_or_else(|| "between groups".to_owned(), |cpus| format!("inside a group of {cpus}"))
     };

@@ -18,8 +18,8 @@ const MARGIN: f64 = 24.0;
 const COLUMNS: usize = 3;
 const COMPARISON_GAP: f64 = 12.0;
 
-const TITLE: Type = Type::of(20.0).strong();
-const SUBTITLE: Type = Type::of(13.0);
+const TITLE: Type = Type::with_size(20.0).strong();
+const SUBTITLE: Type = Type::with_size(13.0);
 
 /// The picture file of one run; `None` if the run holds nothing that can be drawn.
 pub fn picture_file(input: &ReportInput<'_>, drawing: Drawing) -> Option<Picture> {
@@ -61,7 +61,7 @@ pub fn picture_file_of_several(inputs: &[ReportInput<'_>], drawing: Drawing) -> 
 
 /// The difference between two runs in words, and that of their first maps as a map if these have the same pairs.
 fn difference(inputs: &[ReportInput<'_>], drawing: Drawing, side: f64) -> Option<Picture> {
-    let differing = Differing::of(inputs)?;
+    let differing = Differing::from_inputs(inputs)?;
     let maps = differing.maps();
     let map = maps.first().filter(|map| map.columns.measured() > 0 && map.columns.cpus.len() > 2);
     let words = differing.words()?;
@@ -122,7 +122,12 @@ fn head(input: &ReportInput<'_>, width: f64) -> Picture {
     let mut baseline = 0.0;
     if let marks @ [_, ..] = input.marks().as_slice() {
         baseline += 13.0;
-        picture.text([0.0, baseline], Anchor::Start, Type::of(12.0).strong().in_ink(MARK), marks.join(" · "));
+        picture.text(
+            [0.0, baseline],
+            Anchor::Start,
+            Type::with_size(12.0).strong().in_ink(MARK),
+            marks.join(" · "),
+        );
     }
     baseline = paragraph(&mut picture, [0.0, baseline], TITLE, &wrapped(&input.machine(), width, TITLE));
     let faint = SUBTITLE.in_ink(Ink::Faint);
@@ -157,7 +162,12 @@ fn only_pair(map: &Map) -> Option<String> {
 
 fn foot(input: &ReportInput<'_>) -> Picture {
     let mut picture = Picture::new("", 0.0, 14.0);
-    picture.text([0.0, 11.0], Anchor::Start, Type::of(11.0).in_ink(Ink::Faint), plain(&input.origin()));
+    picture.text(
+        [0.0, 11.0],
+        Anchor::Start,
+        Type::with_size(11.0).in_ink(Ink::Faint),
+        plain(&input.origin()),
+    );
     picture
 }
 

@@ -9,7 +9,7 @@ use crate::plot::is_logarithmic;
 use crate::spectra::{SpectrumView, name, unit_words, units};
 use crate::text::plain;
 
-const TITLE: Type = Type::of(20.0).strong();
+const TITLE: Type = Type::with_size(20.0).strong();
 
 /// Percentiles and cumulative shares: one picture of each for every unit, or more if there are too many curves.
 pub fn charts(views: &[SpectrumView], width: f64) -> [Vec<Picture>; 2] {

@@ -51,7 +51,7 @@ fn fitting(map: &HeatMap<'_>, width: usize) -> (Axis, usize, Option<Level>) {
 
 fn half_blocks(map: &HeatMap<'_>, style: &Style, axis: &Axis, gutter: usize) -> Vec<String> {
     let cells = table(&map.map.readings, &axis.parts, &axis.parts);
-    let Some(tones) = Tones::of(&cells, style.depth) else {
+    let Some(tones) = Tones::from_table(&cells, style.depth) else {
         return vec![format!("{}nothing measured yet", " ".repeat(gutter))];
     };
     let position = |cell: TableCell| cell.middle_ns.map(|ns| tones.position(ns));
@@ -87,7 +87,7 @@ enum Tones {
 }
 
 impl Tones {
-    fn of(cells: &Table, depth: ColorDepth) -> Option<Tones> {
+    fn from_table(cells: &Table, depth: ColorDepth) -> Option<Tones> {
         let values = cells.iter().filter_map(|cell| cell.middle_ns);
         match depth {
             ColorDepth::None | ColorDepth::Ansi16 => Steps::over(values).map(Tones::Few),
@@ -133,7 +133,7 @@ fn even_legend(scale: Scale, unit: &str, style: &Style, gutter: usize) -> String
 
 fn shaded(map: &HeatMap<'_>, style: &Style, rows: &Axis, axis: &Axis, gutter: usize) -> Vec<String> {
     let cells = table(&map.map.readings, &rows.parts, &axis.parts);
-    let Some(tones) = Tones::of(&cells, style.depth) else {
+    let Some(tones) = Tones::from_table(&cells, style.depth) else {
         return vec![format!("{}nothing measured yet", " ".repeat(gutter))];
     };
     let mut lines = vec![heading(axis, gutter)];

@@ -97,7 +97,7 @@ fn run(input: &ReportInput<'_>, index: usize) -> serde_json::Result<String> {
             .enumerate()
             .flat_map(|(group, domain)| domain.cpus.iter().map(move |cpu| (cpu.0, group)))
             .collect();
-        json!({ "name": level.name(), "words": words(Relation::of(level)), "of": group_of_cpu })
+        json!({ "name": level.name(), "words": words(Relation::from_level(level)), "of": group_of_cpu })
     };
     let levels = topology.levels().into_iter().filter(|level| !topology.level(*level).is_empty());
     let core: BTreeMap<u32, u32> =

@@ -94,7 +94,7 @@ fn difference(differing: &Differing<'_>) -> Section {
 /// Machines × inferred groups of pairs, if some inputs are files, which have no relations.
 fn groups(inputs: &[ReportInput<'_>]) -> Option<Section> {
     let sides: Vec<_> = inputs.iter().map(ReportInput::side).collect();
-    let with_levels: Vec<_> = sides.iter().map(|side| (side, Levels::of(side))).collect();
+    let with_levels: Vec<_> = sides.iter().map(|side| (side, Levels::from_side(side))).collect();
     let known = overview(&with_levels);
     if known.rows.is_empty() {
         return None;

@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn text_is_drawn_without_installed_fonts() {
         let mut picture = Picture::new("", 60.0, 20.0);
-        picture.text([4.0, 15.0], Anchor::Start, Type::of(14.0), "85 ns");
+        picture.text([4.0, 15.0], Anchor::Start, Type::with_size(14.0), "85 ns");
         let pixmap = Pixmap::decode_png(&picture.to_png().unwrap()).unwrap();
         let dark = pixmap.pixels().iter().filter(|pixel| pixel.red() < 128).count();
         assert!((100..1500).contains(&dark), "{dark} dark pixels");

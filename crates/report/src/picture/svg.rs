@@ -151,7 +151,7 @@ mod tests {
     fn sample() -> Picture {
         let mut picture = Picture::new("a <b> & \"c\"", 40.0, 20.0);
         picture.rect([0.0, 0.0, 10.5, 10.0], Ink::Rgb([1, 2, 255]));
-        picture.text([5.0, 9.0], Anchor::Middle, Type::of(12.0).strong(), "</text><script>");
+        picture.text([5.0, 9.0], Anchor::Middle, Type::with_size(12.0).strong(), "</text><script>");
         picture
     }
 

@@ -89,7 +89,7 @@ impl<'a> Numbered<'a> {
     /// The relative difference of a pair: of its second placement from its first, or reversed.
     pub fn of_pair(&self, pair: usize, is_reversed: bool) -> Source {
         let source = self.source(&pointer!("pairs/{pair}/delta_percent"));
-        if is_reversed { Operation::Reversed.of([source]) } else { source }
+        if is_reversed { Operation::Reversed.on([source]) } else { source }
     }
 
     /// The difference of a placement from the reference with half its interval, `-26 % ±2 %`. With too few runs for an
@@ -128,7 +128,7 @@ impl<'a> Numbered<'a> {
     pub fn of_medians(&self, arm: usize) -> Option<DisplayValue> {
         let reference = self.reference();
         let share = self.comparison.of_medians(reference, arm)?;
-        let source = Operation::Ratio.of([arm, reference].map(|arm| self.of_arm(arm, "median")));
+        let source = Operation::Ratio.on([arm, reference].map(|arm| self.of_arm(arm, "median")));
         Some(DisplayValue::bare(Number::Relative(share), source).in_unit(Unit::Share))
     }
 }

@@ -22,7 +22,7 @@ fn cpu_count(count: usize, cpus: &Source) -> Sentence {
 
 /// The reported structure of a placement, `6 CPUs, 3 cores, 1 L3`; `index` is its position in the document.
 pub fn structure(topology: &Topology, index: usize, placement: &Placement) -> Sentence {
-    let reported = Structure::of(topology, placement);
+    let reported = Structure::new(topology, placement);
     let cpus = Source::Field(pointer!("/comparisons/0/placements/{index}/cpus"));
     let mut parts = vec![cpu_count(reported.cpus, &cpus)];
     // A level with a single group is the same for every placement.

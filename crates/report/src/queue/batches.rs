@@ -102,7 +102,7 @@ fn with_gain(
     let ratio = |number, of, over| DisplayValue {
         number: Number::Point(number),
         unit: unit(number),
-        source: Operation::Ratio.of([rate(trial, of), rate(smallest, over)]),
+        source: Operation::Ratio.on([rate(trial, of), rate(smallest, over)]),
     };
     sentence
         .with("gain", ratio(gain.point, Statistic::Estimate, Statistic::Estimate))
@@ -165,7 +165,7 @@ fn delays(curves: &[&BatchCurve<'_>]) -> Table {
         step.trial.histogram(name).and_then(|histogram| histogram.supported_percentile_ns(share))
     };
     let medians = steps().flat_map(|(_, step)| names::OF_BATCH.map(|name| percentile_at(step, name, 0.5)));
-    let unit = TimeUnit::of(medians.flatten());
+    let unit = TimeUnit::for_values(medians.flatten());
     let p50 = |title: &'static str| Sentence::new(title).with("unit", unit.name);
     let mut columns = identity_columns(curves);
     columns.extend([

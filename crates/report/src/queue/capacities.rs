@@ -82,7 +82,7 @@ pub fn not_drawn(shape: &ShapeRates<'_>, topology: &Topology) -> Option<Sentence
             () => "no result",
         };
         Sentence::new("{relation} ({why})")
-            .with("relation", Arg::Place(Scope::of(relation, topology)))
+            .with("relation", Arg::Place(Scope::from_relation(relation, topology)))
             .with("why", why)
     });
     let words: Vec<Sentence> = words.collect();

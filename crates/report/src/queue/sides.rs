@@ -144,7 +144,13 @@ fn map(grid: &SideGrid<'_>, style: &Style) -> Drawing {
     let [producers, consumers] = &grid.sides;
     let rate = |ends| grid.at(ends).and_then(|trial| Some((trial, trial.values.get(names::RATE)?.point)));
     let value = |trial, rate| {
-        trial_cells::of(trial, names::RATE, Statistic::Estimate, Number::Point(rate), DisplayUnit::Millions)
+        trial_cells::display_value(
+            trial,
+            names::RATE,
+            Statistic::Estimate,
+            Number::Point(rate),
+            DisplayUnit::Millions,
+        )
     };
     let text = |ends| {
         rate(ends).map_or("· ".to_owned(), |(trial, rate)| {

@@ -115,7 +115,7 @@ fn least_p99(sweep: &Sweep<'_>) -> Option<DisplayValue> {
     let (rate, least) = sweep.least_p99()?;
     let step = sweep.steps.iter().find(|step| step.rate_per_s == rate)?;
     let (p99, unit) = (Statistic::Percentile(0.99), DisplayUnit::Own(Unit::Ns));
-    Some(trial_cells::of(step.trial, names::CORRECTED, p99, Number::Point(least), unit))
+    Some(trial_cells::display_value(step.trial, names::CORRECTED, p99, Number::Point(least), unit))
 }
 
 /// The name of a queue, with what distinguishes its sweep from the others.
@@ -168,7 +168,7 @@ fn knees(report: &RunReport, found: &[Sweep<'_>]) -> Table {
 }
 
 fn table(sweep: &Sweep<'_>) -> Table {
-    let times = TimeUnit::of(sweep.steps.iter().filter_map(|step| step.percentile_ns(0.5)));
+    let times = TimeUnit::for_values(sweep.steps.iter().filter_map(|step| step.percentile_ns(0.5)));
     let columns = [
         Column::numbers("offered"),
         Column::numbers("reached"),
@@ -202,7 +202,7 @@ fn table(sweep: &Sweep<'_>) -> Table {
             if passes_agree { reached } else { Cell::Unknown },
             Sentence::new("{kept} of {all}")
                 .with("kept", passes(kept, pass_sources[0].clone()))
-                .with("all", passes(kept + missed, Operation::Sum.of(pass_sources.to_vec())))
+                .with("all", passes(kept + missed, Operation::Sum.on(pass_sources.to_vec())))
                 .into(),
             delay_at(0.5),
             if delay_at(0.5) == Cell::Unknown {

@@ -156,7 +156,7 @@ fn parameter_cell(trial: &TrialResult, parameter: &Parameter) -> Cell {
 /// The unit of the times of a trial in a table of all these trials.
 pub(super) fn times_beside(trial: &TrialResult, all: &[&TrialResult]) -> TimeUnit {
     let alike = all.iter().filter(|other| other.medians_ns.keys().eq(trial.medians_ns.keys()));
-    TimeUnit::of(alike.flat_map(|other| other.medians_ns.values()).map(|median| median.point))
+    TimeUnit::for_values(alike.flat_map(|other| other.medians_ns.values()).map(|median| median.point))
 }
 
 /// Groups trials by the unit of their times. Trials with the same distributions share a unit, because a handoff of 50
@@ -185,7 +185,7 @@ fn by_unit<'a>(
             }
         }
     }
-    if tables.is_empty() { vec![(TimeUnit::of(std::iter::empty()), before)] } else { tables }
+    if tables.is_empty() { vec![(TimeUnit::for_values(std::iter::empty()), before)] } else { tables }
 }
 
 fn view_cells(trial: &TrialResult, view: Option<&Quantity>, time_unit: TimeUnit) -> Vec<Cell> {

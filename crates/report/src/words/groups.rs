@@ -150,7 +150,7 @@ fn contrast_words(kernel: &KernelId, contrast: &Contrast, holding: Holding) -> S
         classes: None,
         statistic: Statistic::Percentile(0.5),
     });
-    let ratio_source = Operation::Ratio.of([across.clone(), inside.clone()]);
+    let ratio_source = Operation::Ratio.on([across.clone(), inside.clone()]);
     let sentence = Sentence::new(template)
         .with("groups", contrast_groups(contrast))
         .with("varies", varies)

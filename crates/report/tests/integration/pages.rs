@@ -43,7 +43,7 @@ fn hostile() -> RunReport {
     report.header.tags = vec![evil.into()];
     report.header.command = vec!["latency".into(), evil.into()];
     *report.latency.as_mut().unwrap().result.maps[0].cells.get_mut(5, 1).unwrap() =
-        PairOutcome::Missing { reason: MissingReason::Failed(TrialFailure::of(evil)) };
+        PairOutcome::Missing { reason: MissingReason::Failed(TrialFailure::from_reason(evil)) };
     report
 }
 
@@ -265,7 +265,9 @@ fn runs_without_values_are_reported_as_such() {
     for row in 0..8 {
         for column in 0..row {
             *missing.latency.as_mut().unwrap().result.maps[0].cells.get_mut(row, column).unwrap() =
-                PairOutcome::Missing { reason: MissingReason::Failed(TrialFailure::of("no permission")) };
+                PairOutcome::Missing {
+                    reason: MissingReason::Failed(TrialFailure::from_reason("no permission")),
+                };
         }
     }
     missing.latency.as_mut().unwrap().result.ladder.clear();
@@ -338,7 +340,7 @@ fn altered() -> RunReport {
         }
     }
     *cells.get_mut(2, 0).unwrap() =
-        PairOutcome::Missing { reason: MissingReason::Failed(TrialFailure::of("left out")) };
+        PairOutcome::Missing { reason: MissingReason::Failed(TrialFailure::from_reason("left out")) };
     report
 }
 
@@ -346,7 +348,7 @@ fn altered() -> RunReport {
 fn the_difference_of_two_runs_is_a_map_with_its_verdicts() {
     let reports = [samples::laptop(), altered()];
     let inputs: Vec<ReportInput<'_>> = reports.iter().map(input).collect();
-    let differing = Differing::of(&inputs).unwrap();
+    let differing = Differing::from_inputs(&inputs).unwrap();
     assert_eq!(differing.refusal(), None);
     let maps = differing.maps();
     let columns = &maps[0].columns;
@@ -374,7 +376,7 @@ fn the_difference_of_two_runs_is_a_map_with_its_verdicts() {
 fn different_experiments_have_no_difference() {
     let reports = [samples::desktop(), samples::laptop()];
     let inputs: Vec<ReportInput<'_>> = reports.iter().map(input).collect();
-    let refusal = fmt::sentence(&Differing::of(&inputs).unwrap().refusal().unwrap());
+    let refusal = fmt::sentence(&Differing::from_inputs(&inputs).unwrap().refusal().unwrap());
     assert!(refusal.contains("simulated (no and yes)"), "{refusal}");
     let page = page(&inputs, DRAWING).unwrap();
     assert!(page.contains("No difference is shown") && page.contains("\"differences\":[]"));
@@ -384,7 +386,7 @@ fn different_experiments_have_no_difference() {
     for count in [1, 3] {
         let reports = vec![samples::desktop(); count];
         let inputs: Vec<ReportInput<'_>> = reports.iter().map(input).collect();
-        assert!(Differing::of(&inputs).is_none(), "{count} runs");
+        assert!(Differing::from_inputs(&inputs).is_none(), "{count} runs");
     }
 }
 

@@ -120,7 +120,7 @@ fn hostile_names_cannot_steer_the_terminal() {
     report.doctor[0].text = hostile.clone();
     report.doctor[0].fix = Some(hostile.clone());
     *report.latency.as_mut().unwrap().result.maps[0].cells.get_mut(1, 0).unwrap() =
-        PairOutcome::Missing { reason: MissingReason::Failed(TrialFailure::of(hostile.clone())) };
+        PairOutcome::Missing { reason: MissingReason::Failed(TrialFailure::from_reason(hostile.clone())) };
     let text = latency_screen(&report, Screen::Shown(Saved::As(&hostile)), &at(100));
     assert!(text.chars().all(|c| c == '\n' || !c.is_control() && c != '\u{202e}'), "{text:?}");
 }

@@ -46,7 +46,7 @@ pub fn map(cpus: u32, ns: impl Fn(u32, u32) -> f64) -> LatencyMap {
     let cpus: Vec<CpuId> = (0..cpus).map(CpuId).collect();
     LatencyMap {
         protocol: Protocol::Cas,
-        kernel: KernelId::of(Protocol::Cas, Hint::Pause),
+        kernel: KernelId::new(Protocol::Cas, Hint::Pause),
         hint: Hint::Pause,
         hint_reason: "1 pause gains 9 % on the pilot pairs".into(),
         regime: Regime::Serial,
@@ -62,7 +62,10 @@ pub fn domain(level: Level, cpus: impl IntoIterator<Item = u32>, os_id: u32) -> 
 }
 
 fn settings(cpus: u32) -> LatencySettings {
-    LatencySettings { budget: Picos::from_secs(10.0), ..LatencySettings::of((0..cpus).map(CpuId).collect()) }
+    LatencySettings {
+        budget: Picos::from_secs(10.0),
+        ..LatencySettings::for_cpus((0..cpus).map(CpuId).collect())
+    }
 }
 
 pub fn report(topology: Topology, maps: Vec<LatencyMap>, simulated: Option<&str>) -> RunReport {
@@ -166,7 +169,7 @@ pub fn desktop() -> RunReport {
         value.reason = Some("passes disagree by 7 %".into());
     }
     *map.cells.get_mut(9, 8).unwrap() = PairOutcome::Missing {
-        reason: MissingReason::Failed(TrialFailure::of("CPU 9 was taken away during the run")),
+        reason: MissingReason::Failed(TrialFailure::from_reason("CPU 9 was taken away during the run")),
     };
     let mut report = report(topology, vec![map], None);
     report.environment.cpu_model = Some("AMD Ryzen 9 5950X 16-Core Processor".into());

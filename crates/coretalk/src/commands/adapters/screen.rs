@@ -77,7 +77,7 @@ fn offers(name: &str, description: &Description) -> Vec<Block<'static>> {
         let full_name = |offer: &str| {
             Sentence::new("{adapter}:{offer}").with_name("adapter", name).with_name("offer", offer)
         };
-        let names: Vec<Sentence> = description.of(kind).map(|offer| full_name(&offer.name)).collect();
+        let names: Vec<Sentence> = description.offers(kind).map(|offer| full_name(&offer.name)).collect();
         let option = match kind {
             Kind::Queue => "queue --queue",
             Kind::Wait | Kind::Clock => "wait --strategy",

@@ -57,7 +57,7 @@ pub fn prove(
     let settings = PlaceSettings { budget, ..PlaceSettings::usual(&[workload], threads, placements, seed) };
     let stop = signals::stop()?;
     let topology = machine.topology().clone();
-    let watched = Watched::of(&topology, RunSettings { place: Some(&settings), ..RunSettings::default() });
+    let watched = Watched::new(&topology, RunSettings { place: Some(&settings), ..RunSettings::default() });
     let mut watcher = Watcher::new(&output::options(global), &topology, watched, 0, Vec::new(), &stop);
     let job = PlaceJob { settings: &settings, works: &work, hooks: None };
     let ran = session::run(&mut *machine, job, &mut (), &mut watcher, &stop);

@@ -92,7 +92,7 @@ fn check(
             continue;
         }
         let offered: Vec<String> =
-            description.of(kind).map(|offer| format!("{runtime}:{}", offer.name)).collect();
+            description.offers(kind).map(|offer| format!("{runtime}:{}", offer.name)).collect();
         let known = match offered.is_empty() {
             true => format!("it offers no {}", kind.noun()),
             false => format!("known are {}", offered.join(", ")),

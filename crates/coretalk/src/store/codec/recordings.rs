@@ -79,7 +79,7 @@ pub fn decode_recordings(
     context: &[u8],
 ) -> Result<Vec<(usize, Recording)>, Damage> {
     let mut from = Reader::open(blob, context, VERSION)?;
-    let evidence = Evidence::of(&from, DISTURBANCE_IN_A_BYTE);
+    let evidence = Evidence::read(&from, DISTURBANCE_IN_A_BYTE);
     let count = from.count("the number of recordings", 6 * 8)?;
     let mut recordings = Vec::with_capacity(count);
     for _ in 0..count {
@@ -103,7 +103,7 @@ pub enum Evidence {
 
 impl Evidence {
     /// Returns the encoding of a blob, where versions up to `last` use a byte.
-    pub fn of(from: &Reader<'_>, last: u8) -> Evidence {
+    pub fn read(from: &Reader<'_>, last: u8) -> Evidence {
         if from.version() <= last { Evidence::Byte } else { Evidence::Varint }
     }
 }

@@ -72,7 +72,7 @@ pub fn decode_trials(
     context: &[u8],
 ) -> Result<Vec<RecordedTrial>, Damage> {
     let mut from = Reader::open(blob, context, VERSION)?;
-    let evidence = Evidence::of(&from, DISTURBANCE_IN_A_BYTE);
+    let evidence = Evidence::read(&from, DISTURBANCE_IN_A_BYTE);
     let only_summaries = blob.first() == Some(&ONLY_SUMMARIES);
     let count = from.count("the number of trials", 3 * 8)?;
     let mut trials = Vec::with_capacity(count);
@@ -138,7 +138,7 @@ pub fn decode_trials(
 /// Checks the numbers of a span, even if computed from ticks: the clock rate is from the same file and may be damaged.
 fn check_span(span: &SpanSummary) -> Result<(), Damage> {
     // A one-way message is a packed difference of two clocks, whose median has no meaning and is not used.
-    if span.kernel != KernelId::of(Protocol::OneWay, Hint::None) {
+    if span.kernel != KernelId::new(Protocol::OneWay, Hint::None) {
         latency("a latency in ns", span.location_ns)?;
         latency("the fastest batch in ns", span.floor_ns)?;
     }
@@ -261,7 +261,7 @@ mod tests {
     use coretalk_model::{Disturbance, Home, Samples, Span, TickRate};
 
     fn shape() -> Vec<(KernelId, Home)> {
-        [Hint::Pause, Hint::None].map(|hint| (KernelId::of(Protocol::Cas, hint), Home(0))).to_vec()
+        [Hint::Pause, Hint::None].map(|hint| (KernelId::new(Protocol::Cas, hint), Home(0))).to_vec()
     }
 
     /// One trial from a file of schema 2, as that version encoded it.
@@ -314,7 +314,7 @@ mod tests {
             flags: Flags::NONE,
             spans: vec![span(kernel)],
         };
-        let [cas, one_way] = [Protocol::Cas, Protocol::OneWay].map(|way| KernelId::of(way, Hint::None));
+        let [cas, one_way] = [Protocol::Cas, Protocol::OneWay].map(|way| KernelId::new(way, Hint::None));
         assert!(read(&visit(cas.clone())).is_ok());
         for impossible in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -5.0, 1e38] {
             type Change = fn(&mut Visit, f32);

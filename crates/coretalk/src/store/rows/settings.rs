@@ -73,7 +73,7 @@ pub fn write_settings(
         budget: series.budget,
         seed: series.seed,
         ladder: false,
-        ..LatencySettings::of(series.cpus.clone())
+        ..LatencySettings::for_cpus(series.cpus.clone())
     };
     match latency.cloned().or_else(|| series.map(without_map)) {
         Some(settings) => write_keys(db, "settings", &Row(settings)),

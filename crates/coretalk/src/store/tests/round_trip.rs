@@ -168,13 +168,13 @@ fn result() -> LatencyResult {
     };
     let cells = Matrix::symmetric(vec![CpuId(0), CpuId(4), CpuId(2)], |row, _| match row {
         1 => PairOutcome::Measured(value.clone()),
-        _ => {
-            PairOutcome::Missing { reason: MissingReason::Failed(TrialFailure::of("CPU 2 refused the pin")) }
-        }
+        _ => PairOutcome::Missing {
+            reason: MissingReason::Failed(TrialFailure::from_reason("CPU 2 refused the pin")),
+        },
     });
     let map = LatencyMap {
         protocol: Protocol::Cas,
-        kernel: KernelId::of(Protocol::Cas, Hint::Pause),
+        kernel: KernelId::new(Protocol::Cas, Hint::Pause),
         hint: Hint::Pause,
         hint_reason: "asked".into(),
         regime: Regime::Serial,

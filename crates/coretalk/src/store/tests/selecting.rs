@@ -87,7 +87,7 @@ fn the_names_that_output_gives_runs_find_them() {
         sample(id).create(folder.path()).close().unwrap();
     }
     let directory = Directory::at(folder.path());
-    let known = Names::of(ids.map(String::from));
+    let known = Names::from_ids(ids.map(String::from));
     let names = ids.map(|id| known.short(id));
     assert_eq!(names, ["0aaaa", "1aaaa", "00193"]);
     for (id, name) in ids.into_iter().zip(names) {
@@ -143,7 +143,7 @@ fn a_tag_is_found_in_a_file_that_is_being_written() {
 fn names_are_the_shortest_distinct_suffixes() {
     let letters = |number: usize| format!("{:06x}", number * number * 7919 % 4099);
     let ids: Vec<String> = (0..400).map(letters).collect();
-    let names = Names::of(ids.clone());
+    let names = Names::from_ids(ids.clone());
     for id in &ids {
         let others = || ids.iter().filter(|other| *other != id);
         let is_alone = |end: &str| !others().any(|other| other.ends_with(end) || other.starts_with(end));

@@ -158,7 +158,7 @@ pub fn wait_for(pid: u32, deadline: Instant) -> io::Result<(i32, Usage)> {
             (libc::wait4(pid as libc::pid_t, &mut status, libc::WNOHANG, &mut usage), usage)
         };
         if found > 0 {
-            return Ok((status, Usage::of(&usage)));
+            return Ok((status, Usage::from_rusage(&usage)));
         }
         let error = io::Error::last_os_error();
         if found < 0 && error.kind() != io::ErrorKind::Interrupted {

@@ -59,9 +59,9 @@ verdicts! {
     a_processor_that_cannot_say_is_unknown: "hypervisor" is CannotTell, Tree::new();
     a_guest_is_a_warning: "hypervisor" is Warn, flags("fpu tsc hypervisor");
     wsl_1_is_a_warning: "hypervisor" is Warn,
-        Tree::of(&[("/proc/sys/kernel/osrelease", "4.4.0-19041-Microsoft\n")]);
+        Tree::with_files(&[("/proc/sys/kernel/osrelease", "4.4.0-19041-Microsoft\n")]);
     an_emulator_has_no_hardware_times: "hypervisor" is Fail,
-        Tree::of(&[("/proc/cpuinfo", "model name : QEMU TCG CPU version 2.5+\n")]);
+        Tree::with_files(&[("/proc/cpuinfo", "model name : QEMU TCG CPU version 2.5+\n")]);
 
     no_steal_is_fine: "steal" is Ok, stat("cpu0 10 0 0 990 0 0 0 0 0 0");
     a_kernel_that_counts_no_steal_is_unknown: "steal" is CannotTell, stat("cpu0 10 0 0 990");
@@ -86,9 +86,9 @@ verdicts! {
     a_saving_governor_lets_clocks_fall: "governor" is Warn,
         Tree::new().each("0", "cpufreq/scaling_governor", "performance").each("1", "cpufreq/scaling_governor", "powersave");
 
-    boost_on_is_fine: "boost" is Ok, Tree::of(&[(BOOST, "1\n")]);
+    boost_on_is_fine: "boost" is Ok, Tree::with_files(&[(BOOST, "1\n")]);
     boost_without_a_switch_is_unknown: "boost" is CannotTell, Tree::new();
-    boost_off_is_slower_than_the_hardware: "boost" is Warn, Tree::of(&[(BOOST, "0\n")]);
+    boost_off_is_slower_than_the_hardware: "boost" is Warn, Tree::with_files(&[(BOOST, "0\n")]);
 
     shallow_sleep_is_fine: "kernel-idle" is Ok, idle("haltpoll", &[("POLL", "0", "0"), ("HLT", "1", "0")]);
     no_idle_driver_is_fine: "kernel-idle" is Ok, idle("none", &[]);
@@ -128,24 +128,24 @@ verdicts! {
         LiveFacts { offsets: Some(Spread { pairs: 3, largest_ns: 2_000_001.0, bound_ns: 2_000_000.0 }), ..LiveFacts::default() };
     counters_two_seconds_apart_have_no_common_start: "tsc-sync" is Fail, Tree::new(), offset(2e9);
 
-    transparent_huge_pages_are_fine: "huge-pages" is Ok, Tree::of(&[(THP, "always [madvise] never\n")]);
+    transparent_huge_pages_are_fine: "huge-pages" is Ok, Tree::with_files(&[(THP, "always [madvise] never\n")]);
     reserved_huge_pages_are_fine_too: "huge-pages" is Ok,
-        Tree::of(&[(THP, "always madvise [never]\n"), ("/proc/meminfo", "HugePages_Free:       12\n")]);
+        Tree::with_files(&[(THP, "always madvise [never]\n"), ("/proc/meminfo", "HugePages_Free:       12\n")]);
     a_kernel_silent_about_huge_pages_is_unknown: "huge-pages" is CannotTell, Tree::new();
-    a_policy_that_cannot_be_read_is_unknown: "huge-pages" is CannotTell, Tree::of(&[("/proc/meminfo", "HugePages_Free: 0\n")]);
-    no_huge_pages_miss_the_tlb: "huge-pages" is Warn, Tree::of(&[(THP, "always madvise [never]\n")]);
+    a_policy_that_cannot_be_read_is_unknown: "huge-pages" is CannotTell, Tree::with_files(&[("/proc/meminfo", "HugePages_Free: 0\n")]);
+    no_huge_pages_miss_the_tlb: "huge-pages" is Warn, Tree::with_files(&[(THP, "always madvise [never]\n")]);
 
     a_node_with_memory_is_fine: "node-memory" is Ok, granted(&[4096, 4096], "0-1");
     a_node_without_memory_is_named: "node-memory" is Warn, granted(&[4096, 0], "0-1");
     a_node_whose_memory_is_not_granted_is_named: "node-memory" is Warn, granted(&[4096, 4096], "0");
     a_system_without_nodes_is_unknown: "node-memory" is CannotTell, Tree::new();
 
-    one_node_needs_no_balancing: "numa-balancing" is Ok, Tree::of(&[(BALANCING, "1\n")]).nodes(&[(0, "0-7")]);
-    balancing_off_is_fine: "numa-balancing" is Ok, Tree::of(&[(BALANCING, "0\n")]).nodes(&[(0, "0-3"), (1, "4-7")]);
+    one_node_needs_no_balancing: "numa-balancing" is Ok, Tree::with_files(&[(BALANCING, "1\n")]).nodes(&[(0, "0-7")]);
+    balancing_off_is_fine: "numa-balancing" is Ok, Tree::with_files(&[(BALANCING, "0\n")]).nodes(&[(0, "0-3"), (1, "4-7")]);
     a_kernel_silent_about_balancing_is_unknown: "numa-balancing" is CannotTell,
         Tree::new().nodes(&[(0, "0-3"), (1, "4-7")]);
     balancing_unmaps_pages: "numa-balancing" is Warn,
-        Tree::of(&[(BALANCING, "1\n")]).nodes(&[(0, "0-3"), (1, "4-7")]);
+        Tree::with_files(&[(BALANCING, "1\n")]).nodes(&[(0, "0-3"), (1, "4-7")]);
 
     generous_limits_are_fine: "rlimits" is Ok, limits("unlimited", "40");
     capabilities_replace_limits: "rlimits" is Ok, limits("65536", "0").file("/proc/self/status", "CapEff:\t0000000000804000\n");
@@ -158,9 +158,9 @@ verdicts! {
     a_c_library_without_a_name_is_unknown: "libc" is CannotTell, Tree::new();
     another_c_library_is_a_warning: "libc" is Warn, Tree::new(), library("musl");
 
-    current_microcode_is_fine: "microcode" is Ok, Tree::of(&[(MICROCODE, "Not affected\n")]);
-    microcode_of_unknown_age_is_unknown: "microcode" is CannotTell, Tree::of(&[(MICROCODE, "Unknown (running under hypervisor)\n")]);
-    old_microcode_is_a_warning: "microcode" is Warn, Tree::of(&[(MICROCODE, "Vulnerable\n")]);
+    current_microcode_is_fine: "microcode" is Ok, Tree::with_files(&[(MICROCODE, "Not affected\n")]);
+    microcode_of_unknown_age_is_unknown: "microcode" is CannotTell, Tree::with_files(&[(MICROCODE, "Unknown (running under hypervisor)\n")]);
+    old_microcode_is_a_warning: "microcode" is Warn, Tree::with_files(&[(MICROCODE, "Vulnerable\n")]);
 }
 
 #[test]
@@ -192,15 +192,15 @@ fn fixes_are_commands_for_this_system() {
         ("isolated-cpus", group("0-7", "0-5").file(ISOLATED, "6-7"), "coretalk --cpus 6,7".to_owned()),
         ("cpuset", group("0-7", "0-3"), "coretalk --cpus 0-7".to_owned()),
         ("cpuset", group("0-3", "0-3"), "sudo systemd-run --scope -p AllowedCPUs=0-7 coretalk".to_owned()),
-        ("boost", Tree::of(&[(BOOST, "0")]), format!("echo 1 | sudo tee {BOOST}")),
+        ("boost", Tree::with_files(&[(BOOST, "0")]), format!("echo 1 | sudo tee {BOOST}")),
         (
             "boost",
-            Tree::of(&[("/sys/devices/system/cpu/intel_pstate/no_turbo", "1")]),
+            Tree::with_files(&[("/sys/devices/system/cpu/intel_pstate/no_turbo", "1")]),
             format!("echo 0 | sudo tee {cpu}/intel_pstate/no_turbo"),
         ),
         (
             "boost",
-            Tree::of(&[("/sys/devices/system/cpu/cpufreq/policy0/boost", "0")]),
+            Tree::with_files(&[("/sys/devices/system/cpu/cpufreq/policy0/boost", "0")]),
             format!("echo 1 | sudo tee {cpu}/cpufreq/policy*/boost"),
         ),
         (
@@ -257,7 +257,7 @@ proptest::proptest! {
         contents in proptest::collection::vec("[ -~\n\t]{0,40}|[0-9]{0,3}([,\\-][0-9]{1,3}){0,3}|(cpu[0-9]{0,11} ?([0-9]{1,22} ){0,9}\n){0,3}", FUZZED_FILES.len()),
     ) {
         let files: Vec<(&str, &str)> = FUZZED_FILES.iter().copied().zip(contents.iter().map(String::as_str)).collect();
-        let tree = Tree::of(&files);
+        let tree = Tree::with_files(&files);
         proptest::prop_assert_eq!(examine(tree.root(), &LiveFacts::default()).len(), CHECKS.len());
         let environment = crate::host::facts::read_environment(tree.root());
         proptest::prop_assert!(environment.load_1min.is_none_or(f64::is_finite));
@@ -283,7 +283,8 @@ const FUZZED_FILES: &[&str] = &[
 
 #[test]
 fn offline_cpus_are_named() {
-    let off = Tree::of(&[("/sys/devices/system/cpu/present", "0-7\n")]).online("0-3").packages(&["0-3"]);
+    let off =
+        Tree::with_files(&[("/sys/devices/system/cpu/present", "0-7\n")]).online("0-3").packages(&["0-3"]);
     let text = finding("topology", &off, &LiveFacts::default()).text;
     assert_eq!(text, "the reported groups of CPUs lie inside each other; offline: CPUs 4-7");
 }
@@ -344,7 +345,7 @@ fn quota(max: &str) -> Tree {
 }
 
 fn unified() -> Tree {
-    Tree::of(&[
+    Tree::with_files(&[
         ("/proc/self/mountinfo", "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"),
         ("/proc/self/cgroup", "0::/\n"),
     ])
@@ -352,11 +353,11 @@ fn unified() -> Tree {
 }
 
 fn flags(flags: &str) -> Tree {
-    Tree::of(&[("/proc/cpuinfo", &format!("processor\t: 0\nflags\t\t: {flags}\n"))])
+    Tree::with_files(&[("/proc/cpuinfo", &format!("processor\t: 0\nflags\t\t: {flags}\n"))])
 }
 
 fn stat(lines: &str) -> Tree {
-    Tree::of(&[("/proc/stat", lines)])
+    Tree::with_files(&[("/proc/stat", lines)])
 }
 
 fn times(lines: &str) -> CpuTimes {
@@ -364,12 +365,12 @@ fn times(lines: &str) -> CpuTimes {
 }
 
 fn load(average: &str) -> Tree {
-    Tree::of(&[("/proc/loadavg", average)]).online("0-7")
+    Tree::with_files(&[("/proc/loadavg", average)]).online("0-7")
 }
 
 /// Idle driver and its states: name, latency in microseconds, whether disabled.
 fn idle(driver: &str, states: &[(&str, &str, &str)]) -> Tree {
-    let mut tree = Tree::of(&[("/sys/devices/system/cpu/cpuidle/current_driver", driver)]);
+    let mut tree = Tree::with_files(&[("/sys/devices/system/cpu/cpuidle/current_driver", driver)]);
     for (index, (name, latency, disable)) in states.iter().enumerate() {
         for (file, content) in [("name", name), ("latency", latency), ("disable", disable)] {
             tree = tree.each("0-1", &format!("cpuidle/state{index}/{file}"), content);
@@ -380,7 +381,7 @@ fn idle(driver: &str, states: &[(&str, &str, &str)]) -> Tree {
 
 fn clock(current: &str, available: &str) -> Tree {
     let sources = "/sys/devices/system/clocksource/clocksource0";
-    Tree::of(&[
+    Tree::with_files(&[
         (&format!("{sources}/current_clocksource"), current),
         (&format!("{sources}/available_clocksource"), available),
     ])
@@ -409,5 +410,5 @@ fn limits(memlock: &str, nice: &str) -> Tree {
          Max locked memory         {memlock}              {memlock}              bytes     \n\
          Max nice priority         {nice}                    {nice}                    \n"
     );
-    Tree::of(&[("/proc/self/limits", &limits)])
+    Tree::with_files(&[("/proc/self/limits", &limits)])
 }

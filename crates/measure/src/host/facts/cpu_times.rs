@@ -152,7 +152,7 @@ mod tests {
     use crate::host::fixture::Tree;
 
     fn times(stat: &str) -> Option<CpuTimes> {
-        CpuTimes::read(Tree::of(&[("/proc/stat", stat)]).root())
+        CpuTimes::read(Tree::with_files(&[("/proc/stat", stat)]).root())
     }
 
     fn cpus(list: &str) -> CpuSet {
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn steal_time_since_boot_is_summed() {
-        let tree = Tree::of(&[("/proc/stat", LATER)]);
+        let tree = Tree::with_files(&[("/proc/stat", LATER)]);
         assert_eq!(steal_ms(tree.root(), &cpus("0,2")), Some(130.0));
     }
 }

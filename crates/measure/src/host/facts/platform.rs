@@ -238,7 +238,7 @@ mod tests {
     use crate::host::fixture::Tree;
 
     fn hypervisor(files: &[(&str, &str)], signature: Option<&str>) -> Option<String> {
-        let tree = Tree::of(files);
+        let tree = Tree::with_files(files);
         Platform::detect(tree.root(), &CpuInfo::read(tree.root()), signature).hypervisor
     }
 
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn without_evidence_bare_metal_is_unknown() {
-        let bare = |files: &[(&str, &str)]| Platform::read(Tree::of(files).root()).bare_metal;
+        let bare = |files: &[(&str, &str)]| Platform::read(Tree::with_files(files).root()).bare_metal;
         const ARM: (&str, &str) = ("/proc/cpuinfo", "processor\t: 0\nFeatures\t: fp asimd\n");
         assert_eq!([bare(&[METAL]), bare(&[GUEST])], [Some(true), Some(false)]);
         assert_eq!([bare(&[]), bare(&[ARM])], [None, None]);
@@ -295,7 +295,7 @@ mod tests {
     #[test]
     fn platform_facts_have_evidence() {
         let evidence = |files: &[(&str, &str)], signature| {
-            let tree = Tree::of(files);
+            let tree = Tree::with_files(files);
             Platform::detect(tree.root(), &CpuInfo::read(tree.root()), signature).evidence
         };
         assert_eq!(
@@ -310,7 +310,7 @@ mod tests {
     #[test]
     fn emulators_are_recognised() {
         let emulator = |cpuinfo: &str, signature| {
-            let tree = Tree::of(&[("/proc/cpuinfo", cpuinfo)]);
+            let tree = Tree::with_files(&[("/proc/cpuinfo", cpuinfo)]);
             Platform::detect(tree.root(), &CpuInfo::read(tree.root()), signature).emulator
         };
         assert_eq!(emulator("", Some("TCGTCGTCGTCG")).as_deref(), Some("qemu-tcg"));
@@ -324,7 +324,7 @@ mod tests {
         let x86 = ("/proc/cpuinfo", "processor\t: 0\nvendor_id\t: GenuineIntel\nflags\t\t: fpu hypervisor\n");
         let arm = ("/proc/cpuinfo", "processor\t: 0\nCPU implementer\t: 0x41\n");
         let kernel = ("/proc/sys/kernel/arch", "x86_64\n");
-        let emulator = |files: &[(&str, &str)], arch| translated(Tree::of(files).root(), arch);
+        let emulator = |files: &[(&str, &str)], arch| translated(Tree::with_files(files).root(), arch);
         let evidence =
             |files: &[(&str, &str)], arch| emulator(files, arch).map(|translated| translated.evidence);
         assert_eq!(
@@ -342,7 +342,7 @@ mod tests {
         {
             assert_eq!(emulator(files, arch), None, "{arch}");
         }
-        let tree = Tree::of(&[x86]);
+        let tree = Tree::with_files(&[x86]);
         let guest = Platform::detect(tree.root(), &CpuInfo::read(tree.root()), None);
         assert_eq!(guest.hypervisor.as_deref(), Some("unnamed"));
         let emulated = guest.under_emulator(emulator(&[x86], "aarch64").unwrap());
@@ -352,8 +352,9 @@ mod tests {
 
     #[test]
     fn both_kinds_of_wsl_are_distinguished_from_azure() {
-        let wsl =
-            |release: &str| Platform::read(Tree::of(&[("/proc/sys/kernel/osrelease", release)]).root()).wsl;
+        let wsl = |release: &str| {
+            Platform::read(Tree::with_files(&[("/proc/sys/kernel/osrelease", release)]).root()).wsl
+        };
         assert_eq!(wsl("5.15.153.1-microsoft-standard-WSL2\n"), Some(Wsl::Two));
         assert_eq!(wsl("4.4.0-19041-Microsoft\n"), Some(Wsl::One));
         assert_eq!(wsl("6.8.0-1014-azure\n"), None);

@@ -43,7 +43,7 @@ pub fn lacks(spec: &TrialSpec) -> Option<String> {
 
 pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     // A plan of another version may hold unknown names.
-    let config = Config::of(order.spec)?;
+    let config = Config::from_spec(order.spec)?;
     config.method.kind.run(Pass { context, config, span: order.span })
 }
 

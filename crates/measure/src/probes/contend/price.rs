@@ -29,7 +29,7 @@ pub fn sections(config: &Config) -> Sections {
 
 pub fn simulate(sim: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     let mut observed = Observed::default();
-    let config = Config::of(order.spec)?;
+    let config = Config::from_spec(order.spec)?;
     let (cost, sections) = (config.method.cost, sections(&config));
     let span_ns = order.span.ns();
     let plain = run(sim, cost, sections, span_ns, SIMULATED, &mut |_, _| ());

@@ -38,7 +38,7 @@ impl Config {
     ///
     /// # Errors
     /// The first invalid parameter.
-    pub fn of(spec: &TrialSpec) -> Result<Config, RequestError> {
+    pub fn from_spec(spec: &TrialSpec) -> Result<Config, RequestError> {
         let parameters = &spec.parameters;
         let number = |name| parameters.number(name).unwrap_or(0.0);
         Ok(Config {

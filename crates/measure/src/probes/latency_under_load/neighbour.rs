@@ -34,7 +34,7 @@ pub struct Field {
 }
 
 impl Field {
-    pub fn of(cpus: &[CpuId]) -> Field {
+    pub fn for_cpus(cpus: &[CpuId]) -> Field {
         let neighbours = cpus.len().saturating_sub(2).max(1);
         let set: CpuSet = cpus.iter().copied().collect();
         let cache = memory::last_level_bytes(&set).unwrap_or(UNKNOWN_CACHE_BYTES);

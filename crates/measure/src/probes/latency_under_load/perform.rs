@@ -21,7 +21,7 @@ pub fn gap(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observe
     let rate = context.rate();
     let word = Word::default();
     let gap_ns = order.spec.parameters.number(names::GAP_NS).unwrap_or(0.0);
-    let (gap_ticks, key) = (rate.ticks(gap_ns), Key::of(&[order.key]));
+    let (gap_ticks, key) = (rate.ticks(gap_ns), Key::from_words(&[order.key]));
     let gap_of_round = |round| (gap_ticks * (1.0 + JITTER * (2.0 * key.uniform(round) - 1.0))) as u64;
     let span_ticks = rate.ticks(order.span.ns()) as u64;
     // The minimum number of messages may exceed the span of the pass.
@@ -83,9 +83,12 @@ pub fn load(
     context: &TrialContext<'_>,
     order: &TrialOrder<'_>,
 ) -> Result<Observed, TrialFailure> {
-    let field = Field::of(context.cpus());
-    let phases =
-        if Key::of(&[order.key]).bits(0).is_multiple_of(2) { [None, Some(load)] } else { [Some(load), None] };
+    let field = Field::for_cpus(context.cpus());
+    let phases = if Key::from_words(&[order.key]).bits(0).is_multiple_of(2) {
+        [None, Some(load)]
+    } else {
+        [Some(load), None]
+    };
     let mut half_ns = [0.0; 2];
     let mut batches = 0;
     for phase in phases {

@@ -48,7 +48,7 @@ impl Load {
     }
 
     /// The load of a trial; `None` for a trial with an idle gap.
-    pub fn of(spec: &TrialSpec) -> Option<Load> {
+    pub fn from_spec(spec: &TrialSpec) -> Option<Load> {
         let name = spec.parameters.text(names::LOAD)?;
         Load::ALL.into_iter().find(|load| load.name() == name)
     }

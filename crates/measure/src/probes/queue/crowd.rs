@@ -25,7 +25,7 @@ impl Crowd {
     /// An end works in parallel with the others, then takes a turn in which the lines of its side move. A side passes
     /// at most one message per turn, or per two turns under one lock. A message occupies its slot for both turns and
     /// two transfers.
-    pub fn of(sim: &dyn SimContext<'_>, config: &Config, own_ns: [f64; 2]) -> Crowd {
+    pub fn new(sim: &dyn SimContext<'_>, config: &Config, own_ns: [f64; 2]) -> Crowd {
         let (cpus, ends) = (sim.placement(), sim.placement().len());
         let producers = config.sides[0].min(ends - 1);
         let sides = [0..producers, producers..ends];

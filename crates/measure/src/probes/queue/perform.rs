@@ -26,7 +26,7 @@ const START: Picos = Picos::from_us(300);
 
 /// The reason why the queue is unavailable here, determined by opening it.
 pub fn lacks(spec: &TrialSpec) -> Option<String> {
-    let config = Config::of(spec).ok()?;
+    let config = Config::from_spec(spec).ok()?;
     let name = spec.parameters.text("queue").unwrap_or_default();
     if let Some(room) = Room::of_this_process().filter(|_| config.bytes() >= LARGE_BYTES)
         && config.bytes() > room.bytes / 2
@@ -82,12 +82,12 @@ enum PendingRole {
 
 pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     // The queue could be opened before the run; if the system refuses it now, the error says why.
-    let config = Config::of(order.spec)?;
+    let config = Config::from_spec(order.spec)?;
     let ticks = |span: Picos| context.rate().ticks(span.ns());
     let shared = context.cpus().iter().collect::<BTreeSet<_>>().len() < context.cpus().len();
     let pace = config.rate.map(|rate| Arc::new(Pace::new(context.rate().ticks(1e9 / rate), shared)));
-    let roles =
-        open(&config, pace).map_err(|refusal| TrialFailure::of(refused(order.spec, &config, &refusal)))?;
+    let roles = open(&config, pace)
+        .map_err(|refusal| TrialFailure::from_reason(refused(order.spec, &config, &refusal)))?;
     let pending = roles.producers.into_iter().map(PendingRole::Produces);
     let pending = pending.chain(roles.consumers.into_iter().map(PendingRole::Consumes));
     let pending: Vec<Mutex<Option<PendingRole>>> = pending.map(|role| Mutex::new(Some(role))).collect();
@@ -293,7 +293,7 @@ mod tests {
         let hangs = |queue: &str, capacity: f64, switches| {
             let parameters = Parameters::default().with("queue", queue).with("capacity", capacity);
             let spec = TrialSpec { probe: "queue".into(), parameters, placement: vec![CpuId(0); 2] };
-            waits_for_quanta(&Config::of(&spec).unwrap(), switches, 200_000, 50_000_000)
+            waits_for_quanta(&Config::from_spec(&spec).unwrap(), switches, 200_000, 50_000_000)
         };
         for (queue, capacity, switches, expected) in [
             ("semaphore", 10_000.0, Some([10, 25]), false),
@@ -324,7 +324,7 @@ mod tests {
             .with("payload", "bytes:1024")
             .with("capacity", 4_194_302.0);
         let spec = TrialSpec { probe: "queue".into(), parameters, placement: vec![CpuId(0), CpuId(1)] };
-        let config = Config::of(&spec).unwrap();
+        let config = Config::from_spec(&spec).unwrap();
         assert_eq!(config.bytes(), 4_194_302 * 1_032);
         let message = too_large("semaphore", &config, 2_000_000_000);
         assert!(message.contains("takes about 4329 MB") && message.contains("is 1000 MB"), "{message}");

@@ -46,7 +46,7 @@ const LAPS: u64 = 3;
 const MAX_PACED: u64 = 20_000;
 
 pub fn simulate(sim: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
-    let config = Config::of(order.spec)?;
+    let config = Config::from_spec(order.spec)?;
     let (cpus, costs) = (sim.placement(), sim.costs());
     let [from, to] = [cpus[0], cpus[config.sides[0].min(cpus.len() - 1)]];
     let (price, transfer_ns) = (config.kind.cost, sim.transfer_ns(from, to));
@@ -54,7 +54,7 @@ pub fn simulate(sim: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Result<
     let own_ns = payload_ns(config.payload).map(|payload_ns| {
         payload_ns + price.own_ns + price.calls * costs.syscall_ns + message_lines * transfer_ns
     });
-    let crowd = Crowd::of(sim, &config, own_ns);
+    let crowd = Crowd::new(sim, &config, own_ns);
     let (is_pair, is_slim) = (config.sides == [1, 1], price.slim && from != to);
     // A permit of `semaphore-slim` is available when the other side's calls are over, and is found after half a pause.
     // A slot needs two permits per message.

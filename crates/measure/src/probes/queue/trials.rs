@@ -60,7 +60,7 @@ impl Config {
     ///
     /// # Errors
     /// The first invalid parameter.
-    pub fn of(spec: &TrialSpec) -> Result<Config, RequestError> {
+    pub fn from_spec(spec: &TrialSpec) -> Result<Config, RequestError> {
         let parameters = &spec.parameters;
         let (kind, spins) = kind(parameters.text("queue").unwrap_or_default())?;
         let count = |name| parameters.number(name).unwrap_or(1.0) as usize;
@@ -79,7 +79,7 @@ impl Config {
 
 /// Whether a trial may run while others do: only pairs at full speed; trials with batches are too few to need it.
 pub fn concurrent(spec: &TrialSpec) -> Concurrent {
-    let Ok(config) = Config::of(spec) else { return Concurrent::Never };
+    let Ok(config) = Config::from_spec(spec) else { return Concurrent::Never };
     let is_pair = config.sides == [1, 1] && spec.parameters.number("producers").is_none();
     if !is_pair || config.rate.is_some() || config.batch.is_some() {
         return Concurrent::Never;
@@ -338,7 +338,7 @@ fn all_pairs(cpus: &[CpuId]) -> Vec<[CpuId; 2]> {
 fn sample(request: &SeriesRequest<'_>) -> Vec<[CpuId; 2]> {
     let mut pairs = all_pairs(request.cpus);
     // The same pairs in every run on a machine, so that runs can be compared and resumed.
-    Key::of(&[pairs.len() as u64]).shuffle(&mut pairs);
+    Key::from_words(&[pairs.len() as u64]).shuffle(&mut pairs);
     let relation = |[from, to]: [CpuId; 2]| -> Relation { request.topology.relation(from, to) };
     let mut taken: Vec<(Relation, usize)> = Vec::new();
     let (mut chosen, mut others) = (Vec::new(), Vec::new());

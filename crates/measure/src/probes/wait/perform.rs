@@ -34,8 +34,8 @@ const ENERGY_NS: f64 = 20e6;
 const CLOCK_READS: usize = 255;
 
 pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
-    let unknown = || TrialFailure::of("this architecture does not have the strategy");
-    let trial = Trial::of(order.spec)?;
+    let unknown = || TrialFailure::from_reason("this architecture does not have the strategy");
+    let trial = Trial::from_spec(order.spec)?;
     let shared = context.cpus().iter().collect::<BTreeSet<_>>().len() < context.cpus().len();
     let mut observed = match (trial.mode, trial.sides) {
         (Mode::Clock, _) => tasks::clock(context, order)?,
@@ -198,7 +198,7 @@ fn trips(
 
 fn drawn_lines(key: u64, line_count: usize) -> Vec<usize> {
     let mut lines: Vec<usize> = (0..LINES).collect();
-    Key::of(&[key]).shuffle(&mut lines);
+    Key::from_words(&[key]).shuffle(&mut lines);
     lines.truncate(line_count);
     lines
 }

@@ -10,7 +10,7 @@ use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::{Flag, Histogram};
 
 pub fn work(spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, RequestError> {
-    let (operation, events) = match Mode::of(spec)? {
+    let (operation, events) = match Mode::from_spec(spec)? {
         Mode::Timed => (Operation::Wait, Events::Each),
         Mode::NoClock => (Operation::Wait, Events::Together),
         Mode::Alternate => (Operation::Alternate, Events::Each),
@@ -30,7 +30,7 @@ pub fn result(spec: &TrialSpec, pass: &Pass) -> Observed {
     observed.count(names::SAMPLES, pass.count);
     observed.count(TOTAL_NS, pass.ns);
     // The mode was validated when the pass was ordered.
-    match Mode::of(spec).unwrap_or(Mode::Timed) {
+    match Mode::from_spec(spec).unwrap_or(Mode::Timed) {
         Mode::Cost => {
             // The role waits for no other thread, so the time in which it was preempted is not part of a call.
             let used_ns = pass.roles.first().and_then(|role| role.cpu_ns);

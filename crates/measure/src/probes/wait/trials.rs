@@ -51,7 +51,7 @@ impl Mode {
     ///
     /// # Errors
     /// [`RequestError`] if a name is unknown, as in a run of another version.
-    pub fn of(spec: &TrialSpec) -> Result<Mode, RequestError> {
+    pub fn from_spec(spec: &TrialSpec) -> Result<Mode, RequestError> {
         let mode = spec.parameters.text("mode");
         Mode::ALL
             .into_iter()
@@ -89,8 +89,8 @@ impl Trial {
     ///
     /// # Errors
     /// [`RequestError`] if a name is unknown, as in a run of another version.
-    pub fn of(spec: &TrialSpec) -> Result<Trial, RequestError> {
-        let mode = Mode::of(spec)?;
+    pub fn from_spec(spec: &TrialSpec) -> Result<Trial, RequestError> {
+        let mode = Mode::from_spec(spec)?;
         if mode == Mode::Clock {
             return Ok(Trial { mode, sides: [None, None] });
         }
@@ -283,9 +283,9 @@ mod tests {
         let sides = [Some(kind("pause:8")), Some(kind("futex"))];
         for mode in [Mode::Timed, Mode::NoClock, Mode::Alternate] {
             let spec = Trial::spec(mode, sides, vec![CpuId(0), CpuId(1)]);
-            assert_eq!(Trial::of(&spec), Ok(Trial { mode, sides }));
+            assert_eq!(Trial::from_spec(&spec), Ok(Trial { mode, sides }));
         }
         let spec = Trial::spec(Mode::Clock, [None; 2], vec![CpuId(0)]);
-        assert_eq!(Trial::of(&spec), Ok(Trial { mode: Mode::Clock, sides: [None; 2] }));
+        assert_eq!(Trial::from_spec(&spec), Ok(Trial { mode: Mode::Clock, sides: [None; 2] }));
     }
 }

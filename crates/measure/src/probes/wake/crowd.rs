@@ -43,7 +43,7 @@ pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Obs
     let rate = context.rate();
     let gap_ticks = rate.ticks(order.spec.parameters.number("gap_ns").unwrap_or(GAPS_NS[1]));
     let span_ticks = rate.ticks(order.span.ns()) as u64;
-    let key = Key::of(&[order.key]);
+    let key = Key::from_words(&[order.key]);
     let run_role = |role: &RoleContext<'_>| match role.number {
         0 => wake(role, &crowd, waiters as u64, gap_ticks, span_ticks, key).map(Some),
         number => wait(role, &crowd, number - 1).map(|()| None),

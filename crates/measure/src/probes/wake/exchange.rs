@@ -117,7 +117,7 @@ fn rounds<P: Primitive>(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> R
     let plan = Plan {
         gap_ticks: rate.ticks(gap_ns),
         span_ticks: rate.ticks(order.span.ns()) as u64,
-        key: Key::of(&[order.key]),
+        key: Key::from_words(&[order.key]),
         topology: context.topology().filter(|_| mask.is_some()),
     };
     let limit = order.limit();
@@ -197,7 +197,7 @@ fn wake_all<P: Primitive>(
         // The first round is cold and not counted.
         let waiter = u32::try_from(shared.ran_on.load(Acquire)).ok().filter(|_| round > NO_ROUND + 1);
         if let (Some(topology), Some(waker), Some(waiter)) = (plan.topology, waker, waiter) {
-            tallies.place(RanOn::of(topology, waker, CpuId(waiter)));
+            tallies.place(RanOn::from_cpus(topology, waker, CpuId(waiter)));
         }
         if ended > end && round >= MIN_ROUNDS {
             break;

@@ -74,7 +74,7 @@ impl<'a> Driver<'a> {
         let clock = &machine.environment().clock;
         let scale = Scale { rate: machine.rate(), step_ns: clock.step_ns };
         let visit_plan = VisitPlan::new(settings, &topology, &pairs, clock);
-        let mut choices = Choices::of(&resumed.record);
+        let mut choices = Choices::from_record(&resumed.record);
         choices.guest = machine.environment().hypervisor.is_some();
         choices.clock_ns = clock.cost_ns;
         choices.complete = false;
@@ -106,7 +106,7 @@ impl<'a> Driver<'a> {
 
     /// The stream of random choices for a purpose and a pass.
     pub fn key(&self, purpose: Purpose, pass: u32) -> Key {
-        Key::of(&[self.settings.seed, purpose as u64, u64::from(pass)])
+        Key::from_words(&[self.settings.seed, purpose as u64, u64::from(pass)])
     }
 
     /// The cells that a pass still has to visit: an interrupted pass continues where it stopped.

@@ -1,7 +1,7 @@
 //! [`plan`]: predicts what a run would measure and how long it takes, from a short pilot and trials of some rounds.
 
 use super::driver::Driver;
-use super::imitate::{self, of};
+use super::imitate::{self, imitation};
 use super::map::remaining::share_open;
 use super::map::{
     FEW, LATE_GAP, MAP_SHARE, Target, gap, has_further_analyses, prepare, regime, rounds, surveys, target,
@@ -95,8 +95,10 @@ pub struct Outline {
 fn imitated(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
     let tools = &driver.settings.imitate;
     let visits: usize = tools.iter().map(|&tool| imitate::directions(tool).len()).sum();
-    let batches: u32 =
-        tools.iter().map(|&tool| of(driver, tool).visits * imitate::directions(tool).len() as u32).sum();
+    let batches: u32 = tools
+        .iter()
+        .map(|&tool| imitation(driver, tool).visits * imitate::directions(tool).len() as u32)
+        .sum();
     let kernels = tools.iter().map(|&tool| KernelId::imitating(tool).to_string()).collect();
     let whole = imitate::machine_time(driver)?;
     let budget = driver.settings.budget;
@@ -250,7 +252,7 @@ fn last_analysis(driver: &Driver<'_>, cells: &[u32], reach: f64, pass_ns: f64) -
     let regime = driver.choices.regime.clone().unwrap_or_default();
     // A tiny machine chooses its hints only after the second analysis.
     let without_hint = |&protocol: &Protocol| {
-        let kernel = KernelId::of(protocol, Hint::None);
+        let kernel = KernelId::new(protocol, Hint::None);
         Survey::new(&driver.topology, driver.settings, &driver.log.record, &regime, &driver.pairs, &kernel)
     };
     let mut surveys = surveys(driver, &regime);
@@ -278,7 +280,7 @@ fn last_analysis(driver: &Driver<'_>, cells: &[u32], reach: f64, pass_ns: f64) -
 /// Share of visits of tried cells that deviate from the cell's median by more than the requested precision, without
 /// the visit of each cell that is the median.
 fn share_beyond<'a>(driver: &Driver<'_>, cells: impl Iterator<Item = &'a u32>) -> f64 {
-    let kernels = driver.choices.hints.iter().map(|(&protocol, chosen)| KernelId::of(protocol, chosen.hint));
+    let kernels = driver.choices.hints.iter().map(|(&protocol, chosen)| KernelId::new(protocol, chosen.hint));
     let Some(column) = kernels.filter_map(|kernel| driver.log.record.column(&kernel, 0)).next() else {
         return 0.0;
     };
@@ -347,7 +349,7 @@ mod tests {
     #[test]
     fn a_stopped_plan_is_interrupted() {
         let mut machine = SimMachine::open(Scenario::builtin("chiplet-16").unwrap(), 1);
-        let settings = LatencySettings::of((0..4).map(CpuId).collect());
+        let settings = LatencySettings::for_cpus((0..4).map(CpuId).collect());
         let stop = Stop::new();
         stop.raise();
         let ended = plan(&mut machine, &settings, &stop);

@@ -108,7 +108,7 @@ fn map_latencies(driver: &Driver<'_>) -> Matrix<Option<Observation>> {
     let record = &driver.log.record;
     let chosen = driver.choices.hints.iter().find(|(protocol, _)| **protocol != Protocol::OneWay);
     let column =
-        chosen.and_then(|(&protocol, chosen)| record.column(&KernelId::of(protocol, chosen.hint), 0));
+        chosen.and_then(|(&protocol, chosen)| record.column(&KernelId::new(protocol, chosen.hint), 0));
     let mut scratch = Vec::new();
     let mut value = |cell: usize| {
         let passes = record.passes(cell)?;

@@ -160,7 +160,7 @@ fn judge(
 
 fn first_map_kernel(driver: &Driver<'_>) -> KernelId {
     let protocol = driver.settings.protocols[0];
-    KernelId::of(protocol, driver.choices.hints.get(&protocol).map_or(Hint::None, |chosen| chosen.hint))
+    KernelId::new(protocol, driver.choices.hints.get(&protocol).map_or(Hint::None, |chosen| chosen.hint))
 }
 
 fn record_outcomes(driver: &mut Driver<'_>, outcomes: Vec<GateOutcome>) -> Result<(), RunError> {

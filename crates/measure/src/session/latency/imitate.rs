@@ -15,7 +15,7 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     driver.run.phase(Purpose::Imitation);
     let all: Vec<u32> = (0..driver.pairs.len() as u32).collect();
     for (pass, &tool) in (0..).zip(&driver.settings.imitate) {
-        let orders = Arc::from([of(driver, tool).order()]);
+        let orders = Arc::from([imitation(driver, tool).order()]);
         // In list order, as the tools do not shuffle. Both directions of a pair are consecutive, so that a run that
         // ends early leaves out whole pairs.
         let mut due: Vec<(u32, Purpose)> = Vec::new();
@@ -34,8 +34,8 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     Ok(Ended::Complete)
 }
 
-pub fn of(driver: &Driver<'_>, tool: Tool) -> Imitation {
-    Imitation::of(tool).counting(driver.settings.counts)
+pub fn imitation(driver: &Driver<'_>, tool: Tool) -> Imitation {
+    Imitation::for_tool(tool).counting(driver.settings.counts)
 }
 
 /// The directions in which a tool measures each pair.
@@ -52,7 +52,7 @@ pub fn machine_time(driver: &mut Driver<'_>) -> Result<Option<Picos>, RunError> 
     for tool in driver.settings.imitate.clone() {
         let mut by_relation: BTreeMap<Relation, Vec<Picos>> = BTreeMap::new();
         for cell in driver.representatives.clone() {
-            let Some(visit) = visit_time(driver, of(driver, tool), cell)? else { return Ok(None) };
+            let Some(visit) = visit_time(driver, imitation(driver, tool), cell)? else { return Ok(None) };
             by_relation.entry(driver.relations[cell as usize]).or_default().push(visit);
         }
         for (relation, visits) in by_relation {
@@ -77,7 +77,7 @@ pub fn least_time(
     let (mut sink, mut observer) = ((), ());
     let mut driver = Driver::new(machine, settings, ResumedState::default(), &mut sink, &mut observer, stop)?;
     let Some(&tool) = settings.imitate.first() else { return Ok(Some(Picos::ZERO)) };
-    let imitation = of(&driver, tool);
+    let imitation = imitation(&driver, tool);
     let mut least = None;
     for _ in 0..TRIES {
         let time = visit_time(&mut driver, imitation, 0)?;

@@ -117,7 +117,7 @@ fn perform_pass(driver: &mut Driver<'_>, pass: u32, due: &[u32]) -> Result<Ended
 
 /// Adds every kernel to the visit plan; on a tiny machine the map has already timed our own kernels.
 fn prepare(driver: &mut Driver<'_>) {
-    let sentinel = KernelId::of(Protocol::Cas, Hint::None);
+    let sentinel = KernelId::new(Protocol::Cas, Hint::None);
     let mut kernels = if driver.visit_plan.tiny { vec![sentinel.clone()] } else { ladder_kernels() };
     kernels.extend(LADDER_TOOLS.iter().map(|&tool: &Tool| KernelId::imitating(tool)));
     kernels.push(sentinel);

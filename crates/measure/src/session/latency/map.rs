@@ -98,11 +98,11 @@ pub fn prepare(driver: &mut Driver<'_>, target: Target) {
     } else {
         let kernel_of = |&protocol: &Protocol| {
             let hint = driver.choices.hints.get(&protocol).map_or(Hint::None, |chosen| chosen.hint);
-            (protocol != Protocol::OneWay).then(|| KernelId::of(protocol, hint))
+            (protocol != Protocol::OneWay).then(|| KernelId::new(protocol, hint))
         };
         driver.settings.protocols.iter().filter_map(kernel_of).collect()
     };
-    let mut extra = vec![KernelId::of(Protocol::Cas, Hint::None)];
+    let mut extra = vec![KernelId::new(Protocol::Cas, Hint::None)];
     if driver.visit_plan.tiny && driver.settings.ladder {
         extra.extend(ladder_kernels());
     }
@@ -351,7 +351,7 @@ pub fn surveys<'a>(driver: &'a Driver<'_>, regime: &'a ChosenRegime) -> Vec<Surv
         .iter()
         .filter(|(protocol, _)| **protocol != Protocol::OneWay)
         .map(|(&protocol, chosen)| {
-            let kernel = KernelId::of(protocol, chosen.hint);
+            let kernel = KernelId::new(protocol, chosen.hint);
             Survey::new(&driver.topology, driver.settings, &driver.log.record, regime, &driver.pairs, &kernel)
         })
         .collect()

@@ -130,7 +130,7 @@ fn suspects(driver: &Driver<'_>, known: &BTreeSet<u32>) -> Vec<u32> {
             suspects.extend(cells_with(Flag::Multimodal));
             let seen = |cell: usize| {
                 let value = value_of(cell)?;
-                Observation::of(&value.latency_ns, value.flags)
+                Observation::from_estimate(&value.latency_ns, value.flags)
             };
             suspects.extend(misfits(&driver.settings.cpus, &driver.pairs, seen));
         }

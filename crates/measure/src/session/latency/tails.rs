@@ -31,7 +31,7 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
 /// Single messages in each direction; their recordings are kept, and the map of `one-way` is derived from them.
 fn one_way(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     driver.run.phase(Purpose::Tails);
-    let kernel = KernelId::of(Protocol::OneWay, Hint::None);
+    let kernel = KernelId::new(Protocol::OneWay, Hint::None);
     driver.visit_plan.prepare_events("one-way", &kernel, |_| ONE_WAY_MESSAGES);
     visit_pairs(driver, "one-way", 0..ONE_WAY_VISITS)
 }
@@ -80,7 +80,7 @@ fn round_trips(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
         .collect();
     driver
         .visit_plan
-        .prepare_events("tails", &KernelId::of(protocol, hint), |relation| trips[&relation].max(1));
+        .prepare_events("tails", &KernelId::new(protocol, hint), |relation| trips[&relation].max(1));
     // Numbered after the passes of `one-way`.
     visit_pairs(driver, "tails", ONE_WAY_VISITS..ONE_WAY_VISITS + VISITS)
 }

@@ -63,7 +63,7 @@ pub struct VisitPlan {
 }
 
 fn registered(id: &KernelId) -> &'static Kernel {
-    // A name made by `KernelId::of` is in the registry, as a test checks for all of them.
+    // A name made by `KernelId::new` is in the registry, as a test checks for all of them.
     kernel_by_id(id.as_str()).unwrap_or(&crate::probes::latency_turns::CAS)
 }
 
@@ -71,7 +71,7 @@ fn registered(id: &KernelId) -> &'static Kernel {
 const SHORT_ROUND_TRIPS: u32 = 20_000;
 
 fn short_span(tool: Tool) -> SpanOrder {
-    let mut order = Imitation::of(tool).order();
+    let mut order = Imitation::for_tool(tool).order();
     if let Sampling::Batches { visits, round_trips } = &mut order.sampling {
         *visits = (*visits).min((SHORT_ROUND_TRIPS / *round_trips).max(1));
     }
@@ -326,7 +326,7 @@ pub fn candidates(settings: &LatencySettings) -> Vec<KernelId> {
             HintChoice::None => &[Hint::None],
             HintChoice::Pause => &[Hint::Pause],
         };
-        kernels.extend(hints.iter().map(|&hint| KernelId::of(protocol, hint)));
+        kernels.extend(hints.iter().map(|&hint| KernelId::new(protocol, hint)));
     }
     kernels
 }
@@ -336,10 +336,10 @@ pub fn ladder_kernels() -> Vec<KernelId> {
     let hints = [Hint::None, Hint::Pause];
     let mut kernels: Vec<KernelId> = [Protocol::Cas, Protocol::Store, Protocol::Msg]
         .into_iter()
-        .flat_map(|protocol| hints.map(|hint| KernelId::of(protocol, hint)))
+        .flat_map(|protocol| hints.map(|hint| KernelId::new(protocol, hint)))
         .collect();
     kernels.push(RING_PAUSE.id.clone());
-    kernels.push(KernelId::of(Protocol::Xfer, Hint::None));
+    kernels.push(KernelId::new(Protocol::Xfer, Hint::None));
     kernels
 }
 

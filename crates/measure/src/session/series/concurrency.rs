@@ -43,7 +43,7 @@ impl Concurrency {
     }
 
     /// Concurrency by the settings; `serial` is the length of serial passes of the first analysis.
-    pub fn of(
+    pub fn new(
         machine: &dyn Machine,
         settings: &SeriesSettings,
         probes: &[&'static dyn SeriesProbe],
@@ -119,7 +119,7 @@ impl Concurrency {
             for &trial in &trials {
                 concurrency.allowed[trial] = Concurrent::IfProven;
             }
-            let key = Key::of(&[settings.seed, CHOICES, relation.code()]);
+            let key = Key::from_words(&[settings.seed, CHOICES, relation.code()]);
             key.shuffle(&mut trials);
             for trial in interleave_kinds(settings, trials).into_iter().take(GATE_CELLS) {
                 let quarter = key.below(trial as u64, 4) as u32;
@@ -176,8 +176,9 @@ impl Concurrency {
             return 1.0;
         }
         let gate = ConcurrencyGate::default();
-        let sweep =
-            |pass: usize| self.rounds(&all, |_| pass as u32, &gate, Key::of(&[CHOICES, pass as u64])).len();
+        let sweep = |pass: usize| {
+            self.rounds(&all, |_| pass as u32, &gate, Key::from_words(&[CHOICES, pass as u64])).len()
+        };
         (ANALYSES[0] * all.len()) as f64 / (0..ANALYSES[0]).map(sweep).sum::<usize>() as f64
     }
 }
@@ -227,7 +228,7 @@ mod tests {
             let due: Vec<usize> =
                 (0..settings.trials.len()).filter(|trial| trial % 7 != seed as usize % 7).collect();
             for pass in 0..ANALYSES[0] as u32 {
-                let key = Key::of(&[seed, u64::from(pass)]);
+                let key = Key::from_words(&[seed, u64::from(pass)]);
                 let rounds = concurrency.rounds(&due, |_| pass, &ConcurrencyGate::default(), key);
                 let mut seen: Vec<usize> = rounds.iter().flatten().copied().collect();
                 seen.sort_unstable();

@@ -39,9 +39,9 @@ pub fn plan(machine: &dyn Machine, settings: &SeriesSettings) -> SeriesPlan {
         settings.trials.iter().filter_map(|trial| probes::series_by_id(&trial.probe)).collect();
     let orders = orders(settings, &probes);
     let settling = settling(machine, &orders, settings);
-    let mut shares = Shares::of(settings, settings.budget - settling);
+    let mut shares = Shares::new(settings, settings.budget - settling);
     let concurrency = match probes.len() == settings.trials.len() {
-        true => Concurrency::of(machine, settings, &probes, shares.shortest(), &mut |_| ()),
+        true => Concurrency::new(machine, settings, &probes, shares.shortest(), &mut |_| ()),
         false => Concurrency::none(machine.topology()),
     };
     shares.divide_by(&concurrency);
@@ -137,7 +137,7 @@ pub struct Shares {
 }
 
 impl Shares {
-    pub fn of(settings: &SeriesSettings, budget: Picos) -> Shares {
+    pub fn new(settings: &SeriesSettings, budget: Picos) -> Shares {
         let mut trials: BTreeMap<String, usize> = BTreeMap::new();
         for trial in &settings.trials {
             *trials.entry(trial.probe.clone()).or_default() += 1;

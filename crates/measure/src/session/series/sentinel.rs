@@ -31,7 +31,7 @@ pub struct Sentinel {
 }
 
 impl Sentinel {
-    pub fn of(machine: &dyn Machine) -> Sentinel {
+    pub fn for_machine(machine: &dyn Machine) -> Sentinel {
         let order = SpanOrder {
             kernel: &CAS,
             home: HomeChoice::OfRole(0),
@@ -70,7 +70,7 @@ impl Sentinel {
         };
         let pairs: Vec<Vec<[CpuId; 2]>> = trials.iter().map(pairs_of).collect();
         *visits += 1;
-        let key = Key::of(&[CHOICES, *visits]);
+        let key = Key::from_words(&[CHOICES, *visits]);
         // Neighbouring pairs share a CPU, so every second one is visited at a time.
         let turn = |first: usize| -> Vec<(usize, usize)> {
             let of_trial = |index: usize| (first..pairs[index].len()).step_by(2).map(move |at| (index, at));

@@ -123,6 +123,6 @@ impl<'a> LineCosts<'a> {
 
     #[inline]
     pub fn stream(&self, place: u32) -> Stream {
-        Stream::of(hash_on(self.places, u64::from(place)))
+        Stream::from_key(hash_on(self.places, u64::from(place)))
     }
 }

@@ -45,7 +45,7 @@ pub fn contrasts(map: &LatencyMap, topology: &Topology) -> Vec<Contrast> {
         if groups.len() < 2 || found.iter().any(|smaller| smaller.groups == groups) {
             continue;
         }
-        let reach = topology.nearness(Relation::of(level));
+        let reach = topology.nearness(Relation::from_level(level));
         let is_inside = |relation: Relation| topology.nearness(relation) <= reach;
         let inside = medians.iter().rev().find(|(relation, _)| is_inside(*relation));
         let across = medians.iter().find(|(relation, _)| !is_inside(*relation));
@@ -154,7 +154,7 @@ pub fn class_pairs(map: &LatencyMap, topology: &Topology) -> Vec<ClassPair> {
     }
     let mut by_class: BTreeMap<(Kinds, usize, Relation), Vec<f64>> = BTreeMap::new();
     for (pair, ns) in pairs(map) {
-        if let Some(kinds) = Kinds::of(topology, pair) {
+        if let Some(kinds) = Kinds::new(topology, pair) {
             let relation = topology.relation(pair[0], pair[1]);
             by_class.entry((kinds, topology.nearness(relation), relation)).or_default().push(ns);
         }
@@ -191,7 +191,7 @@ pub(super) mod tests {
         let cpus: Vec<CpuId> = (0..cpus).map(CpuId).collect();
         LatencyMap {
             protocol: Protocol::Cas,
-            kernel: KernelId::of(Protocol::Cas, Hint::None),
+            kernel: KernelId::new(Protocol::Cas, Hint::None),
             hint: Hint::None,
             hint_reason: "asked".into(),
             regime: Regime::Serial,

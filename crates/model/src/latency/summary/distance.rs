@@ -121,7 +121,7 @@ mod tests {
         let misses = (0..200u64)
             .filter(|&seed| {
                 // Noise with a component for each pair, and one for each CPU, which pairs share.
-                let unit = |a: u32, b: u32| Key::of(&[seed, u64::from(a)]).uniform(u64::from(b));
+                let unit = |a: u32, b: u32| Key::from_words(&[seed, u64::from(a)]).uniform(u64::from(b));
                 let noise = map(16, |a, b| 30.0 + unit(a.min(b), a.max(b)) + unit(a, a) + unit(b, b));
                 !id_distance_correlation(&noise).unwrap().contains(0.0)
             })

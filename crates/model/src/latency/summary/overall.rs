@@ -44,7 +44,7 @@ pub struct ByValue {
 
 impl ByValue {
     /// Values whose error may exceed their interval confirm no group.
-    fn of(values: &[&CellValue]) -> ByValue {
+    fn from_values(values: &[&CellValue]) -> ByValue {
         let estimate = |value: &&CellValue| {
             let is_reliable = !value.flags.may_be_wrong();
             let confidence = if is_reliable { value.latency_ns.confidence } else { 0.0 };
@@ -104,7 +104,7 @@ pub fn overall(map: &LatencyMap) -> Overall {
     all.measured = sorted_ns.len() as u64;
     all.mean_ns = mean(&sorted_ns);
     all.median_ns = median_of_sorted(&sorted_ns);
-    all.by_value = ByValue::of(&values);
+    all.by_value = ByValue::from_values(&values);
     all.doubts = by_count(doubts);
     all.missing = by_count(missing);
     all

@@ -11,9 +11,9 @@ use coretalk_model::stats::Estimate;
 impl RunFindingDoc {
     pub(super) fn of_maps(report: &RunReport) -> Vec<RunFindingDoc> {
         let found = report.maps().iter().filter_map(|map| {
-            Some(RunFindingDoc::of_map(map, &MapFinding::of(map, report.watch(), &report.topology)?))
+            Some(RunFindingDoc::of_map(map, &MapFinding::find(map, report.watch(), &report.topology)?))
         });
-        let tail = report.latencies().and_then(|result| TailFinding::of(&result.tails));
+        let tail = report.latencies().and_then(|result| TailFinding::find(&result.tails));
         found.flatten().chain(tail.map(RunFindingDoc::of_tail)).collect()
     }
 

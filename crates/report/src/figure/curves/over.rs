@@ -142,8 +142,8 @@ fn chart(
 ) -> Option<Chart> {
     let all: Vec<&SeriesDoc> = curves.iter().flatten().map(|reading| reading.series).collect();
     let reading = curves.first()?.first()?;
-    let common = Common::of(&all, &[swept]);
-    let unit = Unit::of(reading);
+    let common = Common::from_series(&all, &[swept]);
+    let unit = Unit::from_reading(reading);
     let drawn: Vec<Curve> = curves
         .iter()
         .map(|readings| {
@@ -204,7 +204,7 @@ fn finding(curves: &[Curve], parameter: &str, x_unit: &str, unit: &str) -> Optio
 fn in_rows(what: &str, readings: &[&Reading<'_>], room: Room) -> Option<Picture> {
     let series: Vec<&SeriesDoc> = readings.iter().map(|reading| reading.series).collect();
     let reading = readings.first()?;
-    let (common, unit) = (Common::of(&series, &[]), Unit::of(reading));
+    let (common, unit) = (Common::from_series(&series, &[]), Unit::from_reading(reading));
     let mut shown = readings.to_vec();
     let mut title = common.title(&title(reading));
     if shown.len() > room.most_rows {
@@ -257,7 +257,7 @@ struct Unit {
 }
 
 impl Unit {
-    fn of(reading: &Reading<'_>) -> Unit {
+    fn from_reading(reading: &Reading<'_>) -> Unit {
         match reading.is_value {
             true => Unit::of_value(&reading.series.probe, reading.what),
             false => Unit { name: reading.series.unit.to_owned(), factor: 1.0 },

@@ -59,7 +59,7 @@ impl Content<'_> {
         let is_halved = |row: usize| self.rows[row].len() > 1 && self.is_marked(row, row);
         let diagonal = match (0..self.len()).any(is_halved) {
             true => Diagonal::Both,
-            false => Diagonal::of(&self.cells, &self.rows),
+            false => Diagonal::from_table(&self.cells, &self.rows),
         };
         match diagonal {
             Diagonal::Pairs => None,
@@ -90,7 +90,7 @@ pub struct Painted {
 }
 
 impl Painted {
-    pub fn of(map: &Map, choice: ScaleChoice) -> Painted {
+    pub fn paint(map: &Map, choice: ScaleChoice) -> Painted {
         let scale = map.scale(choice).unwrap_or(Scale { low: 1.0, high: 10.0 });
         let is_fixed = choice == ScaleChoice::Fixed && Scale::fixed(&map.unit).is_some();
         Painted { scale, same: is_fixed.then_some("same colour scale on every machine") }

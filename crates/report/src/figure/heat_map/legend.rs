@@ -124,7 +124,7 @@ mod tests {
         let words = |values: [f64; 2]| {
             let columns = Columns { median: values.map(Some).to_vec(), ..Columns::default() };
             let map = Map { columns, ..Map::default() };
-            legend_words(&map, Painted::of(&map, ScaleChoice::Fit))
+            legend_words(&map, Painted::paint(&map, ScaleChoice::Fit))
         };
         assert!(
             words([2.0, 2.2]).contains("to 1.5 times that") && words([2.0, 2.2]).contains("2.00 to 3.00")
