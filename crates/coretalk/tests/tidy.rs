@@ -120,6 +120,16 @@ fn files_have_limited_length() {
 }
 
 #[test]
+fn names_follow_the_style() {
+    let refused = Regex::new(r"\bfn of\b|\bconst (MOST|FEWEST|LEAST|LONGEST)_").unwrap();
+    for (path, text) in rust_files("crates/") {
+        for (number, line) in numbered(&text) {
+            assert!(!refused.is_match(line), "{path}:{number}: {line}; see \"Style\" in CONTRIBUTING.md");
+        }
+    }
+}
+
+#[test]
 fn no_file_has_marks_of_unfinished_work() {
     // Split, so that this file passes its own test.
     let words =

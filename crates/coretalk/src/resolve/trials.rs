@@ -156,7 +156,7 @@ pub fn possible(
 /// seconds.
 fn extra_budget_for_long_passes(trials: &[TrialSpec]) -> Picos {
     const LONG: Picos = Picos::from_ms(250);
-    const MOST: Picos = Picos::from_ms(90_000);
+    const MAX: Picos = Picos::from_ms(90_000);
     let long = trials.iter().map(least_span).filter(|span| *span > LONG);
-    Picos(long.map(|span| span.0 * ANALYSES[0] as u64).sum::<u64>()).min(MOST)
+    Picos(long.map(|span| span.0 * ANALYSES[0] as u64).sum::<u64>()).min(MAX)
 }
