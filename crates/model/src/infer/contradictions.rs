@@ -1,13 +1,18 @@
 //! Pairs that contradict the rows of their CPUs: third CPUs show that their value is too low or too high.
 
 use super::STEPS_APART;
-use super::distances::set_value;
 use crate::stats::elementary::{exp, ln};
 use crate::stats::{median_in_place, quantile};
 use std::collections::BTreeMap;
 
 /// A pair (low, high) and the logarithm of its value.
 pub(super) type SetAside = ((u32, u32), f64);
+
+/// Sets both cells of a pair in a symmetric matrix of `n` columns.
+pub(super) fn set_value(log: &mut [f64], n: usize, (low, high): (u32, u32), value: f64) {
+    log[low as usize * n + high as usize] = value;
+    log[high as usize * n + low as usize] = value;
+}
 
 /// Maximum number of columns over which rows are compared; 1,024 CPUs with missing cells everywhere would cost 10⁹
 /// steps.

@@ -1,6 +1,6 @@
 //! [`Distances`]: the matrix on which all steps of the inference work.
 
-use super::contradictions::{COLUMNS_COMPARED, SetAside, too_far, too_near};
+use super::contradictions::{COLUMNS_COMPARED, SetAside, set_value, too_far, too_near};
 use super::{InferError, Observation};
 use crate::stats::elementary::ln;
 use crate::stats::{median, median_in_place};
@@ -261,11 +261,6 @@ const BAD_CELLS: f64 = 0.05;
 /// Maximum number of disturbed cells at 95 % probability (binomial in normal approximation); 0 below five cells.
 pub(super) fn forgiven(cells: f64) -> f64 {
     (BAD_CELLS * cells + 1.645 * (cells * BAD_CELLS * (1.0 - BAD_CELLS)).sqrt()).floor()
-}
-
-pub(super) fn set_value(log: &mut [f64], n: usize, (low, high): (u32, u32), value: f64) {
-    log[low as usize * n + high as usize] = value;
-    log[high as usize * n + low as usize] = value;
 }
 
 /// Fills each missing cell with the median of the same cells in the rows most similar to those of its CPUs.
