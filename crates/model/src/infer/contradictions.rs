@@ -50,7 +50,7 @@ const MIN_BALANCE: usize = 8;
 
 struct Columns {
     n: usize,
-    /// The sampled columns, row by row, for a check of half a million pairs without cache misses.
+    /// The initial values of the sampled columns, row by row, for a check of half a million pairs without cache misses.
     sampled: Vec<f64>,
     /// For each CPU its nearest columns that are not in the sample, in order; empty if all columns are compared.
     nearest: Vec<Vec<usize>>,
@@ -129,10 +129,10 @@ impl Columns {
         sampled + nearest.filter(|&pair| contradicts(pair)).count() >= FEW_WITNESSES
     }
 
-    /// A fast check whether a third CPU shows that two CPUs are not alike; few pairs of different groups pass it.
+    /// A fast check whether a third CPU shows that two CPUs are not alike; true for most pairs of different groups.
     fn differ_widely(&self, pair: [usize; 2]) -> bool {
-        // The columns of the two CPUs themselves may be counted.
-        self.count_sampled(pair, |(one, other)| (one - other).abs() >= self.apart) > pair.len()
+        // Two of the columns may be those of the two CPUs.
+        self.count_sampled(pair, |(one, other)| (one - other).abs() >= self.apart) > 2
     }
 
     /// Number of sampled columns whose two values have a property; without a branch, so that the processor can compare

@@ -27,7 +27,7 @@ pub fn analyse(
 }
 
 /// As [`analyse`], but returns `None` as soon as `go_on` returns false. Half a million cells take a second or two;
-/// `judged` cells are not judged again, unless the map has changed since.
+/// `judged` cells are not judged again, unless the passes that count have changed.
 pub fn analyse_while(
     topology: &Topology,
     settings: &LatencySettings,
@@ -39,9 +39,10 @@ pub fn analyse_while(
     let choices = Choices::from_record(record);
     let pairs = cells(topology, settings);
     let protocols = if settings.imitate.is_empty() { &settings.protocols[..] } else { &[] };
-    let mut judge = |survey: &Survey<'_>| match judged.iter().position(|cells| cells.are_of(survey)) {
-        Some(index) => Some(judged.swap_remove(index)),
-        None => survey.judge_all(go_on),
+    let mut cells_of = |survey: &Survey<'_>| {
+        let known = judged.iter().position(|cells| cells.are_of(survey));
+        let cells = known.map(|index| judged.swap_remove(index)).or_else(|| survey.judge_all(go_on))?;
+        settle_all(survey, cells, go_on)
     };
     let mut maps: Vec<LatencyMap> = Vec::with_capacity(protocols.len());
     for &protocol in protocols {
@@ -50,7 +51,7 @@ pub fn analyse_while(
         }
         maps.push(match protocol {
             Protocol::OneWay => one_way::map(settings, rate, record, &pairs),
-            _ => map(topology, settings, record, &choices, &pairs, protocol, &mut judge)?,
+            _ => map(topology, settings, record, &choices, &pairs, protocol, &mut cells_of)?,
         });
     }
     if !go_on() {
@@ -82,14 +83,14 @@ fn map(
     choices: &Choices,
     pairs: &[[CpuId; 2]],
     protocol: Protocol,
-    judge: &mut dyn FnMut(&Survey<'_>) -> Option<JudgedCells>,
+    cells_of: &mut dyn FnMut(&Survey<'_>) -> Option<Vec<PairOutcome>>,
 ) -> Option<LatencyMap> {
     let chosen =
         choices.hints.get(&protocol).cloned().unwrap_or_else(|| hint::choose(settings, record, protocol));
     let kernel = KernelId::new(protocol, chosen.hint);
     let regime = choices.regime.clone().unwrap_or_default();
     let survey = Survey::new(topology, settings, record, &regime, pairs, &kernel);
-    let judged = settle_all(&survey, judge(&survey)?);
+    let judged = cells_of(&survey)?;
     let cpus = settings.cpus.clone();
     let cells = if settings.pairs == PairChoice::All {
         // `judged` is already in storage order, which avoids a second copy of half a million cells.
@@ -270,7 +271,12 @@ impl<'a> Survey<'a> {
                 value.flags.set(Flag::ModelOutlier);
             }
         }
-        Some(JudgedCells { kernel: self.kernel.clone(), map_revision: self.record.map_revision(), cells })
+        Some(JudgedCells {
+            kernel: self.kernel.clone(),
+            map_revision: self.record.map_revision(),
+            valid_from: self.regime.valid_from.clone(),
+            cells,
+        })
     }
 }
 
@@ -280,6 +286,8 @@ pub struct JudgedCells {
     kernel: KernelId,
     /// [`Record::map_revision`] of the passes.
     map_revision: u64,
+    /// The first pass that counts, by relation.
+    valid_from: BTreeMap<Relation, u32>,
     cells: Vec<PairOutcome>,
 }
 
@@ -303,7 +311,9 @@ impl JudgedCells {
     }
 
     fn are_of(&self, survey: &Survey<'_>) -> bool {
-        (&self.kernel, self.map_revision) == (&survey.kernel, survey.record.map_revision())
+        self.kernel == survey.kernel
+            && self.map_revision == survey.record.map_revision()
+            && self.valid_from == survey.regime.valid_from
     }
 }
 
@@ -315,8 +325,13 @@ pub fn homes(topology: &Topology, settings: &LatencySettings, pair: [CpuId; 2]) 
     }
 }
 
-/// Combines judged cells with their second measurements and permanent failures, and grades them.
-fn settle_all(survey: &Survey<'_>, JudgedCells { mut cells, .. }: JudgedCells) -> Vec<PairOutcome> {
+/// Combines judged cells with their second measurements and permanent failures, and grades them. `None` as soon as
+/// `go_on` returns false.
+fn settle_all(
+    survey: &Survey<'_>,
+    JudgedCells { mut cells, .. }: JudgedCells,
+    go_on: &dyn Fn() -> bool,
+) -> Option<Vec<PairOutcome>> {
     let second_measurements = second_measurements(survey, |_| true);
     let mut scratch = Scratch::default();
     let refused: BTreeMap<Relation, &GateOutcome> = survey
@@ -327,16 +342,23 @@ fn settle_all(survey: &Survey<'_>, JudgedCells { mut cells, .. }: JudgedCells) -
         .map(|outcome| (outcome.relation, outcome))
         .collect();
     for (index, cell) in cells.iter_mut().enumerate() {
+        if index.is_multiple_of(1024) && !go_on() {
+            return None;
+        }
         let PairOutcome::Measured(value) = cell else { continue };
         let second = second_measurements.get(&index).map(|second| settle(value, second, survey.settings));
         if refused.contains_key(&survey.relations[index]) {
             value.flags.set(Flag::ParBias);
         }
         let (number, is_outlier) = (value.latency_ns.point, value.flags.contains(Flag::ModelOutlier));
-        // Repeating the measurement of an outlier on the same cache lines would only reproduce it.
-        let mut passes_repeat =
-            || !is_outlier && survey.judge_with(index, &mut scratch).is_some() && scratch.repeats(number);
-        cell::grade(value, || second.unwrap_or_else(&mut passes_repeat));
+        let repeats = || match second {
+            Some(repeats) => repeats,
+            // Repeating the measurement of an outlier on the same cache lines would only reproduce it.
+            None if is_outlier => false,
+            // Few grades depend on this, so the passes are selected again instead of being kept.
+            None => survey.judge_with(index, &mut scratch).is_some() && scratch.repeats(number),
+        };
+        cell::grade(value, repeats);
         if let Some(failure) =
             permanent_failure(survey, index).filter(|_| (value.passes as usize) < ANALYSES[0])
         {
@@ -345,7 +367,7 @@ fn settle_all(survey: &Survey<'_>, JudgedCells { mut cells, .. }: JudgedCells) -
             value.reason = Some(Reason::Lost(Box::new(failure.clone())));
         }
     }
-    cells
+    Some(cells)
 }
 
 /// The permanent failure that ended the passes of a cell, if any.

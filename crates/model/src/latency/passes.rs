@@ -366,8 +366,8 @@ impl PassTable {
         }
     }
 
-    /// Gives a cell rows for its first analysis, and also its neighbours: cells are measured in random order but judged
-    /// one after the other, and adjacent rows cost fewer cache misses.
+    /// Adds rows for the first analysis of a cell and its neighbours: cells are measured in random order but judged one
+    /// after the other, and adjacent rows cost fewer cache misses.
     fn begin_block(&mut self, cell: usize) {
         let capacity = Analysis::FIRST.passes();
         let block = cell / BLOCK * BLOCK..(cell / BLOCK * BLOCK + BLOCK).min(self.cells.len());
@@ -388,7 +388,7 @@ impl PassTable {
         }
     }
 
-    /// Moves a cell to rows with space for its next analysis. Few cells need this, so the old rows are not reused.
+    /// Gives a cell rows for its next analysis. Few cells need more than the first ones, so old rows are not reused.
     fn make_room(&mut self, cell: usize) {
         let Rows { first, used, capacity } = self.cells[cell];
         if capacity == 0 {

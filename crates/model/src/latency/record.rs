@@ -50,7 +50,7 @@ pub struct Record {
     /// The meaning of the columns of [`CellPasses`].
     columns: Vec<SpanColumn>,
     map: PassTable,
-    /// Number of changes of `map`.
+    /// Raised by every change of `map`.
     map_revision: u64,
     /// Kernels for which the map stores only the location of the samples.
     located: Vec<KernelId>,

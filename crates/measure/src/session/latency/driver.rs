@@ -40,7 +40,7 @@ pub struct Driver<'a> {
     pub closed: Vec<bool>,
     /// By cell: number of passes after which its interval is expected to be narrow enough, by the last analysis.
     pub expected_passes: Vec<u32>,
-    /// The cells of each map by all its passes, for the result.
+    /// The cells of each map, judged when its passes are complete; empty before.
     pub judged: Vec<JudgedCells>,
     scale: Scale,
     /// Expected machine time of the whole run, for progress.
