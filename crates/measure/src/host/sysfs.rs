@@ -57,7 +57,7 @@ impl From<TopologyError> for MachineError {
 /// - **Package**: `package_cpus_list`, before Linux 5.3 `core_siblings_list`.
 /// - **Book**, **Drawer**: `book_cpus_list`, `drawer_cpus_list` on IBM Z.
 ///
-/// Levels omitted for being equal to another, and NUMA nodes without CPUs, are in [`Topology::beside`].
+/// Levels omitted for being equal to another, and NUMA nodes without CPUs, are in [`Topology::other_facts`].
 ///
 /// Without sysfs the topology has CPUs but no levels.
 ///
