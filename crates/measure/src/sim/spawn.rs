@@ -28,8 +28,8 @@ pub struct SpawnEvent {
     pub join_ns: f64,
 }
 
-/// Prices one creation without noise, after the CPU of the created role (that of role 1, or another of the creator's
-/// kind) was idle for `idle_ns`.
+/// Expected durations of one creation without noise. The CPU of the created role (that of role 1, or another of the
+/// creator's kind) was idle for `idle_ns`.
 pub fn expected_event(stage: &dyn SimContext<'_>, cost: &SpawnCost, idle_ns: f64) -> SpawnEvent {
     let placement = stage.placement();
     let (creator, created) = (placement[0], placement.get(1).copied());

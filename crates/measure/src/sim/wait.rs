@@ -34,7 +34,7 @@ pub struct Trip {
     pub spins: f64,
 }
 
-/// Prices one round trip: role 0 waits with `costs[0]`, role 1 with `costs[1]`.
+/// Expected durations of one round trip: role 0 waits with `costs[0]`, role 1 with `costs[1]`.
 pub fn expected_trip(stage: &dyn SimContext<'_>, costs: [&WaitCost; 2]) -> Trip {
     let mut slept = [false; 2];
     // Whether a side sleeps depends on the length of its wait, which depends on whether the other side sleeps.

@@ -32,7 +32,8 @@ pub struct WakeEvent {
     pub slept: bool,
 }
 
-/// Prices one wake-up without noise after a wait of `gap_ns`, from the waker's CPU to the CPU on which the waiter runs.
+/// Expected durations of one wake-up without noise after a wait of `gap_ns`, from the waker's CPU to the CPU on which
+/// the waiter runs.
 pub fn expected_event(
     stage: &dyn SimContext<'_>,
     cost: &WakeCost,
