@@ -1,35 +1,27 @@
-//! [`PassTable`]: the results of all passes of the map, of all cells, in a few large arrays.
+//! [`PassTable`]: the results of all passes of the map, of all cells, in one table.
 
+use super::interned::Interned;
+use super::pass_rows::{ColumnKind, PassRows, StoredHead, StoredValue};
 use crate::stats::{Analysis, MAX_ANALYSES};
 use crate::{Flags, Picos, TrialFailure};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// The results of all passes of the map.
 ///
-/// A map of 1,024 CPUs has half a million cells with eight passes or more. Separate lists for each cell would take a
-/// million allocations, 60 MB for their pointers alone, and a cache miss on each access.
+/// A map of 1,024 CPUs has half a million cells with eight passes or more, visited in random order. Separate lists for
+/// each cell would take a million allocations, 60 MB for their pointers alone, and a cache miss on each access. With
+/// two homes and CAS without pause, a row takes 37 bytes.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PassTable {
     cells: Vec<Rows>,
-    heads: Vec<StoredHead>,
+    rows: PassRows,
     /// The rounds of the passes; one round visits 512 pairs.
     rounds: Vec<Round>,
-    columns: Vec<ColumnRef>,
-    /// Values of the columns stored completely, row by row.
-    values: Vec<Stored>,
-    width: usize,
-    /// Locations of the columns stored without their other values, row by row.
-    locations: Vec<f32>,
-    locations_width: usize,
-    /// Parallel to `values`; empty if all are unknown, as for adaptive counts, which saves 4 of 18 bytes 8 million
-    /// times.
-    line_errors: Vec<f32>,
-    /// Batches kept and dropped, if they are too many for [`Stored`], by index in `values`.
-    many: BTreeMap<usize, [u32; 2]>,
-    /// Distinct sets of flags, indexed by [`StoredHead`].
-    flags: Vec<Flags>,
-    /// Flags of rows beyond the number of indexed sets.
-    rare_flags: BTreeMap<usize, Flags>,
+    /// Sets of flags; rare ones by cell and pass.
+    flags: Interned<[u32; 2], Flags>,
+    /// Numbers of batches kept and dropped; rare ones by cell, pass and column.
+    batches: Interned<[u32; 3], [u32; 2]>,
     failures: BTreeMap<usize, TrialFailure>,
     failed: BTreeMap<usize, Failed>,
 }
@@ -43,24 +35,19 @@ pub struct Failed {
     pub wrong: u32,
 }
 
-#[derive(Debug, Clone, Copy)]
-enum ColumnRef {
-    Whole(usize),
-    Location(usize),
-}
-
 /// Consecutive rows of the table that belong to one cell, pass by pass.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 struct Rows {
+    /// The first row; [`Rows::NO_ROW`] without a row.
     first: u32,
     used: u32,
-    capacity: u32,
 }
 
 /// The passes of the map over one cell, in the order of the run.
 #[derive(Debug, Clone, Copy)]
 pub struct CellPasses<'a> {
     table: &'a PassTable,
+    cell: u32,
     rows: Rows,
     /// Why the last visit failed; `None` if it succeeded.
     pub failure: Option<&'a TrialFailure>,
@@ -73,16 +60,6 @@ struct Round {
     pass: u32,
     segment: u32,
     started: Picos,
-}
-
-/// A [`PassHead`] as stored: 9 bytes, four million times on a machine with 1,024 CPUs.
-#[derive(Debug, Clone, Copy)]
-#[repr(C, packed)]
-struct StoredHead {
-    round: u32,
-    core_ghz: f32,
-    /// Index into the flags of the table, or [`StoredHead::RARE`]: a run has few distinct sets.
-    flags: u8,
 }
 
 /// The time and conditions of a pass.
@@ -117,29 +94,6 @@ pub struct ColumnValue {
     pub dropped: u32,
 }
 
-/// A [`ColumnValue`] as stored: 14 bytes, eight million times on a machine with 1,024 CPUs.
-#[derive(Debug, Clone, Copy)]
-#[repr(C, packed(2))]
-struct Stored {
-    location_ns: f32,
-    floor_ns: f32,
-    line_spread: f32,
-    /// Batches kept and dropped, or [`Stored::MANY`].
-    batches: [u8; 2],
-}
-
-impl Stored {
-    const NONE: Stored =
-        Stored { location_ns: f32::NAN, floor_ns: f32::NAN, line_spread: f32::NAN, batches: [0, 0] };
-
-    /// Marks counts that are stored separately: adaptive counts are below 255, fixed counts may be larger.
-    const MANY: [u8; 2] = [u8::MAX; 2];
-
-    fn known(self) -> Option<Stored> {
-        { self.location_ns }.is_finite().then_some(self)
-    }
-}
-
 impl ColumnValue {
     const UNKNOWN: ColumnValue = ColumnValue {
         location_ns: f32::NAN,
@@ -164,8 +118,8 @@ impl<'a> CellPasses<'a> {
 
     /// The time and conditions of each pass.
     pub fn heads(&self) -> impl ExactSizeIterator<Item = PassHead> + use<'a> {
-        let table = self.table;
-        self.rows.range().map(move |row| table.head(row))
+        let passes = *self;
+        (0..self.len()).map(move |pass| passes.head(pass))
     }
 
     /// The time and conditions of one pass, by index.
@@ -174,55 +128,50 @@ impl<'a> CellPasses<'a> {
     /// If the index is out of range.
     pub fn head(&self, pass: usize) -> PassHead {
         assert!(pass < self.len(), "pass {pass} of {}", self.len());
-        self.table.head(self.rows.first as usize + pass)
+        self.table.head(self.rows.first as usize + pass, [self.cell, pass as u32])
     }
 
     /// The result of a pass (by index) in a column; `None` without a value. Some columns have only a location.
     pub fn column(&self, pass: usize, column: usize) -> Option<ColumnValue> {
-        let table = self.table;
-        let row = self.row(pass)?;
-        let at = match *table.columns.get(column)? {
-            ColumnRef::Whole(place) => row * table.width + place,
-            ColumnRef::Location(_) => {
-                let location_ns = self.location(pass, column)?;
-                return Some(ColumnValue { location_ns, ..ColumnValue::UNKNOWN });
-            }
-        };
-        let value = table.values[at].known()?;
-        let [kept, dropped] = match value.batches {
-            Stored::MANY => table.many.get(&at).copied().unwrap_or_default(),
-            few => few.map(u32::from),
-        };
-        Some(ColumnValue {
-            location_ns: value.location_ns,
-            line_error_ns: table.line_errors.get(at).copied().unwrap_or(f32::NAN),
-            floor_ns: value.floor_ns,
-            line_spread: value.line_spread,
-            kept,
-            dropped,
-        })
+        let location_ns = self.location(pass, column)?;
+        let (rows, row) = (&self.table.rows, self.rows.first as usize + pass);
+        if rows.kind(column) == Some(ColumnKind::Location) {
+            return Some(ColumnValue { location_ns, ..ColumnValue::UNKNOWN });
+        }
+        let StoredValue { floor_ns, line_spread, batches, line_error_ns, .. } = rows.value(row, column);
+        let place = || [self.cell, pass as u32, column as u32];
+        let [kept, dropped] = self.table.batches.get(batches, place);
+        Some(ColumnValue { location_ns, line_error_ns, floor_ns, line_spread, kept, dropped })
     }
 
     /// Half round trip of a pass (by index) in a column, in nanoseconds; `None` without a value.
     pub fn location(&self, pass: usize, column: usize) -> Option<f32> {
-        let (table, row) = (self.table, self.row(pass)?);
-        match *table.columns.get(column)? {
-            ColumnRef::Whole(place) => Some(table.values[row * table.width + place].known()?.location_ns),
-            ColumnRef::Location(place) => {
-                let location_ns = table.locations[row * table.locations_width + place];
-                location_ns.is_finite().then_some(location_ns)
-            }
+        let rows = &self.table.rows;
+        if pass >= self.len() || rows.kind(column).is_none() {
+            return None;
         }
-    }
-
-    fn row(&self, pass: usize) -> Option<usize> {
-        (pass < self.len()).then_some(self.rows.first as usize + pass)
+        let location_ns = rows.location_ns(self.rows.first as usize + pass, column);
+        location_ns.is_finite().then_some(location_ns)
     }
 }
 
 impl Rows {
-    fn range(&self) -> std::ops::Range<usize> {
+    const NO_ROW: u32 = u32::MAX;
+    const NONE: Rows = Rows { first: Rows::NO_ROW, used: 0 };
+
+    fn range(self) -> Range<usize> {
         self.first as usize..(self.first + self.used) as usize
+    }
+
+    /// Number of rows that a cell with this number of passes has: enough for its next analysis.
+    fn capacity(used: usize) -> usize {
+        Analysis::at(used, MAX_ANALYSES).passes().max(used)
+    }
+
+    /// Whether the cell needs more rows for a further pass.
+    fn is_full(self) -> bool {
+        let used = self.used as usize;
+        self.first == Rows::NO_ROW || used == Rows::capacity(used)
     }
 }
 
@@ -231,6 +180,7 @@ impl PassTable {
     pub fn cell(&self, cell: usize) -> Option<CellPasses<'_>> {
         Some(CellPasses {
             table: self,
+            cell: cell as u32,
             rows: *self.cells.get(cell)?,
             failure: if self.failures.is_empty() { None } else { self.failures.get(&cell) },
             failed: if self.failed.is_empty() {
@@ -241,46 +191,15 @@ impl PassTable {
         })
     }
 
-    fn head(&self, row: usize) -> PassHead {
-        let StoredHead { round, core_ghz, flags } = self.heads[row];
-        let Round { pass, segment, started } = self.rounds[round as usize];
-        let flags = match flags {
-            StoredHead::RARE => self.rare_flags.get(&row).copied().unwrap_or(Flags::NONE),
-            index => self.flags[usize::from(index)],
-        };
-        PassHead { pass, segment, started, core_ghz, flags }
+    fn head(&self, row: usize, place: [u32; 2]) -> PassHead {
+        let StoredHead { round, core_ghz, flags } = self.rows.head(row);
+        let Round { pass, segment, started } = self.rounds[round];
+        PassHead { pass, segment, started, core_ghz, flags: self.flags.get(flags, || place) }
     }
 
-    fn flags_index(&mut self, flags: Flags, row: usize) -> u8 {
-        if let Some(index) = self.flags.iter().position(|&known| known == flags) {
-            return index as u8;
-        }
-        if self.flags.len() == usize::from(StoredHead::RARE) {
-            self.rare_flags.insert(row, flags);
-            return StoredHead::RARE;
-        }
-        self.flags.push(flags);
-        self.flags.len() as u8 - 1
-    }
-
-    /// Adds a column that is stored completely or with its location only, usually in the first round.
-    pub fn add_column(&mut self, whole: bool) {
-        let rows = self.heads.len();
-        if !whole {
-            widen(&mut self.locations, rows, self.locations_width, f32::NAN);
-            self.columns.push(ColumnRef::Location(self.locations_width));
-            self.locations_width += 1;
-            return;
-        }
-        let old = self.width;
-        widen(&mut self.values, rows, old, Stored::NONE);
-        if !self.line_errors.is_empty() {
-            widen(&mut self.line_errors, rows, old, f32::NAN);
-        }
-        let many = std::mem::take(&mut self.many).into_iter();
-        self.many = many.map(|(at, counts)| (at / old * (old + 1) + at % old, counts)).collect();
-        self.columns.push(ColumnRef::Whole(old));
-        self.width = old + 1;
+    /// Adds a column, usually in the first round.
+    pub fn add_column(&mut self, kind: ColumnKind) {
+        self.rows.add_column(kind);
     }
 
     /// Records a failed visit.
@@ -305,7 +224,7 @@ impl PassTable {
         if !self.failures.is_empty() {
             self.failures.remove(&cell);
         }
-        if self.cells[cell].used == self.cells[cell].capacity {
+        if self.cells[cell].is_full() {
             self.make_room(cell);
         }
         let PassHead { pass, segment, started, core_ghz, flags } = head;
@@ -314,45 +233,26 @@ impl PassTable {
             self.rounds.push(round);
         }
         let rows = &mut self.cells[cell];
-        let row = (rows.first + rows.used) as usize;
+        let (row, index) = ((rows.first + rows.used) as usize, rows.used);
         rows.used += 1;
-        let flags = self.flags_index(flags, row);
-        self.heads[row] = StoredHead { round: self.rounds.len() as u32 - 1, core_ghz, flags };
+        let flags = self.flags.index(flags, || [cell as u32, index]);
+        self.rows.set_head(row, StoredHead { round: self.rounds.len() - 1, core_ghz, flags });
         row
     }
 
-    /// Sets the value of a column in a row.
+    /// Sets the value of a column in a row of a cell.
     ///
     /// # Panics
-    /// If there is no such column.
-    pub fn set(&mut self, row: usize, column: usize, value: ColumnValue) {
-        let place = match self.columns[column] {
-            ColumnRef::Whole(place) => place,
-            ColumnRef::Location(place) => {
-                self.locations[row * self.locations_width + place] = value.location_ns;
-                return;
-            }
-        };
-        let at = row * self.width + place;
-        if value.line_error_ns.is_finite() && self.line_errors.is_empty() {
-            self.line_errors.resize(self.values.len(), f32::NAN);
+    /// If there is no such column, or if the cell has got other rows since.
+    pub fn set(&mut self, cell: usize, row: usize, column: usize, value: ColumnValue) {
+        if self.rows.kind(column) == Some(ColumnKind::Location) {
+            return self.rows.set_location_ns(row, column, value.location_ns);
         }
-        if let Some(line_error_ns) = self.line_errors.get_mut(at) {
-            *line_error_ns = value.line_error_ns;
-        }
-        let few = [value.kept, value.dropped].map(|count| u8::try_from(count).unwrap_or(u8::MAX));
-        let batches = if few.contains(&u8::MAX) {
-            self.many.insert(at, [value.kept, value.dropped]);
-            Stored::MANY
-        } else {
-            few
-        };
-        self.values[at] = Stored {
-            location_ns: value.location_ns,
-            floor_ns: value.floor_ns,
-            line_spread: value.line_spread,
-            batches,
-        };
+        let place = || [cell as u32, row as u32 - self.cells[cell].first, column as u32];
+        let batches = self.batches.index([value.kept, value.dropped], place);
+        let ColumnValue { location_ns, line_error_ns, floor_ns, line_spread, .. } = value;
+        let value = StoredValue { location_ns, floor_ns, line_spread, batches, line_error_ns };
+        self.rows.set_value(row, column, value);
     }
 
     /// Whether there are no results.
@@ -362,80 +262,41 @@ impl PassTable {
 
     fn ensure_cell(&mut self, cell: usize) {
         if self.cells.len() <= cell {
-            self.cells.resize(cell + 1, Rows::default());
+            self.cells.resize(cell + 1, Rows::NONE);
         }
     }
 
     /// Adds rows for the first analysis of a cell and its neighbours: cells are measured in random order but judged one
     /// after the other, and adjacent rows cost fewer cache misses.
     fn begin_block(&mut self, cell: usize) {
-        let capacity = Analysis::FIRST.passes();
         let block = cell / BLOCK * BLOCK..(cell / BLOCK * BLOCK + BLOCK).min(self.cells.len());
-        let mut rows = self.heads.len();
-        for empty in self.cells[block].iter_mut().filter(|rows| rows.capacity == 0) {
-            *empty = Rows { first: rows as u32, used: 0, capacity: capacity as u32 };
-            rows += capacity;
+        let mut rows = self.rows.len();
+        for empty in self.cells[block].iter_mut().filter(|rows| rows.first == Rows::NO_ROW) {
+            *empty = Rows { first: rows as u32, used: 0 };
+            rows += Rows::capacity(1);
         }
-        self.resize(rows);
-    }
-
-    fn resize(&mut self, rows: usize) {
-        self.heads.resize(rows, StoredHead::NONE);
-        self.values.resize(rows * self.width, Stored::NONE);
-        self.locations.resize(rows * self.locations_width, f32::NAN);
-        if !self.line_errors.is_empty() {
-            self.line_errors.resize(self.values.len(), f32::NAN);
-        }
+        self.rows.resize(rows);
     }
 
     /// Gives a cell rows for its next analysis. Few cells need more than the first ones, so old rows are not reused.
     fn make_room(&mut self, cell: usize) {
-        let Rows { first, used, capacity } = self.cells[cell];
-        if capacity == 0 {
+        let rows = self.cells[cell];
+        if rows.first == Rows::NO_ROW {
             return self.begin_block(cell);
         }
-        let capacity = Analysis::at(used as usize + 1, MAX_ANALYSES).passes().max(used as usize + 1);
-        let (from, to, end) = (first as usize, self.heads.len(), (first + used) as usize);
-        self.heads.extend_from_within(from..end);
-        self.values.extend_from_within(from * self.width..end * self.width);
-        self.locations.extend_from_within(from * self.locations_width..end * self.locations_width);
-        if !self.line_errors.is_empty() {
-            self.line_errors.extend_from_within(from * self.width..end * self.width);
-        }
-        self.resize(to + capacity);
-        for row in if self.rare_flags.is_empty() { from..from } else { from..end } {
-            if let Some(flags) = self.rare_flags.remove(&row) {
-                self.rare_flags.insert(to + row - from, flags);
-            }
-        }
-        for column in 0..if self.many.is_empty() { 0 } else { (end - from) * self.width } {
-            if let Some(counts) = self.many.remove(&(from * self.width + column)) {
-                self.many.insert(to * self.width + column, counts);
-            }
-        }
-        self.cells[cell] = Rows { first: to as u32, used, capacity: capacity as u32 };
+        let (first, used) = (self.rows.len(), rows.used as usize);
+        self.rows.extend_from_within(rows.range());
+        self.rows.resize(first + Rows::capacity(used + 1));
+        self.cells[cell].first = first as u32;
     }
-}
-
-fn widen<T: Copy>(values: &mut Vec<T>, rows: usize, width: usize, none: T) {
-    let mut wider = vec![none; rows * (width + 1)];
-    for row in 0..if width > 0 { rows } else { 0 } {
-        wider[row * (width + 1)..][..width].copy_from_slice(&values[row * width..][..width]);
-    }
-    *values = wider;
 }
 
 /// Number of cells whose first rows are adjacent.
 const BLOCK: usize = 64;
 
-impl StoredHead {
-    const NONE: StoredHead = StoredHead { round: 0, core_ghz: f32::NAN, flags: 0 };
-
-    const RARE: u8 = u8::MAX;
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::pass_rows::MAX_FEW_ROUNDS;
     use super::*;
     use crate::CpuId;
     use proptest::prelude::*;
@@ -448,8 +309,8 @@ mod tests {
     const HEAD: PassHead =
         PassHead { pass: 0, segment: 0, started: Picos::ZERO, core_ghz: 4.0, flags: Flags::NONE };
 
-    /// Small counts, as in adaptive passes, and the largest possible ones.
-    const BATCHES: [[u32; 2]; 5] = [[32, 0], [0xfe, 3], [0xff, 0], [7, 0xff], [u32::MAX, u32::MAX]];
+    /// Small counts, as in adaptive passes, and the largest possible one.
+    const DROPPED: [u32; 5] = [0, 1, 3, 0x100, u32::MAX];
 
     #[test]
     fn a_failure_is_cleared_by_the_next_visit_but_stays_counted() {
@@ -466,26 +327,43 @@ mod tests {
         assert_eq!(table.cell(1).unwrap().failed, Failed::default());
     }
 
+    #[test]
+    fn rounds_beyond_the_short_index_are_kept() {
+        let mut table = PassTable::default();
+        table.add_column(ColumnKind::Location);
+        let rounds = MAX_FEW_ROUNDS as u32 + 9;
+        for pass in 0..rounds {
+            let row = table.begin(pass as usize % 2, PassHead { pass, ..HEAD });
+            table.set(pass as usize % 2, row, 0, value(pass as f32, f32::NAN, [1, 0]));
+        }
+        let passes = [0, 1].map(|cell| table.cell(cell).unwrap());
+        for pass in (0..rounds).step_by(997).chain([rounds - 1]) {
+            let (cell, index) = (passes[pass as usize % 2], pass as usize / 2);
+            assert_eq!((cell.head(index).pass, cell.location(index, 0)), (pass, Some(pass as f32)));
+        }
+    }
+
     proptest! {
         /// Cells in any order, columns that appear late and are stored in either way, line errors in some visits,
-        /// counts of any size, and more sets of flags than there are indices.
+        /// counts of any size, and more sets of flags and counts than there are indices.
         #[test]
         fn every_cell_keeps_its_passes(
             visits in proptest::collection::vec((0usize..5, 0usize..4, any::<bool>(), 0usize..5), 0..400),
             whole in any::<[bool; 4]>(),
         ) {
-            let mut table = PassTable::default();
+            let (mut table, mut columns) = (PassTable::default(), 0);
             let mut expected: BTreeMap<usize, Vec<(usize, ColumnValue)>> = BTreeMap::new();
             for (index, (cell, column, has_error, batches)) in visits.into_iter().enumerate() {
                 let flags = Flags(index as u32);
                 let head = PassHead { pass: index as u32 / 3, core_ghz: index as f32, flags, ..HEAD };
                 let row = table.begin(cell, head);
-                while table.columns.len() <= column {
-                    table.add_column(whole[table.columns.len()]);
+                for &is_whole in whole.iter().take(column + 1).skip(columns) {
+                    table.add_column(if is_whole { ColumnKind::Whole } else { ColumnKind::Location });
                 }
+                columns = columns.max(column + 1);
                 let line_error_ns = if has_error { 0.5 } else { f32::NAN };
-                let value = value(index as f32, line_error_ns, BATCHES[batches]);
-                table.set(row, column, value);
+                let value = value(index as f32, line_error_ns, [index as u32, DROPPED[batches]]);
+                table.set(cell, row, column, value);
                 expected.entry(cell).or_default().push((column, value));
             }
             for (cell, expected) in expected {
@@ -504,7 +382,8 @@ mod tests {
                             if !whole[column] {
                                 continue;
                             }
-                            prop_assert_eq!(found.line_error_ns.to_bits(), value.line_error_ns.to_bits());
+                            prop_assert_eq!(found.line_error_ns.is_nan(), value.line_error_ns.is_nan());
+                            prop_assert!(value.line_error_ns.is_nan() || found.line_error_ns == value.line_error_ns);
                             prop_assert_eq!([found.kept, found.dropped], [value.kept, value.dropped]);
                         }
                     }

@@ -1,5 +1,6 @@
 //! [`Record`]: the compact results of all visits of a run. [`Kinds`]: the kinds of cores of a pair on a hybrid machine.
 
+use super::pass_rows::ColumnKind;
 use super::passes::PassTable;
 pub use super::passes::{CellPasses, ColumnValue, PassHead};
 use super::{LatencySettings, PairChoice, Purpose, SpanSummary, Visit};
@@ -153,10 +154,10 @@ impl Record {
                 Err(failure) => self.map.fail(cell as usize, failure),
             }
         }
-        let visits = trials.filter_map(|(_, outcome)| outcome.as_ref().ok());
-        for (&row, visit) in rows.iter().zip(visits) {
+        let visits = trials.filter_map(|(cell, outcome)| Some((cell, outcome.as_ref().ok()?)));
+        for (&row, (cell, visit)) in rows.iter().zip(visits) {
             self.extend_segment(segment, visit.started);
-            self.store_values(row, visit);
+            self.store_values(cell as usize, row, visit);
         }
         self.scratch_rows = rows;
     }
@@ -166,7 +167,7 @@ impl Record {
         self.located = kernels.to_vec();
     }
 
-    fn store_values(&mut self, row: usize, visit: &Visit) {
+    fn store_values(&mut self, cell: usize, row: usize, visit: &Visit) {
         let of_kernel = |(&column, span): (&usize, &SpanSummary)| self.columns[column].kernel == span.kernel;
         let fits = |layout: &Vec<usize>| {
             layout.len() == visit.spans.len() && layout.iter().zip(&visit.spans).all(of_kernel)
@@ -181,7 +182,7 @@ impl Record {
                 kept: span.kept,
                 dropped: span.dropped,
             };
-            self.map.set(row, column, value);
+            self.map.set(cell, row, column, value);
         }
     }
 
@@ -202,7 +203,8 @@ impl Record {
     fn column_or_new(&mut self, kernel: &KernelId, home: u8) -> usize {
         self.column(kernel, home).unwrap_or_else(|| {
             self.columns.push(SpanColumn { kernel: kernel.clone(), home });
-            self.map.add_column(!self.located.contains(kernel));
+            let is_located = self.located.contains(kernel);
+            self.map.add_column(if is_located { ColumnKind::Location } else { ColumnKind::Whole });
             self.columns.len() - 1
         })
     }
