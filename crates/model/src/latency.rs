@@ -32,7 +32,7 @@ pub use record::{CellPasses, Entry, Kinds, Record, cells, representatives};
 pub use reduce::{Reducer, Scale, reduce};
 pub use result::{
     CellState, CellValue, GateOutcome, Imitated, ImitatedCell, LadderRow, LatencyMap, LatencyResult, LeftOut,
-    MissingReason, PairOutcome, Regime, StateWatch, TailSeries, WatchedState,
+    MissingReason, PairOutcome, RareFacts, Regime, StateWatch, TailSeries, WatchedState,
 };
 pub use settings::{Counts, HintChoice, HomeSetting, LatencySettings, PairChoice, Parallel, Spacing, Tails};
 pub use visit::{Purpose, RecordedRound, RecordedTrial, SpanSummary, Visit};

@@ -25,6 +25,7 @@ pub mod kernel;
 pub mod latency;
 pub mod lint;
 pub mod matrix;
+mod or_nan;
 pub mod place;
 pub mod plan;
 pub mod probes;
@@ -54,6 +55,7 @@ pub use grade::Grade;
 pub use histogram::Histogram;
 pub use kernel::{Hint, KernelId, LadderStep, Protocol, Tool};
 pub use matrix::Matrix;
+pub use or_nan::{Absence, OrNan};
 pub use reason::Reason;
 pub use recording::{
     CommandEnd, CommandReason, CpuLoss, Disturbance, Home, LossReason, Recording, Samples, Span, TrialFailure,

@@ -90,7 +90,7 @@ fn stable_blocks(
         basis.with("batches", Sentence::counted(value.batches, cell_source("/n"), ["batch", "batches"]));
     let point = |field, number| DisplayValue::bare(Number::Point(number), cell_source(field));
     let fastest = Sentence::new("fastest batch {min} ns").with("min", point("/min", value.min_ns));
-    let cycles = value.cycles.zip(value.core_ghz).map(|(cycles, ghz)| {
+    let cycles = value.cycles.get().zip(value.core_ghz.get()).map(|(cycles, ghz)| {
         Sentence::new("{cycles} core cycles at {ghz} GHz")
             .with("cycles", fmt::with_reach(cell_source("/cycles/median"), cycles))
             .with("ghz", point("/core_ghz", ghz))
@@ -103,7 +103,7 @@ fn stable_blocks(
         Block::Fact("interval", Sentence::joined([basis, fastest].into_iter().chain(cycles), " · ")),
         Block::Fact("reported", shares),
     ];
-    blocks.extend(value.home_penalty.map(|penalty| {
+    blocks.extend(value.home_penalty.get().map(|penalty| {
         let node = DisplayValue::bare(Number::Count(value.home.0.into()), cell_source("/home"));
         let sentence = Sentence::new("lines on the better node ({node}); {penalty} × as long on the other")
             .with("node", node)
@@ -413,10 +413,8 @@ pub fn cell_interval(value: &CellValue, source: impl Fn(&'static str) -> Source)
 pub fn doubts(value: &CellValue, source: Sources<'_>) -> Option<Sentence> {
     let flags = value.flags.iter().filter(|flag| flag.is_doubt()).map(|flag| Sentence::new(flag.name()));
     let flags: Vec<Sentence> = flags.collect();
-    let reason = value
-        .reason
-        .as_ref()
-        .map(|reason| Sentence::new(": {reason}").with("reason", reason.sentence(source)));
+    let reason =
+        value.reason().map(|reason| Sentence::new(": {reason}").with("reason", reason.sentence(source)));
     let sentence =
         Sentence::new("grade {grade}, {flags}{reason}").with_name("grade", &value.grade.to_string());
     (!flags.is_empty()).then(|| {

@@ -60,7 +60,7 @@ fn write_value(
     [map, from, to]: [u32; 3],
     value: &CellValue,
 ) -> rusqlite::Result<()> {
-    let cycles = value.cycles.as_ref();
+    let cycles = value.cycles.get();
     let flags: Vec<&str> = value.flags.iter().map(Flag::name).collect();
     row.execute(params![
         map,
@@ -72,17 +72,17 @@ fn write_value(
         cycles.and_then(|cycles| thousandths(cycles.point)),
         cycles.and_then(|cycles| thousandths(cycles.low)),
         cycles.and_then(|cycles| thousandths(cycles.high)),
-        value.core_ghz.and_then(thousandths),
+        value.core_ghz.get().and_then(thousandths),
         thousandths(value.min_ns),
         value.batches as i64,
         value.dropped as i64,
         value.passes,
         value.home.0,
-        value.home_penalty.and_then(thousandths),
-        value.line_spread.and_then(thousandths),
+        value.home_penalty.get().and_then(thousandths),
+        value.line_spread.get().and_then(thousandths),
         value.grade.to_string(),
         flags.join(","),
-        value.reason.as_ref().map(Worded::text),
+        value.reason().map(|reason| reason.text()),
     ])
     .map(drop)
 }

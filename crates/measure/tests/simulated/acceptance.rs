@@ -46,7 +46,7 @@ fn coverage(run: &Run, added: &Added) -> [f64; 3] {
         let bare_ns = run.true_ns(*pair, value);
         let endless_ns = bare_ns * added[&relation];
         contained[0] += usize::from(value.latency_ns.contains(endless_ns));
-        contained[1] += usize::from(value.cycles.unwrap().contains(endless_ns * NOMINAL_GHZ));
+        contained[1] += usize::from(value.cycles.get().unwrap().contains(endless_ns * NOMINAL_GHZ));
         contained[2] += usize::from(value.latency_ns.contains(bare_ns));
     }
     contained.map(|count| count as f64 / values.len() as f64)

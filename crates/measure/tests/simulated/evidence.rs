@@ -27,9 +27,9 @@ fn states_of_a_moved_guest_are_reported_and_not_averaged() {
         reported += 1;
         assert!(watch.pair.is_some() && watch.cells_changed > 0.0, "seed {seed}");
         assert_eq!(watch.line.len() as u32, run.result.passes, "seed {seed}");
-        for (pair, value) in run.values().iter().filter(|(_, value)| value.states.len() > 1) {
+        for (pair, value) in run.values().iter().filter(|(_, value)| value.states().len() > 1) {
             assert!(value.flags.contains(Flag::Multimodal), "{pair:?}");
-            let share: f64 = value.states.iter().map(|state| state.share).sum();
+            let share: f64 = value.states().iter().map(|state| state.share).sum();
             assert!((share - 1.0).abs() < 1e-9);
             // The headline is the largest plateau: one of the machine's states, not a mean of states.
             let truths = (0..run.machine.states().len())
@@ -233,7 +233,7 @@ fn a_single_pair_of_a_core_kind_is_no_outlier() {
             run.values().into_iter().filter(|(_, value)| value.flags.contains(Flag::ModelOutlier)).collect();
         assert!(outliers.is_empty(), "seed {seed}: {outliers:?}");
         // Five of 21 pairs have other core kinds: latencies must not be read as uniform with these as exceptions.
-        let structure = infer(&observations(&run.result.maps[0])).unwrap();
+        let structure = infer(observations(&run.result.maps[0])).unwrap();
         let is_uniform = matches!(structure.shape, Shape::Uniform { .. });
         assert!(!is_uniform || structure.unfit().count() <= 2, "seed {seed}: {structure:?}");
     }

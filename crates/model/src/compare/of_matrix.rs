@@ -141,8 +141,8 @@ fn of_map(map: &LatencyMap, environment: &Environment, settings: &LatencySetting
                 if symmetric { ReadingKey::unordered(pair[0], pair[1]) } else { ReadingKey::Pair(pair) };
             let reading = Reading {
                 value: LogEstimate::from_estimate(&value.latency_ns),
-                cycles: value.cycles.as_ref().map(LogEstimate::from_estimate),
-                steady: value.states.len() < 2,
+                cycles: value.cycles.get().as_ref().map(LogEstimate::from_estimate),
+                steady: value.states().len() < 2,
             };
             Some((key, reading))
         });

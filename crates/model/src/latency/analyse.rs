@@ -10,7 +10,7 @@ use super::{
 use crate::grade;
 use crate::stats::{self, ANALYSES, Correlation, Estimate, MadScale, Pass, Pool};
 use crate::{
-    CpuId, Flag, Flags, Grade, Hint, Home, KernelId, Matrix, Protocol, Reason, Relation, TickRate, Topology,
+    CpuId, Flag, Flags, Grade, Hint, Home, KernelId, Matrix, Protocol, Relation, TickRate, Topology,
     TrialFailure,
 };
 use std::borrow::Borrow;
@@ -364,7 +364,7 @@ fn settle_all(
         {
             value.grade = Grade::D;
             value.flags.set(Flag::FewPasses);
-            value.reason = Some(Reason::Lost(Box::new(failure.clone())));
+            value.rare.get_or_insert_default().lost = Some(failure.clone());
         }
     }
     Some(cells)

@@ -1,7 +1,7 @@
 //! The result of one pair from its passes: location, interval, states, flags, grade.
 
 use super::record::{CellPasses, PassHead};
-use super::{CellState, CellValue, Counts, LatencySettings};
+use super::{CellState, CellValue, Counts, LatencySettings, RareFacts};
 use crate::stats::{
     self, Analysis, Correlation, Detector, Estimate, MIN_PASSES, Pass, Pool, drift_interval, holds_still,
     passes_interval, split_states_jointly,
@@ -232,7 +232,8 @@ pub fn judge(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratc
     numbers.clear();
     numbers.extend(kept.iter().filter_map(|value| value.sentinel));
     let cas_ns = (!numbers.is_empty()).then(|| {
-        numbers.iter().fold([f64::INFINITY, 0.0f64], |[low, high], &ns| [low.min(ns), high.max(ns)])
+        let sentinels = numbers.iter().map(|&ns| ns as f32);
+        sentinels.fold([f32::INFINITY, 0.0], |[low, high], ns| [low.min(ns), high.max(ns)])
     });
     let of_kept = kept.iter().map(|value| (value.head.flags, value.ns));
     let mut flags = flags::of_passes(of_kept, Some, Some(&latency_ns), numbers);
@@ -265,20 +266,19 @@ pub fn judge(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratc
     }
     Some(CellValue {
         latency_ns,
-        cycles,
-        core_ghz,
+        cycles: cycles.into(),
+        core_ghz: core_ghz.into(),
         min_ns,
         batches,
         dropped,
         passes: values.len() as u32,
         home,
-        home_penalty: penalty,
-        line_spread: stats::median_in_place(spreads),
-        states: cell_states(&states, values, context.settings),
-        cas_ns,
+        home_penalty: penalty.into(),
+        line_spread: stats::median_in_place(spreads).into(),
+        cas_ns: cas_ns.into(),
         grade: Grade::D,
         flags,
-        reason: None,
+        rare: cell_states(&states, values, context.settings),
     })
 }
 
@@ -296,7 +296,7 @@ fn known(value: f32) -> Option<f64> {
 
 /// The width that is compared with the requested precision: the narrower of nanoseconds and core cycles.
 pub fn width(value: &CellValue) -> f64 {
-    narrower(&value.latency_ns, value.cycles.as_ref())
+    narrower(&value.latency_ns, value.cycles.get().as_ref())
 }
 
 fn narrower(latency_ns: &Estimate, cycles: Option<&Estimate>) -> f64 {
@@ -349,9 +349,13 @@ fn states_of(values: &[PassValue], ns: &mut Vec<f64>, sentinel: &mut Vec<f64>) -
     split.into_iter().map(|state| state.passes).collect()
 }
 
-fn cell_states(states: &[Vec<usize>], values: &[PassValue], settings: &LatencySettings) -> Vec<CellState> {
+fn cell_states(
+    states: &[Vec<usize>],
+    values: &[PassValue],
+    settings: &LatencySettings,
+) -> Option<Box<RareFacts>> {
     if states.len() < 2 {
-        return Vec::new();
+        return None;
     }
     let mut ordered: Vec<CellState> = states
         .iter()
@@ -362,7 +366,7 @@ fn cell_states(states: &[Vec<usize>], values: &[PassValue], settings: &LatencySe
         })
         .collect();
     ordered.sort_by(|a, b| b.share.total_cmp(&a.share));
-    ordered
+    Some(Box::new(RareFacts { states: ordered, lost: None }))
 }
 
 /// Ratio of core clocks below which a fall between the first and the last third of the passes is throttling:
@@ -379,16 +383,24 @@ fn slowed_down(ghz: &[f64]) -> bool {
     stats::median(early).is_some_and(|early| highest < SLOWED * early)
 }
 
-/// Grades a cell by its flags and interval, and names the gravest doubt; `repeats` if other measurements agree.
+/// Grades a cell by its flags and interval; `repeats` if other measurements agree.
 pub fn grade(value: &mut CellValue, repeats: impl FnOnce() -> bool) {
-    let width = width(value);
-    value.grade = Grade::decide(value.flags, width, repeats);
-    // Steps of the clock look like states of the machine.
-    let coarse = Some(Flag::CoarseClock).filter(|flag| value.flags.contains(*flag));
-    value.reason = coarse.or_else(|| value.flags.gravest()).map(|flag| reason(flag, value, width));
+    value.grade = Grade::decide(value.flags, width(value), repeats);
 }
 
-fn reason(flag: Flag, value: &CellValue, width: f64) -> Reason {
+impl CellValue {
+    /// The gravest doubt, if there is one.
+    pub fn reason(&self) -> Option<Reason> {
+        if let Some(failure) = self.rare.as_ref().and_then(|rare| rare.lost.as_ref()) {
+            return Some(Reason::Lost(Box::new(failure.clone())));
+        }
+        // Steps of the clock look like states of the machine.
+        let coarse = Some(Flag::CoarseClock).filter(|flag| self.flags.contains(*flag));
+        coarse.or_else(|| self.flags.gravest()).map(|flag| reason(flag, self))
+    }
+}
+
+fn reason(flag: Flag, value: &CellValue) -> Reason {
     match flag {
         Flag::Preempted => "the scheduler preempted the threads again and again".into(),
         Flag::Migrated => "a thread was found on another CPU".into(),
@@ -397,8 +409,8 @@ fn reason(flag: Flag, value: &CellValue, width: f64) -> Reason {
         Flag::Throttled => "throttling: the core clock fell during the run".into(),
         Flag::Quota => "the CPU quota stopped the process".into(),
         Flag::Drift => "passes disagree, and the budget ended before measuring again".into(),
-        Flag::Multimodal => Reason::States(value.states.len()),
-        Flag::WideCi => Reason::Wide(width),
+        Flag::Multimodal => Reason::States(value.states().len()),
+        Flag::WideCi => Reason::Wide(width(value)),
         Flag::ModelOutlier => "does not fit the other pairs of its relation".into(),
         Flag::ParBias => "measured in parallel, which changes values of this relation".into(),
         Flag::CoarseClock => "the clock is too coarse for the batches".into(),

@@ -51,7 +51,7 @@ pub fn ladder(
             let Some(passes) = record.passes(cell) else { continue };
             let pass_counts = |pass: usize| {
                 let ns = column_of_sentinel.and_then(|column| passes.location(pass, column)).map(f64::from);
-                let range = headline.and_then(|value| value.cas_ns);
+                let range = headline.and_then(|value| value.cas_range_ns());
                 ns.zip(range).is_none_or(|(ns, [low, high])| (low..=high).contains(&ns))
             };
             for (column, SpanColumn { kernel, .. }) in
@@ -87,7 +87,9 @@ fn on_better_home(visit: &Visit) -> Vec<(&KernelId, f64)> {
 fn is_in_state(visit: &Visit, value: &CellValue) -> bool {
     let sentinel = KernelId::new(Protocol::Cas, Hint::None);
     let mut spans = visit.spans.iter().filter(|span| span.kernel == sentinel);
-    let Some((first, range)) = spans.next().zip(value.cas_ns) else { return value.states.is_empty() };
+    let Some((first, range)) = spans.next().zip(value.cas_range_ns()) else {
+        return value.states().is_empty();
+    };
     // A pair on two nodes has spans on either home; only spans on the same home are compared.
     let last = spans.rfind(|span| span.home == first.home).unwrap_or(first);
     [first, last].into_iter().all(|span| is_of_state(f64::from(span.location_ns), range))
@@ -124,7 +126,7 @@ impl EmptyRung {
     /// The reason for these pairs, whose cells are those of `map`.
     pub fn new(pairs: Vec<[CpuId; 2]>, map: Option<&LatencyMap>) -> EmptyRung {
         let has_states =
-            |&pair: &[CpuId; 2]| value_of(map, pair).is_some_and(|value| !value.states.is_empty());
+            |&pair: &[CpuId; 2]| value_of(map, pair).is_some_and(|value| !value.states().is_empty());
         if pairs.is_empty() {
             EmptyRung::NotMeasured
         } else if pairs.iter().any(has_states) {
@@ -225,7 +227,8 @@ mod tests {
         assert_eq!(found, EmptyRung::OtherTime(pairs.to_vec()));
         let mut changing = stable.clone();
         if let Some(PairOutcome::Measured(value)) = changing.cells.get_mut(1, 0) {
-            value.states = [0.7, 0.3].map(|share| CellState { share, latency_ns: value.latency_ns }).to_vec();
+            let states = [0.7, 0.3].map(|share| CellState { share, latency_ns: value.latency_ns });
+            value.rare.get_or_insert_default().states = states.to_vec();
         }
         let first = pairs[..1].to_vec();
         assert_eq!(EmptyRung::new(first.clone(), Some(&changing)), EmptyRung::OtherState(first));

@@ -10,7 +10,8 @@ use super::{
 use crate::flags::TAINTED_SHARE;
 use crate::stats::{Estimate, MIN_PASSES, Pass};
 use crate::{
-    CpuId, Flag, Flags, Grade, Hint, KernelId, Matrix, Picos, Protocol, Samples, TickRate, TrialFailure,
+    CpuId, Flag, Flags, Grade, Hint, KernelId, Matrix, OrNan, Picos, Protocol, Samples, TickRate,
+    TrialFailure,
 };
 use std::collections::BTreeMap;
 
@@ -178,20 +179,19 @@ fn judge(
     }
     let mut value = CellValue {
         latency_ns,
-        cycles: None,
-        core_ghz: None,
+        cycles: OrNan::NONE,
+        core_ghz: OrNan::NONE,
         min_ns: 0.0,
         batches: delays.iter().map(|visit| visit.messages).sum(),
         dropped: 0,
         passes: delays.len() as u32,
         home: crate::Home(0),
-        home_penalty: None,
-        line_spread: None,
-        states: Vec::new(),
-        cas_ns: None,
+        home_penalty: OrNan::NONE,
+        line_spread: OrNan::NONE,
+        cas_ns: OrNan::NONE,
         grade: Grade::D,
         flags,
-        reason: None,
+        rare: None,
     };
     cell::grade(&mut value, || false);
     Some(PairOutcome::Measured(value))

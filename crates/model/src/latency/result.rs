@@ -3,7 +3,7 @@
 use super::{EmptyRung, ExecutionTest, LatencySettings};
 use crate::stats::Estimate;
 use crate::{
-    CpuId, Flags, Grade, Hint, Home, KernelId, Matrix, Picos, Protocol, Reason, Relation, Tool, TrialFailure,
+    CpuId, Flags, Grade, Hint, Home, KernelId, Matrix, OrNan, Picos, Protocol, Relation, Tool, TrialFailure,
 };
 
 /// All results of a latency run.
@@ -140,7 +140,7 @@ impl LatencyMap {
         let is_wide = |estimate: &Estimate| estimate.relative_reach() > precision * (1.0 + 1e-9);
         let values = self.cells.iter().filter_map(|(_, _, cell)| cell.value());
         let mut values = values.filter(|value| is_wide(&value.latency_ns));
-        values.any(|value| value.cycles.is_some_and(|cycles| !is_wide(&cycles)))
+        values.any(|value| value.cycles.get().is_some_and(|cycles| !is_wide(&cycles)))
     }
 }
 
@@ -226,9 +226,9 @@ pub struct CellValue {
     /// Half round trip in nanoseconds, in the most frequent state.
     pub latency_ns: Estimate,
     /// Half round trip in core cycles, scaled pass by pass by the measured core clock.
-    pub cycles: Option<Estimate>,
+    pub cycles: OrNan<Estimate>,
     /// Median core clock of its passes in GHz.
-    pub core_ghz: Option<f64>,
+    pub core_ghz: OrNan<f64>,
     /// Fastest batch in nanoseconds: a lower bound, not a location.
     pub min_ns: f64,
     /// Number of batches kept in all passes.
@@ -240,20 +240,39 @@ pub struct CellValue {
     /// The home of `latency_ns`.
     pub home: Home,
     /// Worse home ÷ better home, if the CPUs are on different nodes.
-    pub home_penalty: Option<f64>,
+    pub home_penalty: OrNan<f64>,
     /// p90 ÷ p10 over lines, median over passes.
-    pub line_spread: Option<f64>,
-    /// Plateaus by descending share; empty if there is only one.
-    pub states: Vec<CellState>,
-    /// Range of CAS without pause in the passes that count, in nanoseconds, which identifies the machine state; `None`
-    /// if not timed.
-    pub cas_ns: Option<[f64; 2]>,
+    pub line_spread: OrNan<f64>,
+    /// Range of CAS without pause in the passes that count, in nanoseconds, which identifies the machine state; none if
+    /// not timed.
+    pub cas_ns: OrNan<[f32; 2]>,
     /// The grade of reliability.
     pub grade: Grade,
     /// Doubts and notices.
     pub flags: Flags,
-    /// The gravest doubt.
-    pub reason: Option<Reason>,
+    /// What few cells have.
+    pub rare: Option<Box<RareFacts>>,
+}
+
+/// The facts about a cell that few cells have.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RareFacts {
+    /// Plateaus by descending share; empty if there is only one.
+    pub states: Vec<CellState>,
+    /// The failure that ended the passes of the cell, if they are too few.
+    pub lost: Option<TrialFailure>,
+}
+
+impl CellValue {
+    /// Plateaus by descending share; empty if there is only one.
+    pub fn states(&self) -> &[CellState] {
+        self.rare.as_deref().map_or(&[], |rare| &rare.states)
+    }
+
+    /// [`CellValue::cas_ns`] as `f64`.
+    pub fn cas_range_ns(&self) -> Option<[f64; 2]> {
+        self.cas_ns.get().map(|range| range.map(f64::from))
+    }
 }
 
 /// One plateau of one cell.

@@ -93,8 +93,8 @@ fn estimate_in_state(
     cell: Option<&CellValue>,
 ) -> Option<Estimate> {
     let Some(cell) = cell else { return Some(*main) };
-    let Some(range) = cell.cas_ns.filter(|_| !trial.cas_ns.is_empty()) else {
-        return Some(*main).filter(|_| cell.states.is_empty());
+    let Some(range) = cell.cas_range_ns().filter(|_| !trial.cas_ns.is_empty()) else {
+        return Some(*main).filter(|_| cell.states().is_empty());
     };
     let fits = |cas_ns: &[f64]| cas_ns.iter().any(|&ns| is_of_state(ns, range));
     if fits(&trial.cas_ns) {

@@ -352,20 +352,24 @@ impl<'a> CellDoc<'a> {
             ci: ci(&value.latency_ns),
             cycles: value
                 .cycles
-                .as_ref()
-                .map(|cycles| CyclesDoc { median: known(cycles.point), ci: ci(cycles) }),
-            core_ghz: value.core_ghz.and_then(known),
+                .get()
+                .map(|cycles| CyclesDoc { median: known(cycles.point), ci: ci(&cycles) }),
+            core_ghz: value.core_ghz.get().and_then(known),
             min: known(value.min_ns),
             n: value.batches,
             dropped: value.dropped,
             passes: value.passes,
             home: Some(value.home.0),
-            home_penalty: value.home_penalty.and_then(known),
-            line_spread: value.line_spread.and_then(known),
-            states: value.states.iter().map(|state| StateDoc::new(state.share, &state.latency_ns)).collect(),
+            home_penalty: value.home_penalty.get().and_then(known),
+            line_spread: value.line_spread.get().and_then(known),
+            states: value
+                .states()
+                .iter()
+                .map(|state| StateDoc::new(state.share, &state.latency_ns))
+                .collect(),
             grade: Some(value.grade.to_string()),
             flags: value.flags.iter().map(Flag::name).collect(),
-            reason: value.reason.as_ref().map(|reason| reason.text().into()),
+            reason: value.reason().map(|reason| reason.text().into()),
             ..CellDoc::default()
         }
     }

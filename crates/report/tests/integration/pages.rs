@@ -63,8 +63,8 @@ fn large() -> RunReport {
     for row in 0..512 {
         for column in 0..row {
             if let Some(PairOutcome::Measured(value)) = map.cells.get_mut(row, column) {
-                value.home_penalty = Some(1.0 + (row * 7 + column) as f64 % 90.0 / 100.0);
-                value.line_spread = Some(1.0 + (row + column * 3) as f64 % 40.0 / 100.0);
+                value.home_penalty = Some(1.0 + (row * 7 + column) as f64 % 90.0 / 100.0).into();
+                value.line_spread = Some(1.0 + (row + column * 3) as f64 % 40.0 / 100.0).into();
             }
         }
     }
@@ -168,7 +168,7 @@ fn above_64_cpus_cells_are_columns_of_hundredths() {
     };
     assert!((hundredths("median") - value.latency_ns.point).abs() < 0.0051);
     assert!((hundredths("median") - hundredths("below") - value.latency_ns.low).abs() < 0.011);
-    assert!((hundredths("home_penalty") - value.home_penalty.unwrap()).abs() < 0.0051);
+    assert!((hundredths("home_penalty") - value.home_penalty.get().unwrap()).abs() < 0.0051);
     // Few distinct numbers of passes are encoded as one letter per cell.
     let (values, letters) = (&columns["passes"]["of"], columns["passes"]["letters"].as_str().unwrap());
     assert_eq!(letters.len(), 512 * 511 / 2);
@@ -334,10 +334,8 @@ fn altered() -> RunReport {
     let mut report = samples::laptop();
     let cells = &mut report.latency.as_mut().unwrap().result.maps[0].cells;
     if let Some(PairOutcome::Measured(value)) = cells.get_mut(1, 0) {
-        for estimate in [Some(&mut value.latency_ns), value.cycles.as_mut()].into_iter().flatten() {
-            (estimate.point, estimate.low, estimate.high) =
-                (1.2 * estimate.point, 1.2 * estimate.low, 1.2 * estimate.high);
-        }
+        value.latency_ns = value.latency_ns.scaled(1.2);
+        value.cycles = value.cycles.map(|cycles| cycles.scaled(1.2));
     }
     *cells.get_mut(2, 0).unwrap() =
         PairOutcome::Missing { reason: MissingReason::Failed(TrialFailure::from_reason("left out")) };

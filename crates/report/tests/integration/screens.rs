@@ -239,7 +239,8 @@ fn one_pass_has_no_interval() {
         value.passes = 1;
         value.batches = 1;
         value.latency_ns.confidence = 0.0;
-        value.cycles.as_mut().unwrap().confidence = 0.0;
+        value.cycles =
+            value.cycles.map(|cycles| coretalk_model::stats::Estimate { confidence: 0.0, ..cycles });
     }
     report.latency.as_mut().unwrap().result.watch = None;
     for row in &mut report.latency.as_mut().unwrap().result.ladder {

@@ -19,20 +19,19 @@ pub fn estimate(point: f64, relative: f64) -> Estimate {
 pub fn value(ns: f64) -> CellValue {
     CellValue {
         latency_ns: estimate(ns, 0.012),
-        cycles: Some(estimate(ns * 4.2, 0.009)),
-        core_ghz: Some(4.2),
+        cycles: Some(estimate(ns * 4.2, 0.009)).into(),
+        core_ghz: Some(4.2).into(),
         min_ns: ns * 0.94,
         batches: 2048,
         dropped: 3,
         passes: 24,
         home: Home(0),
-        home_penalty: None,
-        line_spread: Some(1.03),
-        states: Vec::new(),
-        cas_ns: None,
+        home_penalty: OrNan::NONE,
+        line_spread: Some(1.03).into(),
+        cas_ns: OrNan::NONE,
         grade: Grade::B,
         flags: Flags::NONE,
-        reason: None,
+        rare: None,
     }
 }
 
@@ -166,7 +165,6 @@ pub fn desktop() -> RunReport {
     if let Some(PairOutcome::Measured(value)) = map.cells.get_mut(13, 3) {
         value.flags.set(Flag::Drift);
         value.grade = Grade::C;
-        value.reason = Some("passes disagree by 7 %".into());
     }
     *map.cells.get_mut(9, 8).unwrap() = PairOutcome::Missing {
         reason: MissingReason::Failed(TrialFailure::from_reason("CPU 9 was taken away during the run")),
@@ -365,11 +363,9 @@ pub fn floating_guest() -> RunReport {
     if let Some(PairOutcome::Measured(value)) =
         report.latency.as_mut().unwrap().result.maps[0].cells.get_mut(1, 0)
     {
-        value.flags.set(Flag::VcpuUnpinned);
         value.flags.set(Flag::Multimodal);
         value.grade = Grade::D;
-        value.reason = Some("the pair changed level".into());
-        value.states = vec![
+        value.rare.get_or_insert_default().states = vec![
             CellState { share: 0.74, latency_ns: estimate(22.6, 0.02) },
             CellState { share: 0.26, latency_ns: estimate(116.0, 0.02) },
         ];

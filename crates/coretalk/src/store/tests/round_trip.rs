@@ -3,9 +3,9 @@
 use super::*;
 use crate::store::{RawTicks, RunFile, VERSION};
 use coretalk_measure::session::Sink;
-use coretalk_model::CommandReason;
 use coretalk_model::latency::{CellValue, LatencyMap, LatencyResult, MissingReason, PairOutcome, Regime};
 use coretalk_model::stats::Estimate;
+use coretalk_model::{CommandReason, OrNan};
 use proptest::prelude::*;
 
 #[test]
@@ -151,20 +151,19 @@ fn result() -> LatencyResult {
     let estimate = Estimate { point: 22.5, low: 22.0, high: 23.0, confidence: 0.95, effective_n: 8.0 };
     let value = CellValue {
         latency_ns: estimate,
-        cycles: None,
-        core_ghz: None,
+        cycles: OrNan::NONE,
+        core_ghz: OrNan::NONE,
         min_ns: 21.0,
         batches: 1536,
         dropped: 2,
         passes: 8,
         home: Home(0),
-        home_penalty: None,
-        line_spread: Some(1.1),
-        states: Vec::new(),
-        cas_ns: None,
+        home_penalty: OrNan::NONE,
+        line_spread: Some(1.1).into(),
+        cas_ns: OrNan::NONE,
         grade: Grade::B,
         flags: Flags::NONE.with(Flag::Asym).with(Flag::Freq),
-        reason: None,
+        rare: None,
     };
     let cells = Matrix::symmetric(vec![CpuId(0), CpuId(4), CpuId(2)], |row, _| match row {
         1 => PairOutcome::Measured(value.clone()),

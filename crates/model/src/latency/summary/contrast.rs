@@ -185,7 +185,7 @@ pub(super) mod tests {
     use crate::latency::{CellValue, PairOutcome, Regime};
     use crate::stats::Estimate;
     use crate::topology::{CoreClass, Domain};
-    use crate::{Flags, Grade, Hint, Home, KernelId, Matrix};
+    use crate::{Flags, Grade, Hint, Home, KernelId, Matrix, OrNan};
 
     pub fn map(cpus: u32, ns: impl Fn(u32, u32) -> f64) -> LatencyMap {
         let cpus: Vec<CpuId> = (0..cpus).map(CpuId).collect();
@@ -201,20 +201,19 @@ pub(super) mod tests {
                     Estimate { point: ns, low: ns, high: ns, confidence: 0.95, effective_n: 8.0 };
                 PairOutcome::Measured(CellValue {
                     latency_ns,
-                    cycles: None,
-                    core_ghz: None,
+                    cycles: OrNan::NONE,
+                    core_ghz: OrNan::NONE,
                     min_ns: ns,
                     batches: 8,
                     dropped: 0,
                     passes: 8,
                     home: Home(0),
-                    home_penalty: None,
-                    line_spread: None,
-                    states: Vec::new(),
-                    cas_ns: None,
+                    home_penalty: OrNan::NONE,
+                    line_spread: OrNan::NONE,
+                    cas_ns: OrNan::NONE,
                     grade: Grade::A,
                     flags: Flags::NONE,
-                    reason: None,
+                    rare: None,
                 })
             }),
         }
