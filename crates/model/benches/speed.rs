@@ -23,13 +23,18 @@ fn statistics() {
     let ticks: Vec<Vec<u32>> = (0..256)
         .map(|cell| (0..512).map(|i| (2000.0 * (1.0 + 0.08 * key.with(cell).normal(i))) as u32).collect())
         .collect();
-    let mut scratch = LineScratch::default();
+    let (mut with_errors, mut without) = (LineScratch::default(), LineScratch::without_errors());
     let baseline = ns("sum of 64 batches", f64::NAN, |i| {
         black_box(ticks[i % 256][..64].iter().map(|&t| u64::from(t)).sum::<u64>());
     });
     for (lines, visits) in [(32, 1), (64, 1), (32, 2), (64, 3), (64, 8)] {
         ns(&format!("summarize {lines} lines x {visits}"), baseline, |i| {
-            black_box(summarize_lines(&ticks[i % 256][..lines * visits], visits, &mut scratch));
+            black_box(summarize_lines(&ticks[i % 256][..lines * visits], visits, &mut with_errors));
+        });
+    }
+    for lines in [16, 32, 64] {
+        ns(&format!("summarize {lines} lines x 1 without error"), baseline, |i| {
+            black_box(summarize_lines(&ticks[i % 256][..lines], 1, &mut without));
         });
     }
     let passes: Vec<Vec<f64>> =

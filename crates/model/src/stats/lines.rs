@@ -62,6 +62,12 @@ pub fn summarize_lines(ticks: &[u32], visits: usize, scratch: &mut LineScratch) 
     if ticks.is_empty() || visits == 0 {
         return None;
     }
+    if visits == 1
+        && scratch.omits_errors
+        && let Some(summary) = summarize_by_ranks(ticks)
+    {
+        return Some(summary);
+    }
     let LineScratch { sorted, doubled, line, omits_errors } = scratch;
     sorted.clear();
     sorted.extend_from_slice(ticks);
@@ -102,11 +108,68 @@ pub fn summarize_lines(ticks: &[u32], visits: usize, scratch: &mut LineScratch) 
     })
 }
 
+/// Maximum number of batches that are compared with each other instead of being sorted.
+const MAX_COMPARED: usize = 64;
+
+/// The summary of one batch per line without an error, if all batches are below the lowest possible fence, as in almost
+/// every visit; `None` otherwise.
+///
+/// A CPU compares eight numbers of 16 bits at once, so that counting the smaller batches of each takes two thirds of
+/// the time of sorting 32 batches, and half of that of 64.
+fn summarize_by_ranks(ticks: &[u32]) -> Option<LineSummary> {
+    let (mut floor, mut slowest, mut sum) = (u32::MAX, 0, 0);
+    for &batch in ticks {
+        (floor, slowest) = (floor.min(batch), slowest.max(batch));
+        sum += u64::from(batch);
+    }
+    let count = ticks.len();
+    if count > MAX_COMPARED || slowest - floor >= i16::MAX as u32 {
+        return None;
+    }
+    // Above the floor. Unused places have the highest rank.
+    let mut batches = [i16::MAX; MAX_COMPARED];
+    for (place, &batch) in batches.iter_mut().zip(ticks) {
+        *place = (batch - floor) as i16;
+    }
+    let mut ranks = [0i16; MAX_COMPARED];
+    for batch in &batches[..count] {
+        for (rank, other) in ranks.iter_mut().zip(&batches) {
+            *rank += i16::from(batch < other);
+        }
+    }
+    // The batch at a rank is the largest with at most as many smaller ones: equal batches share the lowest rank.
+    let at_rank = |limit: usize| {
+        let mut largest = 0;
+        for (&batch, &rank) in batches.iter().zip(&ranks) {
+            largest = largest.max(if rank <= limit as i16 { batch } else { 0 });
+        }
+        floor + largest as u32
+    };
+    if !is_below_fence(slowest, at_rank(count / 2)) {
+        return None;
+    }
+    let [p10, p90] = [1, 9].map(|tenths| 2 * u64::from(at_rank(rank(count, tenths))));
+    Some(LineSummary {
+        location: (2 * sum) as f64 / count as f64 / 2.0,
+        floor: f64::from(floor),
+        line_spread: p90 as f64 / p10.max(1) as f64,
+        line_error: None,
+        lines: count as u32,
+        n: count as u32,
+        dropped: 0,
+    })
+}
+
+/// Whether the slowest batch is below the lowest possible fence around this median.
+fn is_below_fence(slowest: u32, median: u32) -> bool {
+    let median = u64::from(median);
+    u64::from(slowest) <= median + median / 2
+}
+
 /// Number of sorted batches up to the fence; at least half of them.
 fn count_kept(sorted: &[u32]) -> usize {
-    let center = u64::from(sorted[sorted.len() / 2]);
-    if sorted.last().is_some_and(|&slowest| u64::from(slowest) <= center + center / 2) {
-        // Below the lowest possible fence, as in almost every visit.
+    let center = sorted[sorted.len() / 2];
+    if sorted.last().is_some_and(|&slowest| is_below_fence(slowest, center)) {
         return sorted.len();
     }
     let mut begin = 0;
@@ -258,7 +321,13 @@ mod tests {
 
         #[test]
         fn the_location_lies_within_the_batches_and_at_least_half_are_kept(
-            ticks in proptest::collection::vec(any::<u32>(), 1..100), visits in 1usize..5,
+            ticks in prop_oneof![
+                proptest::collection::vec(any::<u32>(), 1..100),
+                proptest::collection::vec(1000u32..1500, 1..100),
+                proptest::collection::vec(0u32..6, 1..20),
+                proptest::collection::vec(60_000u32..95_000, 1..40),
+            ],
+            visits in 1usize..5,
         ) {
             let found = summary(&ticks, visits);
             let (low, high) = (*ticks.iter().min().unwrap(), *ticks.iter().max().unwrap());
