@@ -185,7 +185,7 @@ impl RunFile {
                     cell: trial.cell,
                     outcome: trial.outcome,
                 };
-                record.push(entry, trial.raw.as_ref());
+                record.push(entry, trial.raw.as_deref());
             }
         })?;
         Ok(record)
@@ -250,7 +250,7 @@ impl RunFile {
                         let trial = trials.get_mut(position).ok_or_else(|| {
                             self.damaged(format!("round {number} has a recording without a trial"))
                         })?;
-                        trial.raw = Some(recording);
+                        trial.raw = Some(Box::new(recording));
                     }
                 }
             }

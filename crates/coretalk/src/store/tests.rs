@@ -168,7 +168,10 @@ fn slot(number: u32) -> Commit {
                     RecordedTrial { cell: 1, outcome: Err(lost), raw: None },
                 ],
             ),
-            round(Purpose::Imitation, vec![RecordedTrial { cell: 0, outcome: Ok(visit(0)), raw: Some(raw) }]),
+            round(
+                Purpose::Imitation,
+                vec![RecordedTrial { cell: 0, outcome: Ok(visit(0)), raw: Some(Box::new(raw)) }],
+            ),
         ],
         ..Commit::default()
     }

@@ -59,7 +59,7 @@ impl Kept {
                         cell: trial.cell,
                         outcome: trial.outcome.clone(),
                     };
-                    record.push(entry, trial.raw.as_ref());
+                    record.push(entry, trial.raw.as_deref());
                 }
             }
             for decision in &kept.decisions {

@@ -115,6 +115,6 @@ pub struct RecordedTrial {
     pub cell: u32,
     /// The visit, or the failure.
     pub outcome: Result<Visit, TrialFailure>,
-    /// Its recording, if raw ticks are kept.
-    pub raw: Option<Recording>,
+    /// Its recording, if raw ticks are kept, as for few CPUs.
+    pub raw: Option<Box<Recording>>,
 }

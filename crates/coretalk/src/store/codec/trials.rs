@@ -38,7 +38,7 @@ pub fn encode_trials<'a>(
             write_recording(&mut out, recording, started);
             continue;
         }
-        separate.extend(trial.raw.as_ref().map(|recording| (position, recording)));
+        separate.extend(trial.raw.as_deref().map(|recording| (position, recording)));
         match &trial.outcome {
             Err(failure) => {
                 out.varint(0);
@@ -100,7 +100,7 @@ pub fn decode_trials(
             let damage = Damage::Value { what: "the segment of a recording", value: 0 };
             let visit = reducer.as_mut().ok_or(damage)?.visit(cell, &recording);
             visit.spans.iter().try_for_each(check_span)?;
-            trials.push(RecordedTrial { cell, outcome: Ok(visit), raw: Some(recording) });
+            trials.push(RecordedTrial { cell, outcome: Ok(visit), raw: Some(Box::new(recording)) });
             continue;
         }
         let visit_started = from.moment_near(started)?;
@@ -357,7 +357,11 @@ mod tests {
         let follows = reducer.visit(7, &recording);
         let differs = Visit { flags: Flags(1), ..follows.clone() };
         let trials: Vec<RecordedTrial> = [follows, differs]
-            .map(|visit| RecordedTrial { cell: 7, outcome: Ok(visit), raw: Some(recording.clone()) })
+            .map(|visit| RecordedTrial {
+                cell: 7,
+                outcome: Ok(visit),
+                raw: Some(Box::new(recording.clone())),
+            })
             .to_vec();
         let mut shapes = Shapes::default();
         let (blob, separate) = encode_trials(&trials, Picos(4_000), &mut shapes, &mut reducer, b"key");
@@ -373,7 +377,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!(read[1].raw, None);
-        read[1].raw = Some(recording);
+        read[1].raw = Some(Box::new(recording));
         assert_eq!(read, trials);
         let lost = decode_trials(&blob, Picos(4_000), &shapes, 8, None, &mut Events::default(), b"key");
         assert!(matches!(lost, Err(Damage::Value { what: "the segment of a recording", .. })));

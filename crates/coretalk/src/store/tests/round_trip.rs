@@ -349,7 +349,7 @@ fn a_round() -> impl Strategy<Value = RecordedRound> {
             .prop_map(|(cell, outcome, raw)| RecordedTrial {
                 cell,
                 outcome: outcome.map(|visit| Visit { cell, ..visit }),
-                raw,
+                raw: raw.map(Box::new),
             });
     let trials = proptest::collection::vec(trial, 0..5);
     (0..Purpose::ALL.len(), any::<u32>(), [a_time(), a_time()], trials).prop_map(

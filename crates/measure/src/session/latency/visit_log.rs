@@ -43,7 +43,8 @@ enum Phases {
 }
 
 pub const RAW_CPUS: usize = 64;
-/// Maximum pending trials: 400 bytes each, and 512 concurrent pairs make 200 thousand between two commits.
+/// Number of pending trials, 300 bytes each, after which a batch is followed by a commit: 512 concurrent pairs make 200
+/// thousand between two regular commits.
 const MAX_PENDING: usize = 1 << 14;
 /// Failed trials of a cell before it is given up.
 const MAX_FAILURES: u32 = 3;
@@ -98,7 +99,7 @@ impl<'a> VisitLog<'a> {
                 Ok(recording) => {
                     let visit = self.reducer.visit(cell, &recording);
                     let raw = if keep_raw {
-                        Some(recording)
+                        Some(Box::new(recording))
                     } else {
                         spent.push(recording);
                         None
@@ -149,7 +150,7 @@ impl<'a> VisitLog<'a> {
         }
         for RecordedTrial { cell, outcome, raw } in trials {
             let entry = Entry { segment, purpose, pass, cell: *cell, outcome: outcome.clone() };
-            self.record.push(entry, raw.as_ref());
+            self.record.push(entry, raw.as_deref());
         }
     }
 
