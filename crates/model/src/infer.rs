@@ -34,6 +34,7 @@ use clear::Cut;
 use distances::Distances;
 pub(crate) use distances::both_ways;
 use levels::Partition;
+use std::borrow::Borrow;
 use std::collections::BTreeSet;
 use suspects::Blocks;
 use tree::Tree;
@@ -65,7 +66,7 @@ const MIN_MESH_CPUS: usize = 6;
 ///
 /// # Errors
 /// [`InferError`]: too few CPUs or values, or a value that no measurement gives.
-pub fn infer(observed: &Matrix<Option<Observation>>) -> Result<Structure, InferError> {
+pub fn infer(observed: impl Borrow<Matrix<Option<Observation>>>) -> Result<Structure, InferError> {
     infer_of_step(observed, 0.0)
 }
 
@@ -74,7 +75,10 @@ pub fn infer(observed: &Matrix<Option<Observation>>) -> Result<Structure, InferE
 ///
 /// # Errors
 /// As [`infer`].
-pub fn infer_of_step(observed: &Matrix<Option<Observation>>, step: f64) -> Result<Structure, InferError> {
+pub fn infer_of_step(
+    observed: impl Borrow<Matrix<Option<Observation>>>,
+    step: f64,
+) -> Result<Structure, InferError> {
     let distances = Distances::new(observed, step)?;
     let mut found = InferredPartitions::find(&distances);
     let dropped = found.drop_steps(step, &distances);
@@ -157,12 +161,13 @@ impl InferredPartitions {
                 || step > 0.0 && difference.is_some_and(|difference| difference < STEPS_APART * step)
         };
         let mut dropped = Vec::new();
+        let mut levels = described(&self.levels, distances);
         for at in (0..self.levels.len()).rev() {
-            let level = described(&self.levels, distances).swap_remove(at);
-            if is_step(&level) {
+            if is_step(&levels[at]) {
                 let partition = self.levels.remove(at);
                 self.proposed.retain(|level| level.groups() != partition.groups());
-                dropped.push(level);
+                dropped.push(levels.swap_remove(at));
+                levels = described(&self.levels, distances);
             }
         }
         dropped.reverse();

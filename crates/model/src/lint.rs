@@ -47,7 +47,7 @@ pub fn lint(imported: &ImportedMatrix) -> Vec<LintFinding> {
 
 /// The clock step that [`lint`] reports for a matrix, in the unit of the matrix; `None` if its values show none.
 pub fn clock_step(imported: &ImportedMatrix) -> Option<f64> {
-    let structure = infer(&imported.matrix.map(|cell| cell.map(Observation::bare))).ok();
+    let structure = infer(imported.matrix.map(|cell| cell.map(Observation::bare))).ok();
     step_given(structure.as_ref(), &View::new(imported), imported.printed)
 }
 

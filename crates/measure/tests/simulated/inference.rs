@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 fn groups_found(scenario: &str, bad_share: f64, seed: u64) -> Vec<Vec<CpuSet>> {
     let text = format!("based_on = '{scenario}'\nreported = 'nothing'\n[noise]\nbad_share = {bad_share}");
     let run = run(toml(&text), seed, |_| ());
-    let structure = infer(&observations(&run.result.maps[0])).unwrap();
+    let structure = infer(observations(&run.result.maps[0])).unwrap();
     structure.levels.into_iter().map(|level| level.groups).collect()
 }
 
@@ -122,7 +122,7 @@ fn structure_of_few_cpus_is_reported_correctly_or_not_at_all() {
             let chosen = random_cpus(&cpus, key.with(1));
             let set: CpuSet = chosen.iter().copied().collect();
             let (by_level, all_but_one) = expected(&machine, visible, &set);
-            let structure = match infer(&noisy_map(&machine, &chosen, key.with(2))) {
+            let structure = match infer(noisy_map(&machine, &chosen, key.with(2))) {
                 Ok(structure) => structure,
                 Err(_) if chosen.len() < 3 => continue,
                 Err(error) => panic!("{name}, CPUs {set}: {error:?}"),

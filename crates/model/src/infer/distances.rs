@@ -6,6 +6,7 @@ use crate::stats::elementary::ln;
 use crate::stats::{median, median_in_place};
 use crate::time::is_measurable;
 use crate::{CpuId, Matrix};
+use std::borrow::Borrow;
 
 /// Upper limit of a difference between rows, so that one disturbed cell does not hide their similarity.
 const DIFFERENCE_CAP: f64 = 0.4;
@@ -41,7 +42,8 @@ pub(super) struct Distances {
 
 impl Distances {
     /// Converts values of a clock with this step; 0 if unknown.
-    pub fn new(observed: &Matrix<Option<Observation>>, step: f64) -> Result<Distances, InferError> {
+    pub fn new(matrix: impl Borrow<Matrix<Option<Observation>>>, step: f64) -> Result<Distances, InferError> {
+        let observed = matrix.borrow();
         refuse_impossible(observed)?;
         let n = observed.len();
         if n < 3 {
@@ -58,19 +60,20 @@ impl Distances {
             return Err(InferError::TooFew { cpus: kept.len() });
         }
         let label = |rows: &[usize]| rows.iter().map(|&row| observed.cpus()[row]).collect();
-        let distances = Distances::of_rows(observed, step, &kept, [label(&kept), label(&empty)]);
+        let labels = [label(&kept), label(&empty)];
+        let distances = Distances::of_rows(matrix, step, &kept, labels);
         let all = n * (n - 1) / 2;
         let known = kept.len() * (kept.len() - 1) / 2 - distances.missing.len();
         if known * 2 < all { Err(InferError::TooSparse { known, of: all }) } else { Ok(distances) }
     }
 
     fn of_rows(
-        observed: &Matrix<Option<Observation>>,
+        matrix: impl Borrow<Matrix<Option<Observation>>>,
         step: f64,
         rows: &[usize],
         [cpus, left_out]: [Vec<CpuId>; 2],
     ) -> Distances {
-        let n = rows.len();
+        let (n, observed) = (rows.len(), matrix.borrow());
         let (mut smallest, mut any_width, mut any_zero) = (f64::INFINITY, false, false);
         for (_, _, seen) in observed.iter().filter(|(row, column, _)| row != column) {
             if let Some(seen) = seen {
@@ -99,6 +102,8 @@ impl Distances {
                 }
             }
         }
+        // Frees the matrix of the caller: 13 MB for 1,024 CPUs.
+        drop(matrix);
         let floor = any_zero.then(|| ln(floor));
         // If there are more contradictions than disturbance explains, the values do not form a tree, and all are used.
         let most = forgiven((n * (n - 1) / 2) as f64) as usize;

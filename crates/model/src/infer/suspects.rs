@@ -32,17 +32,13 @@ struct Table {
 impl Blocks {
     /// Fits the model; `levels` are finest first.
     pub fn fit(levels: &[Partition], distances: &Distances) -> Blocks {
-        let mut cells: Vec<Vec<(u32, u32)>> = vec![Vec::new(); levels.len() + 1];
-        for high in 0..distances.len() {
-            for low in 0..high {
-                cells[depth(levels, low, high)].push((low as u32, high as u32));
-            }
-        }
-        let tables = cells
-            .iter()
-            .enumerate()
-            .map(|(depth, cells)| Table::fit(sides(levels, depth), cells, distances))
-            .collect();
+        let pairs = || (0..distances.len()).flat_map(|high| (0..high).map(move |low| (low, high)));
+        let depths: Vec<u16> = pairs().map(|(low, high)| depth(levels, low, high) as u16).collect();
+        let table = |depth: usize| {
+            let at_depth = pairs().zip(&depths).filter(|(_, of_pair)| usize::from(**of_pair) == depth);
+            Table::fit(sides(levels, depth), at_depth.map(|(pair, _)| pair), distances)
+        };
+        let tables = (0..=levels.len()).map(table).collect();
         Blocks { tables }
     }
 
@@ -74,27 +70,42 @@ pub(super) fn depth(levels: &[Partition], a: usize, b: usize) -> usize {
 }
 
 impl Table {
-    fn fit(sides: Option<&Partition>, cells: &[(u32, u32)], distances: &Distances) -> Table {
+    fn fit(
+        sides: Option<&Partition>,
+        cells: impl Iterator<Item = (usize, usize)> + Clone,
+        distances: &Distances,
+    ) -> Table {
         let groups = sides.map_or(0, |sides| sides.groups().len());
         let side = groups + 1;
         let mut table = Table { side, medians: vec![f64::NAN; side * side], scatter: MIN_SCATTER };
-        let mut sorted: Vec<(u32, f64)> = cells
-            .iter()
-            .map(|&(low, high)| (low as usize, high as usize))
-            .map(|(low, high)| (table.block(sides, low, high) as u32, distances.at(low, high)))
-            .collect();
-        let mut all: Vec<f64> = sorted.iter().map(|cell| cell.1).collect();
+        let mut all: Vec<f64> = cells.clone().map(|(low, high)| distances.at(low, high)).collect();
         let Some(overall) = median_in_place(&mut all) else { return table };
-        sorted.sort_unstable_by_key(|cell| cell.0);
-        let (mut values, mut residuals) = (Vec::new(), Vec::new());
-        for block in sorted.chunk_by(|a, b| a.0 == b.0) {
-            values.clear();
-            values.extend(block.iter().map(|cell| cell.1));
-            let block_median = if block.len() >= MIN_CELLS { median_in_place(&mut values) } else { None };
-            let correction = block_median.map_or(1.0, |_| 1.0 - SHRINKAGE / block.len() as f64);
+        // Counting sort by block: `ends` has first the number of values of each block, then its start, then its end.
+        let mut ends = vec![0usize; side * side];
+        cells.clone().for_each(|(low, high)| ends[table.block(sides, low, high)] += 1);
+        let mut start = 0;
+        for end in &mut ends {
+            (*end, start) = (start, start + *end);
+        }
+        let mut values = vec![0.0; all.len()];
+        for (low, high) in cells {
+            let end = &mut ends[table.block(sides, low, high)];
+            values[*end] = distances.at(low, high);
+            *end += 1;
+        }
+        let mut residuals = all;
+        residuals.clear();
+        let starts = std::iter::once(0).chain(ends.iter().copied());
+        for (block, (start, &end)) in starts.zip(&ends).enumerate() {
+            let values = &mut values[start..end];
+            if values.is_empty() {
+                continue;
+            }
+            let block_median = if values.len() >= MIN_CELLS { median_in_place(values) } else { None };
+            let correction = block_median.map_or(1.0, |_| 1.0 - SHRINKAGE / values.len() as f64);
             let median = block_median.unwrap_or(overall);
-            table.medians[block[0].0 as usize] = median;
-            residuals.extend(block.iter().map(|cell| (cell.1 - median).abs() / correction));
+            table.medians[block] = median;
+            residuals.extend(values.iter().map(|value| (value - median).abs() / correction));
         }
         table.scatter = median_in_place(&mut residuals).unwrap_or(0.0) * NORMAL_MAD_SCALE;
         table

@@ -23,7 +23,7 @@ fn desktop(row: usize, column: usize) -> f64 {
 #[test]
 fn too_few_cpus_have_no_structure() {
     for cpus in 0..3 {
-        let refusal = infer(&matrix(cpus, |_, _| Some(20.0))).unwrap_err();
+        let refusal = infer(matrix(cpus, |_, _| Some(20.0))).unwrap_err();
         assert_eq!(refusal, InferError::TooFew { cpus: cpus as usize });
     }
 }
@@ -31,7 +31,7 @@ fn too_few_cpus_have_no_structure() {
 #[test]
 fn impossible_values_are_refused_with_their_pair() {
     for bad in [-3.0, f64::INFINITY, f64::NAN] {
-        let refusal = infer(&matrix(6, |row, column| Some(if (row, column) == (4, 1) { bad } else { 20.0 })));
+        let refusal = infer(matrix(6, |row, column| Some(if (row, column) == (4, 1) { bad } else { 20.0 })));
         let refusal = refusal.unwrap_err();
         let is_named = |from: CpuId, to: CpuId| [from.min(to), from.max(to)] == [CpuId(1), CpuId(4)];
         assert!(
@@ -43,20 +43,20 @@ fn impossible_values_are_refused_with_their_pair() {
 
 #[test]
 fn a_sparse_matrix_is_refused() {
-    let refusal = infer(&matrix(8, |row, column| (row == column + 1).then_some(20.0))).unwrap_err();
+    let refusal = infer(matrix(8, |row, column| (row == column + 1).then_some(20.0))).unwrap_err();
     assert_eq!(refusal, InferError::TooSparse { known: 7, of: 28 });
 }
 
 #[test]
 fn equal_cells_are_one_group_and_no_level() {
-    let structure = infer(&matrix(6, |_, _| Some(20.0))).unwrap();
+    let structure = infer(matrix(6, |_, _| Some(20.0))).unwrap();
     assert!(structure.levels.is_empty() && structure.suspects.is_empty(), "{structure:?}");
     assert_eq!(structure.shape, Shape::Uniform { scatter: 0.0 });
 }
 
 #[test]
 fn readings_of_only_zero_are_uniform() {
-    let structure = infer(&matrix(6, |_, _| Some(0.0))).unwrap();
+    let structure = infer(matrix(6, |_, _| Some(0.0))).unwrap();
     assert_eq!((structure.levels.len(), structure.shape), (0, Shape::Uniform { scatter: 0.0 }));
 }
 
@@ -76,7 +76,7 @@ fn zeros_make_no_groups_and_are_missing() {
 
 #[test]
 fn a_cpu_without_values_is_left_out_and_named() {
-    let structure = infer(&matrix(9, |row, column| (row < 8).then(|| desktop(row, column)))).unwrap();
+    let structure = infer(matrix(9, |row, column| (row < 8).then(|| desktop(row, column)))).unwrap();
     assert_eq!(structure.left_out, [CpuId(8)]);
     assert_eq!(groups(&structure), [["0,4", "1,5", "2,6", "3,7"]]);
 }
@@ -84,7 +84,7 @@ fn a_cpu_without_values_is_left_out_and_named() {
 #[test]
 fn a_missing_sibling_is_paired_by_elimination_and_listed() {
     let structure =
-        infer(&matrix(8, |row, column| ((row, column) != (6, 2)).then(|| desktop(row, column)))).unwrap();
+        infer(matrix(8, |row, column| ((row, column) != (6, 2)).then(|| desktop(row, column)))).unwrap();
     assert_eq!(groups(&structure), [["0,4", "1,5", "2,6", "3,7"]]);
     assert_eq!(structure.levels[0].by_elimination, [[CpuId(2), CpuId(6)]]);
     let missing = structure.suspects.iter().find(|suspect| suspect.doubt == SuspectReason::Missing).unwrap();
@@ -93,7 +93,7 @@ fn a_missing_sibling_is_paired_by_elimination_and_listed() {
 
 #[test]
 fn a_disturbed_sibling_is_a_suspect() {
-    let structure = infer(&matrix(8, |row, column| {
+    let structure = infer(matrix(8, |row, column| {
         Some(if (row, column) == (6, 2) { 25.0 } else { desktop(row, column) })
     }))
     .unwrap();
@@ -103,7 +103,7 @@ fn a_disturbed_sibling_is_a_suspect() {
 
 #[test]
 fn all_but_the_slow_cpu_is_no_cluster() {
-    let structure = infer(&matrix(8, |row, _| Some(if row == 7 { 90.0 } else { 20.0 }))).unwrap();
+    let structure = infer(matrix(8, |row, _| Some(if row == 7 { 90.0 } else { 20.0 }))).unwrap();
     assert!(structure.levels.is_empty(), "{structure:?}");
     // CPU 7 may be the only CPU of another die: the shape is reported as unknown, not as uniform.
     assert_eq!(structure.shape, Shape::TooFew);
@@ -131,7 +131,7 @@ fn a_report_decides_whether_a_lone_cpu_is_far() {
 #[test]
 fn a_cpu_of_its_own_is_a_group_of_one() {
     let ns = |row: usize, column: usize| if row / 3 == column / 3 { 20.0 } else { 90.0 };
-    let structure = infer(&matrix(7, |row, column| Some(ns(row, column)))).unwrap();
+    let structure = infer(matrix(7, |row, column| Some(ns(row, column)))).unwrap();
     assert_eq!(groups(&structure), [["0-2", "3-5"]]);
     assert_eq!(structure.levels[0].single.to_string(), "6");
     // A CPU that is slow to all others is not separated from its die.
@@ -139,13 +139,13 @@ fn a_cpu_of_its_own_is_a_group_of_one() {
         let factor = if row == 5 || column == 5 { 3.0 } else { 1.0 };
         factor * if row / 3 == column / 3 { 20.0 } else { 150.0 }
     };
-    let structure = infer(&matrix(6, |row, column| Some(slow(row, column)))).unwrap();
+    let structure = infer(matrix(6, |row, column| Some(slow(row, column)))).unwrap();
     assert!(!groups(&structure).iter().flatten().any(|group| group == "3-4"), "{structure:?}");
 }
 
 #[test]
 fn one_group_and_single_cpus_are_a_level() {
-    let structure = infer(&matrix(16, |row, column| {
+    let structure = infer(matrix(16, |row, column| {
         let noise = 1.0 + 0.01 * Key::from_words(&[5]).normal((row * 16 + column) as u64);
         Some(noise * if row < 8 && column < 8 { 50.0 } else { 120.0 })
     }))
@@ -160,7 +160,7 @@ fn small_steps_between_many_pairs_are_levels() {
     for (trial, (groups_of, size)) in [(2u32, 6u32), (3, 4), (4, 4), (2, 10), (4, 8)].into_iter().enumerate()
     {
         let key = Key::from_words(&[12, trial as u64]);
-        let structure = infer(&matrix(groups_of * size, |row, column| {
+        let structure = infer(matrix(groups_of * size, |row, column| {
             let noise = 1.0 + 0.002 * key.normal((row * 64 + column) as u64);
             Some(noise * if row / size as usize == column / size as usize { 100.0 } else { 109.0 })
         }))
@@ -383,7 +383,7 @@ fn one_pair_inside_groups_is_a_level() {
         _ if row / 4 == column / 4 => 35.0,
         _ => 80.0,
     };
-    let structure = infer(&matrix(8, |row, column| Some(ns(row, column)))).unwrap();
+    let structure = infer(matrix(8, |row, column| Some(ns(row, column)))).unwrap();
     assert_eq!(groups(&structure), [vec!["0,1"], vec!["0-3", "4-7"]]);
     assert!(structure.suspects.is_empty(), "{structure:?}");
 }
@@ -397,7 +397,7 @@ fn groups_visible_in_only_one_socket_are_no_level() {
         (64..96, _) if row.min(column) >= 64 => 140.0,
         _ => 200.0,
     };
-    let structure = infer(&matrix(128, |row, column| Some(ns(row, column)))).unwrap();
+    let structure = infer(matrix(128, |row, column| Some(ns(row, column)))).unwrap();
     assert_eq!(structure.levels.iter().map(|level| level.groups.len()).collect::<Vec<_>>(), [16]);
 }
 
@@ -405,7 +405,7 @@ fn groups_visible_in_only_one_socket_are_no_level() {
 fn a_kind_of_cores_is_no_level() {
     // Cores of two kinds that each add a constant: 40 ns among the fast, 100 among the slow, 70 between.
     let share = |cpu: usize| if cpu < 4 { 20.0 } else { 50.0 };
-    let structure = infer(&matrix(8, |row, column| Some(share(row) + share(column)))).unwrap();
+    let structure = infer(matrix(8, |row, column| Some(share(row) + share(column)))).unwrap();
     assert!(structure.levels.is_empty(), "{structure:?}");
     assert!(matches!(structure.shape, Shape::Continuous { .. }), "{:?}", structure.shape);
 }
@@ -414,14 +414,14 @@ fn a_kind_of_cores_is_no_level() {
 fn unequal_pairs_of_few_cpus_are_undecided() {
     for (cpus, ns) in [(3, [20.0, 20.0, 20.0]), (3, [20.0, 85.0, 85.0]), (4, [20.0, 40.0, 60.0])] {
         let at = |row: usize, column: usize| Some(ns[(row + column - 1) % 3]);
-        assert_eq!(infer(&matrix(cpus, at)).unwrap().shape, Shape::TooFew, "{ns:?}");
+        assert_eq!(infer(matrix(cpus, at)).unwrap().shape, Shape::TooFew, "{ns:?}");
     }
 }
 
 #[test]
 fn a_line_of_cpus_is_continuous_and_keeps_its_order() {
     let cpus = [4u32, 0, 7, 2, 5, 1, 6, 3];
-    let structure = infer(&Matrix::symmetric(cpus.map(CpuId).to_vec(), |row, column| {
+    let structure = infer(Matrix::symmetric(cpus.map(CpuId).to_vec(), |row, column| {
         Some(Observation::bare(10.0 * f64::from(cpus[row].abs_diff(cpus[column]))))
     }))
     .unwrap();
@@ -433,7 +433,7 @@ fn a_line_of_cpus_is_continuous_and_keeps_its_order() {
 #[test]
 fn directions_are_averaged_and_either_may_be_missing() {
     let cpus: Vec<CpuId> = (0..8).map(CpuId).collect();
-    let structure = infer(&Matrix::directed(cpus, |row, column| {
+    let structure = infer(Matrix::directed(cpus, |row, column| {
         // Clocks that differ by 3 ns make one direction faster.
         let offset = 3.0 * (row as f64 - column as f64) / 8.0;
         (row != column && (row, column) != (1, 3))
@@ -462,7 +462,7 @@ fn another_numbering_gives_the_same_groups() {
                     85.0
                 }
         };
-        let structure = infer(&matrix(24, |row, column| Some(ns(names[row], names[column])))).unwrap();
+        let structure = infer(matrix(24, |row, column| Some(ns(names[row], names[column])))).unwrap();
         assert_eq!(structure.levels.iter().map(|level| level.groups.len()).collect::<Vec<_>>(), [12, 3]);
         for (size, level) in [(2, 0), (8, 1)] {
             for group in &structure.levels[level].groups {

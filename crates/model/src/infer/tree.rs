@@ -100,11 +100,13 @@ fn merges(distances: &Distances) -> Vec<[usize; 2]> {
         let width = distances.width(a, b);
         1.0 / (width * width + SCATTER * SCATTER)
     };
+    // One for each pair; empty if all are equal.
     let mut weight: Vec<f64> = if distances.has_widths() {
-        (0..n * n).map(|at| weight_of(at / n, at % n)).collect()
+        (0..n).flat_map(|high| (0..high).map(move |low| weight_of(high, low))).collect()
     } else {
         Vec::new()
     };
+    let weight_at = |a: usize, b: usize| a.max(b) * (a.max(b) - 1) / 2 + a.min(b);
     let mut size = vec![1.0; n];
     let mut cluster: Vec<usize> = (0..n).collect();
     let mut alive: Vec<usize> = (0..n).collect();
@@ -140,9 +142,9 @@ fn merges(distances: &Distances) -> Vec<[usize; 2]> {
             let joined = if weight.is_empty() {
                 (size[keep] * mean[to_kept] + size[gone] * mean[to_gone]) / (size[keep] + size[gone])
             } else {
-                let (a, b) = (weight[to_kept], weight[to_gone]);
-                weight[to_kept] = a + b;
-                weight[other * n + keep] = a + b;
+                let at_kept = weight_at(keep, other);
+                let (a, b) = (weight[at_kept], weight[weight_at(gone, other)]);
+                weight[at_kept] = a + b;
                 (a * mean[to_kept] + b * mean[to_gone]) / (a + b)
             };
             mean[to_kept] = joined;

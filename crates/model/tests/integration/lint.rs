@@ -222,7 +222,7 @@ fn fast_cells_of_a_published_machine_hide_no_level_and_are_listed() {
         ("8358-16fast-3.csv", &[(2, 32)]),
     ] {
         let imported = read_matrices(&fs::read(folder.join(name)).unwrap()).unwrap().remove(0);
-        let structure = infer(&imported.matrix.map(|cell| cell.map(Observation::bare))).unwrap();
+        let structure = infer(imported.matrix.map(|cell| cell.map(Observation::bare))).unwrap();
         let found = structure.levels.iter().map(|level| (level.groups.len(), level.groups[0].len()));
         assert_eq!(found.collect::<Vec<_>>(), levels, "{name}");
         let doubts = lint(&imported);
@@ -317,7 +317,7 @@ fn unpinned_threads_show_no_structure() {
 fn threads_of_visible_groups_are_not_reported_as_unpinned() {
     // Siblings at 7 ns among cells that scatter so much that most fast ones fit no group.
     let siblings = file(16, |a, b| if a == b + 8 { 7.0 } else { 30.0 * noise(40, a, b).powi(25) });
-    let structure = infer(&siblings.matrix.map(|cell| cell.map(Observation::bare))).unwrap();
+    let structure = infer(siblings.matrix.map(|cell| cell.map(Observation::bare))).unwrap();
     assert_eq!(structure.levels[0].groups.len(), 8, "{structure:?}");
     assert!(!kinds(&siblings).contains(&Kind::Unpinned));
 }
@@ -327,7 +327,7 @@ fn pairs_reported_as_uniform_have_few_outliers() {
     for share in [0.0, 0.03, 0.08, 0.15, 0.3] {
         let slow = |a: u32, b: u32| Key::from_words(&[41, u64::from(a)]).uniform(u64::from(b)) < share;
         let cells = file(40, |a, b| if slow(a, b) { 60.0 } else { 40.0 } * noise(42, a, b));
-        let structure = infer(&cells.matrix.map(|cell| cell.map(Observation::bare))).unwrap();
+        let structure = infer(cells.matrix.map(|cell| cell.map(Observation::bare))).unwrap();
         let unlike =
             structure.suspects.iter().filter(|suspect| suspect.doubt == SuspectReason::Outlier).count();
         match structure.shape {

@@ -8,7 +8,7 @@ use coretalk_model::infer::{Observation, infer};
 use coretalk_model::latency::execution::{ExecutionPass, ExecutionTest, TestReason};
 use coretalk_model::latency::{Counts, PairChoice};
 use coretalk_model::series::Parameters;
-use coretalk_model::{CpuId, KernelId, Level, Matrix, Picos, Protocol, stats};
+use coretalk_model::{CpuId, KernelId, Level, Matrix, OrNan, Picos, Protocol, stats};
 
 /// Passes per pair: the exact interval of their median is from the third to the tenth value, so two disturbed passes do
 /// not matter.
@@ -78,7 +78,8 @@ fn try_pass(driver: &mut Driver<'_>, pair: [CpuId; 2], pass: u32) -> Option<Exec
 fn candidates(driver: &Driver<'_>) -> Vec<([CpuId; 2], TestReason)> {
     let latencies = map_latencies(driver);
     let known = |pair: &[CpuId; 2]| value(&latencies, *pair).is_some();
-    let groups = infer(&latencies).ok().and_then(|structure| Some(structure.levels.first()?.groups.clone()));
+    let observed = latencies.map(|ns| ns.get().map(Observation::bare));
+    let groups = infer(observed).ok().and_then(|structure| Some(structure.levels.first()?.groups.clone()));
     let cores = driver.topology.level(Level::Core).into_iter().map(|core| &core.cpus);
     let mut chosen: Vec<([CpuId; 2], TestReason)> = Vec::new();
     let mut add = |pairs: Vec<[CpuId; 2]>, reason| {
@@ -104,7 +105,7 @@ fn candidates(driver: &Driver<'_>) -> Vec<([CpuId; 2], TestReason)> {
 
 /// Approximate latency of each pair: the median over the passes of the map with the first round-trip protocol and its
 /// hint.
-fn map_latencies(driver: &Driver<'_>) -> Matrix<Option<Observation>> {
+fn map_latencies(driver: &Driver<'_>) -> Matrix<OrNan<f64>> {
     let record = &driver.log.record;
     let chosen = driver.choices.hints.iter().find(|(protocol, _)| **protocol != Protocol::OneWay);
     let column =
@@ -115,26 +116,26 @@ fn map_latencies(driver: &Driver<'_>) -> Matrix<Option<Observation>> {
         scratch.clear();
         let locations = (0..passes.len()).filter_map(|pass| passes.location(pass, column?));
         scratch.extend(locations.map(f64::from));
-        stats::median_in_place(&mut scratch).map(Observation::bare)
+        stats::median_in_place(&mut scratch)
     };
     let cpus = &driver.settings.cpus;
-    Matrix::symmetric(cpus.clone(), |row, column| value(row * (row - 1) / 2 + column))
+    Matrix::symmetric(cpus.clone(), |row, column| value(row * (row - 1) / 2 + column).into())
 }
 
-fn value(latencies: &Matrix<Option<Observation>>, [a, b]: [CpuId; 2]) -> Option<f64> {
+fn value(latencies: &Matrix<OrNan<f64>>, [a, b]: [CpuId; 2]) -> Option<f64> {
     let position = |cpu| latencies.position(cpu);
-    Some(latencies.get(position(a)?, position(b)?)?.as_ref()?.value)
+    latencies.get(position(a)?, position(b)?)?.get()
 }
 
 /// The pair of these CPUs with the lowest latency, the lower number first.
-fn nearest(latencies: &Matrix<Option<Observation>>, cpus: &[CpuId]) -> Option<[CpuId; 2]> {
+fn nearest(latencies: &Matrix<OrNan<f64>>, cpus: &[CpuId]) -> Option<[CpuId; 2]> {
     let pairs =
         cpus.iter().enumerate().flat_map(|(at, &b)| cpus[..at].iter().map(move |&a| [a.min(b), a.max(b)]));
     let known = pairs.filter_map(|pair| Some((value(latencies, pair)?, pair)));
     known.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, pair)| pair)
 }
 
-fn nearest_disjoint(latencies: &Matrix<Option<Observation>>) -> Vec<[CpuId; 2]> {
+fn nearest_disjoint(latencies: &Matrix<OrNan<f64>>) -> Vec<[CpuId; 2]> {
     let mut unpaired = latencies.cpus().to_vec();
     let mut pairs = Vec::new();
     while let Some(pair) = nearest(latencies, &unpaired).filter(|_| pairs.len() < NEAREST) {
@@ -145,12 +146,12 @@ fn nearest_disjoint(latencies: &Matrix<Option<Observation>>) -> Vec<[CpuId; 2]> 
 }
 
 /// The most distant pair; `None` with fewer than three CPUs.
-fn farthest(latencies: &Matrix<Option<Observation>>) -> Option<[CpuId; 2]> {
+fn farthest(latencies: &Matrix<OrNan<f64>>) -> Option<[CpuId; 2]> {
     let cpus = latencies.cpus();
-    let pairs =
-        cpus.iter().enumerate().flat_map(|(at, &b)| cpus[..at].iter().map(move |&a| [a.min(b), a.max(b)]));
-    let known = pairs.filter_map(|pair| Some((value(latencies, pair)?, pair)));
-    known.filter(|_| cpus.len() > 2).max_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, pair)| pair)
+    let known = latencies.iter().filter_map(|(row, column, ns)| Some((ns.get()?, [row, column])));
+    let (_, pair) = known.filter(|_| cpus.len() > 2).max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+    let [a, b] = pair.map(|position| cpus[position]);
+    Some([a.min(b), a.max(b)])
 }
 
 fn spread(pairs: &[[CpuId; 2]]) -> Vec<[CpuId; 2]> {
@@ -162,8 +163,8 @@ fn spread(pairs: &[[CpuId; 2]]) -> Vec<[CpuId; 2]> {
 mod tests {
     use super::*;
 
-    fn matrix(ns: impl Fn(usize, usize) -> Option<f64>) -> Matrix<Option<Observation>> {
-        Matrix::symmetric((0..8).map(CpuId).collect(), |row, column| ns(row, column).map(Observation::bare))
+    fn matrix(ns: impl Fn(usize, usize) -> Option<f64>) -> Matrix<OrNan<f64>> {
+        Matrix::symmetric((0..8).map(CpuId).collect(), |row, column| ns(row, column).into())
     }
 
     #[test]

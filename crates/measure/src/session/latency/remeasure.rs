@@ -119,15 +119,19 @@ fn suspects(driver: &Driver<'_>, known: &BTreeSet<u32>) -> Vec<u32> {
             settled_cells.extend(settled(survey, flags, wanted));
         }
         let value_of = |cell: usize| settled_cells.get(&cell).or(judged.value(cell));
-        let cells_with = |wanted: Flag| {
-            let is_flagged =
-                move |cell: &usize| value_of(*cell).is_some_and(|value| value.flags.contains(wanted));
-            (0..judged.len()).filter(is_flagged).map(|cell| cell as u32)
-        };
-        suspects.extend(cells_with(Flag::Drift).chain(cells_with(Flag::ModelOutlier)));
+        let mut multimodal = Vec::new();
+        for cell in 0..judged.len() {
+            let flags = value_of(cell).map_or(Flags::NONE, |value| value.flags);
+            if flags.contains(Flag::Drift) || flags.contains(Flag::ModelOutlier) {
+                suspects.insert(cell as u32);
+            }
+            if flags.contains(Flag::Multimodal) {
+                multimodal.push(cell as u32);
+            }
+        }
         // Two disturbed passes look like a cell's own state. States of many cells are the machine's and would recur.
-        if cells_with(Flag::Multimodal).count() * MACHINE_WIDE <= judged.len() {
-            suspects.extend(cells_with(Flag::Multimodal));
+        if multimodal.len() * MACHINE_WIDE <= judged.len() {
+            suspects.extend(multimodal);
             let seen = |cell: usize| {
                 let value = value_of(cell)?;
                 Observation::from_estimate(&value.latency_ns, value.flags)
@@ -149,18 +153,26 @@ fn misfits(cpus: &[CpuId], pairs: &[[CpuId; 2]], seen: impl Fn(usize) -> Option<
         let (a, b) = (*position.get(&a)?, *position.get(&b)?);
         (a != b).then(|| a.max(b) * (a.max(b) - 1) / 2 + a.min(b))
     };
-    let mut cells = vec![None; all];
-    for (cell, &pair) in (0..).zip(pairs) {
+    let mut observed = vec![None; all];
+    for (cell, &pair) in pairs.iter().enumerate() {
         if let Some(index) = index_of(pair) {
-            cells[index] = Some(cell);
+            observed[index] = seen(cell);
         }
     }
-    let observed = cells.iter().map(|cell| seen((*cell)? as usize)).collect();
-    let observed = Matrix::of_symmetric(cpus.to_vec(), observed);
-    let Ok(structure) = infer(&observed) else { return Vec::new() };
+    let Ok(structure) = infer(Matrix::of_symmetric(cpus.to_vec(), observed)) else { return Vec::new() };
     let doubted = structure.suspects.iter().filter(|suspect| suspect.doubt != SuspectReason::Missing);
-    let misfits: Vec<u32> = doubted.filter_map(|suspect| cells[index_of(suspect.pair)?]).collect();
-    if misfits.len() * MACHINE_WIDE > all { Vec::new() } else { misfits }
+    let ascending = |[a, b]: [CpuId; 2]| [a.min(b), a.max(b)];
+    let mut misfits: BTreeMap<[CpuId; 2], Option<u32>> =
+        doubted.map(|suspect| (ascending(suspect.pair), None)).collect();
+    if misfits.is_empty() || misfits.len() * MACHINE_WIDE > all {
+        return Vec::new();
+    }
+    for (cell, &pair) in (0..).zip(pairs) {
+        if let Some(of_pair) = misfits.get_mut(&ascending(pair)) {
+            *of_pair = Some(cell);
+        }
+    }
+    misfits.into_values().flatten().collect()
 }
 
 #[cfg(test)]
