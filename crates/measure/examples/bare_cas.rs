@@ -86,9 +86,9 @@ mod bare {
     }
 
     pub fn run(cpus: [u32; 2]) -> Result<(), Box<dyn std::error::Error>> {
-        let placement: Vec<CpuId> = cpus.map(CpuId).to_vec();
+        let placement = cpus.map(CpuId);
         let mut machine = HostMachine::open()?;
-        machine.engage(&WorkerSettings { cpus: placement.clone(), ..WorkerSettings::default() })?;
+        machine.engage(&WorkerSettings { cpus: placement.to_vec(), ..WorkerSettings::default() })?;
         // The bare kernels, those of coretalk, and the bare ones again.
         let kernels = [&BARE, &BARE_PAUSE, &CAS, &CAS_PAUSE, &BARE, &BARE_PAUSE];
         let mut values: Vec<Vec<f64>> = vec![Vec::new(); kernels.len()];
@@ -105,7 +105,7 @@ mod bare {
                     sampling: Sampling::Batches { visits: 1, round_trips: ROUND_TRIPS },
                 };
                 let orders = vec![order].into();
-                Round { assignments: vec![Assignment { placement: placement.clone(), orders, key }] }
+                Round { assignments: vec![Assignment { placement, orders, key }] }
             };
             let rounds: Vec<Round> = kernels.iter().map(|kernel| round(kernel)).collect();
             let outcomes = machine.perform(&rounds, &Stop::new())?;

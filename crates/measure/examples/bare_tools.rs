@@ -189,9 +189,9 @@ mod bare {
     }
 
     pub fn run(cpus: [u32; 2]) -> Result<(), Box<dyn std::error::Error>> {
-        let placement: Vec<CpuId> = cpus.map(CpuId).to_vec();
+        let placement = cpus.map(CpuId);
         let mut machine = HostMachine::open()?;
-        machine.engage(&WorkerSettings { cpus: placement.clone(), ..WorkerSettings::default() })?;
+        machine.engage(&WorkerSettings { cpus: placement.to_vec(), ..WorkerSettings::default() })?;
         println!(
             "{:24} {:>31}  imitation ÷ bare, median (quartiles)",
             "tool", "ns: bare, imitation, bare again"
@@ -207,11 +207,7 @@ mod bare {
             for key in 0..REPETITIONS {
                 // The same key in every round selects the same lines.
                 let rounds = kernels.map(|kernel| Round {
-                    assignments: vec![Assignment {
-                        placement: placement.clone(),
-                        orders: vec![order(kernel)].into(),
-                        key,
-                    }],
+                    assignments: vec![Assignment { placement, orders: vec![order(kernel)].into(), key }],
                 });
                 let rate = machine.rate();
                 let outcomes = machine.perform(&rounds, &Stop::new())?;

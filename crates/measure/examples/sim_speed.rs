@@ -42,7 +42,7 @@ fn ns_per_sample(name: &str, threads: usize, sampling: Sampling) -> f64 {
             .chunks_exact(2)
             .map(|pair| {
                 key += 1;
-                Assignment { placement: pair.to_vec(), orders: orders.clone(), key }
+                Assignment { placement: [pair[0], pair[1]], orders: orders.clone(), key }
             })
             .collect();
         samples += order.samples() * assignments.len() as u64;

@@ -246,9 +246,7 @@ mod stated {
                 warm_up: 200,
                 sampling: Sampling::Batches { visits: 1, round_trips: TRIPS },
             };
-            Round {
-                assignments: vec![Assignment { placement: pair.to_vec(), orders: vec![order].into(), key }],
-            }
+            Round { assignments: vec![Assignment { placement: pair, orders: vec![order].into(), key }] }
         };
         let mut scratch = LineScratch::default();
         let outcomes = machine.perform(&[round(&CAS), round(&CAS_PAUSE)], &Stop::new())?;

@@ -223,8 +223,8 @@ pub struct Round {
 /// One trial in one round.
 #[derive(Debug, Clone)]
 pub struct Assignment {
-    /// CPU of each role, in role order (initiator first).
-    pub placement: Vec<CpuId>,
+    /// The CPUs of the initiator and of the responder.
+    pub placement: [CpuId; 2],
     /// The spans in order of execution.
     pub orders: Arc<[SpanOrder]>,
     /// Key of every random choice: line offsets, walk order, start phase, simulated noise.

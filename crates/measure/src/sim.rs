@@ -194,10 +194,6 @@ impl SimMachine {
         let fail = |reason| Err(MachineError::Scenario { scenario: self.sim.spec.name.clone(), reason });
         let mut used = CpuSet::new();
         for assignment in &round.assignments {
-            if assignment.placement.len() != 2 {
-                let roles = assignment.placement.len();
-                return fail(format!("a trial has {roles} roles, but its pattern has two"));
-            }
             if let Some(cpu) = assignment.placement.iter().find(|&&cpu| !used.insert(cpu)) {
                 return fail(format!("CPU {cpu} is used twice in one round"));
             }

@@ -147,7 +147,7 @@ impl Engine<'_> {
                 phase_ns,
             });
         }
-        Ok(Trial::new(assignment.placement.clone(), spans, self.rate))
+        Ok(Trial::new(assignment.placement.to_vec(), spans, self.rate))
     }
 
     fn run(&self, batch: &Arc<Batch>, stop: &Stop) -> usize {

@@ -128,7 +128,7 @@ fn round(pair: [CpuId; 2], kernel: &'static Kernel) -> Round {
 }
 
 fn round_of(pair: [CpuId; 2], orders: Vec<SpanOrder>) -> Round {
-    Round { assignments: vec![Assignment { placement: pair.to_vec(), orders: orders.into(), key: 11 }] }
+    Round { assignments: vec![Assignment { placement: pair, orders: orders.into(), key: 11 }] }
 }
 
 fn failure(outcomes: &[RoundOutcome]) -> &TrialFailure {

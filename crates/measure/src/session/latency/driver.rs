@@ -250,7 +250,7 @@ impl<'a> Driver<'a> {
         let assignments = round
             .iter()
             .map(|&cell| Assignment {
-                placement: placement(self.pairs[cell as usize], purpose).to_vec(),
+                placement: placement(self.pairs[cell as usize], purpose),
                 orders: orders(&self.visit_plan, cell as usize),
                 key: key.bits(u64::from(cell)),
             })

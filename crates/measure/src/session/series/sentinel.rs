@@ -78,7 +78,7 @@ impl Sentinel {
         };
         let turns = [turn(0), turn(1)];
         let assignment = |&(index, at): &(usize, usize)| Assignment {
-            placement: pairs[index][at].to_vec(),
+            placement: pairs[index][at],
             orders: Arc::clone(orders),
             key: key.with(trials[index].key).bits(at as u64),
         };
