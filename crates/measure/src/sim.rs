@@ -52,7 +52,6 @@ use coretalk_model::{
 use sim_state::SimState;
 use std::io;
 use std::num::NonZeroUsize;
-use trial::Performed;
 
 /// Minimum samples per thread: about 200 µs of work, against 20 to 50 µs to start one.
 const SAMPLES_PER_THREAD: u64 = 40_000;
@@ -216,11 +215,17 @@ impl SimMachine {
             round.assignments.iter().flat_map(|trial| trial.orders.iter()).map(|order| order.samples()).sum();
         let worth = usize::try_from(samples / SAMPLES_PER_THREAD).unwrap_or(usize::MAX);
         let threads = self.threads.min(worth).min(active).max(1);
-        let perform = |part: &[Assignment], spare: &mut Vec<Recording>| -> Vec<Performed> {
-            let perform = |trial| trial::perform(&self.sim, trial, self.now, active, stop, spare.pop());
-            part.iter().map(perform).collect()
+        let perform = |part: &[Assignment], spare: &mut Vec<Recording>| {
+            let mut elapsed = Picos::ZERO;
+            let perform = |trial| {
+                let performed = trial::perform(&self.sim, trial, self.now, active, stop, spare.pop());
+                elapsed = elapsed.max(performed.elapsed);
+                performed.outcome
+            };
+            let outcomes: Vec<Result<Recording, TrialFailure>> = part.iter().map(perform).collect();
+            (outcomes, elapsed)
         };
-        let performed = if threads == 1 {
+        let (trials, elapsed) = if threads == 1 {
             perform(&round.assignments, spare)
         } else {
             let perform = |part: &[Assignment]| perform(part, &mut Vec::new());
@@ -236,14 +241,11 @@ impl SimMachine {
                         Err(panic) => std::panic::resume_unwind(panic),
                     },
                 };
-                running.into_iter().flat_map(join).collect()
+                let (parts, elapsed): (Vec<_>, Vec<Picos>) = running.into_iter().map(join).unzip();
+                (parts.into_iter().flatten().collect(), elapsed.into_iter().max().unwrap_or_default())
             })
         };
-        RoundOutcome {
-            started: self.now,
-            elapsed: performed.iter().map(|trial| trial.elapsed).max().unwrap_or_default(),
-            trials: performed.into_iter().map(|trial| trial.outcome).collect(),
-        }
+        RoundOutcome { started: self.now, elapsed, trials }
     }
 }
 

@@ -5,7 +5,7 @@ mod line_costs;
 use self::line_costs::LineCosts;
 use super::clock::CpuClock;
 use super::noise::{BatchNoise, Contamination};
-use super::rng::{Stream, Wander, hash, unit};
+use super::rng::{Stream, Wander, hash, one_by_one, unit};
 use super::sim_state::{SimState, lines};
 use super::stalls::Stalls;
 use crate::machine::{Assignment, Sampling, SpanOrder};
@@ -243,11 +243,17 @@ impl<'a> Trial<'a> {
     ) -> [u32; SLICES] {
         let counter = self.sim.counter;
         // Loops over arrays, not `array::from_fn`, whose closures are called one by one.
-        let mut bits = [0; SLICES];
-        for (place, bits) in (first..).zip(&mut bits) {
+        let (mut bits, mut phase_bits) = ([0; SLICES], [0; SLICES]);
+        for ((place, bits), phase_bits) in (first..).zip(&mut bits).zip(&mut phase_bits) {
             *bits = line_costs.stream(place).bits();
+            *phase_bits = other_bits(*bits);
+            one_by_one();
         }
         let factors = noise.factors(&bits);
+        let mut phases = [0.0; SLICES];
+        for (phase, &bits) in phases.iter_mut().zip(&phase_bits) {
+            *phase = unit(bits);
+        }
         let mut all_ns = [0.0; SLICES];
         let mut line = 0;
         while line < lines {
@@ -255,27 +261,37 @@ impl<'a> Trial<'a> {
             line_costs.operation_ns(self, place);
             let mut batches = line_costs.run_ns(self, first);
             for (batch, factor) in batches.iter_mut().zip(&factors) {
-                *batch = trips * *batch * factor;
+                *batch = trips * *batch * factor + counter.cost_ns;
             }
-            let (mut elapsed_ns, horizon_ns) = (self.elapsed_ns, self.horizon_ns());
-            let first_struck = (line..lines).find(|&line| {
-                elapsed_ns += batches[line] + counter.cost_ns;
-                all_ns[line] = batches[line] + counter.cost_ns;
-                elapsed_ns >= horizon_ns
-            });
-            self.elapsed_ns = elapsed_ns;
-            line = lines;
-            if let Some(struck) = first_struck {
-                all_ns[struck] += self.hold_up();
-                line_costs.operation_ns(self, first + struck as u32);
-                line = struck + 1;
+            all_ns[line..lines].copy_from_slice(&batches[line..lines]);
+            let horizon_ns = self.horizon_ns();
+            let (mut end_ns, mut latest_ns) = (self.elapsed_ns, self.elapsed_ns);
+            for ns in &batches[line..lines] {
+                end_ns += ns;
+                latest_ns = latest_ns.max(end_ns);
             }
+            // No update or stall falls into most runs.
+            if latest_ns < horizon_ns {
+                self.elapsed_ns = end_ns;
+                break;
+            }
+            let Some(struck) = (line..lines).find(|&line| {
+                self.elapsed_ns += batches[line];
+                self.elapsed_ns >= horizon_ns
+            }) else {
+                break;
+            };
+            all_ns[struck] += self.hold_up();
+            line_costs.operation_ns(self, first + struck as u32);
+            line = struck + 1;
         }
-        let mut ticks = [0; SLICES];
-        for ((ticks, &ns), &bits) in ticks.iter_mut().zip(&all_ns).zip(&bits) {
-            *ticks = word(counter.ticks(ns, phase(bits)));
-        }
-        ticks
+        counter.all_ticks(&all_ns, &phases).unwrap_or_else(|| {
+            let mut ticks = [0; SLICES];
+            for ((ticks, &ns), &phase) in ticks.iter_mut().zip(&all_ns).zip(&phases) {
+                *ticks = word(counter.ticks(ns, phase));
+            }
+            ticks
+        })
     }
 
     fn events(
@@ -376,10 +392,16 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// Random position of a sample's start between two counter steps, from bits that the noise does not use.
+/// Random position of a sample's start between two counter steps.
 #[inline]
 fn phase(bits: u64) -> f64 {
-    unit(bits.wrapping_mul(0xD6E8_FEB8_6659_FD93))
+    unit(other_bits(bits))
+}
+
+/// Random bits that the noise does not use, from those that it uses.
+#[inline]
+fn other_bits(bits: u64) -> u64 {
+    bits.wrapping_mul(0xD6E8_FEB8_6659_FD93)
 }
 
 /// A tick count as recorded: saturating at the maximum, wrapping if negative.

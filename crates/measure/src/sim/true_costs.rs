@@ -1,6 +1,6 @@
 //! [`TrueCosts`]: the true transfer costs of a simulated machine, at nominal clocks and without noise.
 
-use super::rng::{hash, normal, unit};
+use super::rng::{hash, normal, one_by_one, unit};
 use super::spec::{Spec, Variation};
 use super::structure::Structure;
 use crate::kernel::Spin;
@@ -147,9 +147,14 @@ impl TrueCosts {
     /// Factors of the slices for a pair and home, with mean exactly 1.
     pub fn slices(&self, a: CpuId, b: CpuId, home: Home, scale: f64) -> [f64; SLICES] {
         let key = hash([self.pair_bits(salt::SLICE, a, b), u64::from(home.0)]);
+        let mut bits = [0; SLICES];
+        for (slice, bits) in (0..).zip(&mut bits) {
+            *bits = hash([key, slice]);
+            one_by_one();
+        }
         let mut factors = [0.0; SLICES];
-        for (slice, factor) in (0..).zip(&mut factors) {
-            *factor = normal(hash([key, slice]));
+        for (factor, bits) in factors.iter_mut().zip(bits) {
+            *factor = normal(bits);
         }
         let mean = factors.iter().sum::<f64>() / SLICES as f64;
         // Centring removes one degree of freedom; this restores the standard deviation.

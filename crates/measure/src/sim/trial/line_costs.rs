@@ -85,9 +85,12 @@ impl<'a> LineCosts<'a> {
     pub(super) fn run_ns(&mut self, trial: &Trial<'_>, first: u32) -> [f64; SLICES] {
         let bad = trial.contamination.map_or(1.0, |bad| bad.on_line(first));
         let nominal_ns = self.nominal_ns * trial.slowness * bad;
-        let mut run = [0.0; SLICES];
-        for (line, ns) in (first..).zip(&mut run) {
-            *ns = nominal_ns * self.slices[self.slice(line)];
+        let slice = self.slice(first);
+        let mut run = [nominal_ns * self.slices[slice]; SLICES];
+        if self.order.walk != Walk::OnePlace {
+            for (within, ns) in run.iter_mut().enumerate() {
+                *ns = nominal_ns * self.slices[(slice ^ within) % SLICES];
+            }
         }
         run
     }
