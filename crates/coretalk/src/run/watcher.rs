@@ -90,8 +90,8 @@ impl<'a> Watcher<'a> {
         });
         Watcher {
             progress,
+            cells: if lines.is_empty() { Vec::new() } else { cells },
             lines,
-            cells,
             trials,
             segment,
             verbosity: options.verbosity,

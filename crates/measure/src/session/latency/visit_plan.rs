@@ -9,7 +9,7 @@ use coretalk_model::latency::ladder::TINY_CELLS;
 use coretalk_model::latency::{Counts, HintChoice, HomeSetting, LatencySettings};
 use coretalk_model::stats::ANALYSES;
 use coretalk_model::{ClockFacts, CpuId, Hint, KernelId, Protocol, Relation, Tool, Topology};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Lines of a cell per pass: four aligned runs of 16 in different page frames, two runs above 64 CPUs.
@@ -55,6 +55,8 @@ pub struct VisitPlan {
     /// By cell: whether its CPUs are on two nodes.
     two_homes: Vec<bool>,
     relations: Vec<Relation>,
+    /// The combinations of both that occur.
+    kinds: BTreeSet<(Relation, bool)>,
     /// Median round trip in nanoseconds under the fastest kernel of the pilot.
     round_trip_ns: BTreeMap<Relation, f64>,
     counts: Counts,
@@ -89,6 +91,13 @@ impl VisitPlan {
         let two_homes = |pair: &[CpuId; 2]| {
             settings.home == HomeSetting::Auto && topology.node_of(pair[0]) != topology.node_of(pair[1])
         };
+        let two_homes: Vec<bool> = pairs.iter().map(two_homes).collect();
+        let relations: Vec<Relation> = pairs.iter().map(|pair| topology.relation(pair[0], pair[1])).collect();
+        // One by one: a set collected from half a million values would sort them all.
+        let mut kinds = BTreeSet::new();
+        relations.iter().zip(&two_homes).for_each(|(&relation, &two_homes)| {
+            kinds.insert((relation, two_homes));
+        });
         let lines = settings.lines.unwrap_or(if cpus > LARGE_CPUS { LINES_ON_LARGE } else { LINES });
         let tiny = pairs.len() <= TINY_CELLS;
         let cost_share = (COST_OF_PRECISION * settings.precision).min(COST_SHARE);
@@ -102,8 +111,9 @@ impl VisitPlan {
                 .max(clock.step_ns.unwrap_or(0.0) / STEP_SHARE)
                 .max(clock.cost_ns.unwrap_or(0.0) / cost_share),
             home: settings.home,
-            two_homes: pairs.iter().map(two_homes).collect(),
-            relations: pairs.iter().map(|pair| topology.relation(pair[0], pair[1])).collect(),
+            two_homes,
+            relations,
+            kinds,
             round_trip_ns: BTreeMap::new(),
             counts: settings.counts,
             map: BTreeMap::new(),
@@ -174,9 +184,7 @@ impl VisitPlan {
     /// Prepares the spans of the map in the order of its kernels; `extra` is the sentinel if no map shows it.
     pub fn prepare_map(&mut self, shown: &[KernelId], extra: &[KernelId], passes: u32) {
         self.map.clear();
-        let kinds: std::collections::BTreeSet<(Relation, bool)> =
-            self.relations.iter().copied().zip(self.two_homes.iter().copied()).collect();
-        for (relation, two_nodes) in kinds {
+        for (relation, two_nodes) in self.kinds.clone() {
             for pass in 0..self.variants(passes) {
                 let mut orders = Vec::new();
                 for kernel in shown {
@@ -236,9 +244,7 @@ impl VisitPlan {
 
     /// Prepares other spans under a name: these kernels in this order, with one visit per line.
     pub fn prepare_other(&mut self, name: &'static str, kernels: &[KernelId], lines: u32) {
-        let kinds: std::collections::BTreeSet<(Relation, bool)> =
-            self.relations.iter().copied().zip(self.two_homes.iter().copied()).collect();
-        for (relation, two_nodes) in kinds {
+        for (relation, two_nodes) in self.kinds.clone() {
             let sampling = Sampling::Batches { visits: 1, round_trips: self.batch_round_trips(relation) };
             let (lines, warm_up) = (self.lines_in_time(relation, lines), self.warm_up(relation));
             let spans =
@@ -254,9 +260,7 @@ impl VisitPlan {
         kernel: &KernelId,
         round_trips: impl Fn(Relation) -> u64,
     ) {
-        let kinds: std::collections::BTreeSet<(Relation, bool)> =
-            self.relations.iter().copied().zip(self.two_homes.iter().copied()).collect();
-        for (relation, two_nodes) in kinds {
+        for (relation, two_nodes) in self.kinds.clone() {
             let sampling = Sampling::Events { round_trips: round_trips(relation) };
             let orders = self.spans(kernel, false, 1, sampling, self.warm_up(relation));
             self.other.insert((name, relation, two_nodes), orders.into());
