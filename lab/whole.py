@@ -22,7 +22,7 @@ attempt lstopo 60 lstopo-no-graphics --of xml
 attempt topology 120 coretalk topology
 attempt doctor 120 coretalk doctor --format json
 attempt clock 120 coretalk clock --budget 3s --format json
-attempt run 240 coretalk --budget {budget}s --name case --format jsonl
+attempt run 240 coretalk --budget $(({budget} * slowness))s --name case --format jsonl
 attempt document 60 coretalk export case --format json
 attempt kept 60 coretalk export case --format jsonl
 attempt screen 60 coretalk runs show case
@@ -37,7 +37,7 @@ mkdir -p /tmp/bare/proc /tmp/bare/sys
 cp /bin/coretalk /tmp/bare
 mount -o bind /proc /tmp/bare/proc
 mount -o bind /sys /tmp/bare/sys
-attempt bare 60 chroot /tmp/bare /coretalk --cpus {machine.few[0]},{machine.few[3]} --budget 1s --no-save --format json
+attempt bare 120 chroot /tmp/bare /coretalk --cpus {machine.few[0]},{machine.few[3]} --budget ${{slowness}}s --no-save --format json
 attempt absent 60 coretalk latency --cpus 0,{machine.cpus + 900} --no-save
 """
 
