@@ -11,7 +11,6 @@ mod imitate;
 mod ladder;
 mod map;
 mod pilot;
-mod reducer;
 mod remeasure;
 mod tails;
 mod visit_log;

@@ -1,6 +1,5 @@
 //! [`Driver`]: performs the rounds of a map's phases in batches and logs the results.
 
-use super::reducer::{self, Batch, slowest};
 use super::visit_log::VisitLog;
 use super::visit_plan::VisitPlan;
 use super::{Ended, ResumedState, RunError};
@@ -165,8 +164,12 @@ impl<'a> Driver<'a> {
             let batch: Vec<Round> =
                 rounds[next..end].iter().map(|round| self.round(purpose, pass, round, orders)).collect();
             let Driver { run, log, relations, .. } = self;
-            let of_batch = Batch { purpose, pass, rounds: &rounds[next..end], relations };
-            let performed = reducer::perform(&mut *run.machine, log, of_batch, &batch, run.stop)?;
+            let mut performed = 0;
+            run.machine.perform_each(&batch, run.stop, &mut |outcome| {
+                let round = &rounds[next + performed];
+                performed += 1;
+                log.take(purpose, pass, round, slowest(relations, round), outcome)
+            })?;
             let missed = log.missed_a_cpu().map(|failure| Suspicion::Missed(failure.lost_cpu()));
             let suspicion = missed.unwrap_or(Suspicion::None);
             let (is_lost, mut to_repeat) = self.give_up_lost_cpus(suspicion)?;
@@ -331,6 +334,10 @@ impl<'a> Driver<'a> {
         self.decide()?;
         Ok(true)
     }
+}
+
+fn slowest(relations: &[Relation], round: &CellRound) -> Option<Relation> {
+    round.iter().map(|&cell| relations[cell as usize]).max()
 }
 
 fn placement([first, second]: [CpuId; 2], purpose: Purpose) -> [CpuId; 2] {
