@@ -1,5 +1,5 @@
-//! Adapters: programs in other languages that run queues, waits, wake-ups, contention and thread creation of their own
-//! runtime. `docs/adapters.md` specifies their output and how it is checked.
+//! Adapters: programs in other languages that measure the queues, waits, wake-ups, locks and threads of their runtime.
+//! `docs/adapters.md` specifies their output and its checks.
 
 pub mod catalogue;
 pub mod description;
@@ -47,12 +47,12 @@ pub use protocol::{Events, Kind, Operation, Payload, Request, RuntimeWork};
 
 use std::ffi::OsString;
 
-/// A program that speaks the protocol.
+/// A program that speaks the protocol of `docs/adapters.md`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Adapter {
-    /// Prefix before the colon of all names that the adapter offers: `java`.
+    /// Prefix of all names that the adapter offers, without the colon: `java`.
     pub name: String,
-    /// Program, looked up in `PATH`, and its arguments; `describe` or `serve` is appended.
+    /// Program, looked up in `PATH`, and arguments. `describe` or `serve` is appended.
     pub command: Vec<OsString>,
     /// Environment variables added to those of this process.
     pub environment: Vec<(String, String)>,

@@ -1,4 +1,4 @@
-//! [`disassemble`]: the machine code of a timed loop, read from the running executable, for users to check.
+//! [`disassemble`]: reads the machine code of a timed loop from the running executable, for users to check.
 
 use crate::asm_block::AsmBlock;
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -21,7 +21,7 @@ const MAPPINGS: &str = "/proc/self/maps";
 /// Reasons why no code can be shown.
 #[derive(Debug, thiserror::Error)]
 pub enum AsmError {
-    /// A file about our own process could not be read.
+    /// A file about this process could not be read.
     #[error("read {path}")]
     Read {
         /// The path of the file.
@@ -43,10 +43,7 @@ pub enum AsmError {
     },
 }
 
-/// Disassembles every role of a kernel, initiator first.
-///
-/// # Errors
-/// The executable cannot be read, or its symbols were stripped.
+/// Disassembles every role of a kernel, initiator first. Fails if the executable cannot be read or has no symbols.
 ///
 /// ```
 /// use coretalk_measure::{asm, probes};
@@ -59,43 +56,30 @@ pub fn disassemble(kernel: &Kernel) -> Result<Vec<AsmBlock>, AsmError> {
     functions(kernel.id.as_str(), &roles)
 }
 
-/// Disassembles both roles of `wait`, the timing role first; `None` for a strategy of another architecture.
-///
-/// # Errors
-/// As [`disassemble`].
+/// Disassembles both roles of `wait`, the timing role first. `None` for a strategy of another architecture.
 #[cfg(all(target_os = "linux", not(miri)))]
 pub fn disassemble_wait(strategy: StrategyKind) -> Option<Result<Vec<AsmBlock>, AsmError>> {
     Some(functions(&strategy.to_string(), &wait::loops(strategy)?))
 }
 
 /// Disassembles the timed loops of a queue that passes numbers, producer first.
-///
-/// # Errors
-/// As [`disassemble`].
 #[cfg(all(target_os = "linux", not(miri)))]
 pub fn disassemble_queue(kind: &Kind) -> Result<Vec<AsmBlock>, AsmError> {
     functions(kind.id, &(kind.code.loops)())
 }
 
-/// Disassembles the loops of `contend` with a method: the one without a clock, then the one that times each addition.
-///
-/// # Errors
-/// As [`disassemble`].
+/// Disassembles the loops of `contend` with a method: the loop without a clock, then the loop that times each addition.
 #[cfg(all(target_os = "linux", not(miri)))]
 pub fn disassemble_contend(method: &Method) -> Result<Vec<AsmBlock>, AsmError> {
     functions(method.id, &contend::loops(method.kind))
 }
 
 /// Disassembles the roles of `wake` with a primitive, the waking role first.
-///
-/// # Errors
-/// As [`disassemble`].
 #[cfg(all(target_os = "linux", not(miri)))]
 pub fn disassemble_wake(name: &str, variant: Variant) -> Result<Vec<AsmBlock>, AsmError> {
     functions(name, &wake::loops(variant))
 }
 
-/// Disassembles the functions at these addresses of this process.
 fn functions(name: &str, addresses: &[usize]) -> Result<Vec<AsmBlock>, AsmError> {
     let image = Image::of_this_process()?;
     let file = image.parse()?;
@@ -129,7 +113,8 @@ impl Image {
         object::File::parse(&*self.bytes).map_err(|error| AsmError::Parse { reason: error.to_string() })
     }
 
-    /// Converts a run-time address to the linker's, by way of the file offset: independent of the load address.
+    /// Converts a run-time address to a link address by way of the file offset, which does not depend on the load
+    /// address.
     fn link_address(&self, file: &object::File<'_>, address: u64) -> Option<u64> {
         let offset = self.mappings.lines().find_map(|line| file_offset(line, address))?;
         file.segments().find_map(|segment| {
@@ -139,8 +124,8 @@ impl Image {
     }
 }
 
-/// The file offset of `address` if the mapping in this line contains it: `55d0c6a00000-55d0c6b00000 r-xp 0001a000 fe:00
-/// 1234 /usr/bin/coretalk`.
+/// The file offset of `address` if the mapping in this line contains it. An example of a line:
+/// `55d0c6a00000-55d0c6b00000 r-xp 0001a000 fe:00 1234 /usr/bin/coretalk`.
 fn file_offset(line: &str, address: u64) -> Option<u64> {
     let mut fields = line.split_ascii_whitespace();
     let (start, end) = fields.next()?.split_once('-')?;
@@ -173,7 +158,7 @@ fn listing(code: &[u8], address: u64, name_of: &dyn Fn(u64) -> Option<String>) -
     let mut formatter = IntelFormatter::new();
     formatter.options_mut().set_branch_leading_zeros(false);
     formatter.options_mut().set_space_after_operand_separator(true);
-    // Decoded as if the function started at 0, so that branches inside show the offsets of the listing.
+    // The function is decoded at address 0, so that branches inside it show the offsets of the listing.
     Decoder::with_ip(64, code, 0, DecoderOptions::NONE)
         .iter()
         .map(|instruction| {
@@ -191,14 +176,14 @@ fn listing(code: &[u8], address: u64, name_of: &dyn Fn(u64) -> Option<String>) -
         .collect()
 }
 
-/// Raw instruction words: all of them are 32 bits wide.
+/// Lists raw instruction words, which are all 32 bits wide.
 #[cfg(target_arch = "aarch64")]
 fn listing(code: &[u8], _address: u64, _name_of: &dyn Fn(u64) -> Option<String>) -> Vec<String> {
     let words = code.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
     words.enumerate().map(|(index, word)| format!("{:4x}  .inst {word:#010x}", 4 * index)).collect()
 }
 
-/// Raw bytes, 16 per line.
+/// Lists raw bytes, 16 per line.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn listing(code: &[u8], _address: u64, _name_of: &dyn Fn(u64) -> Option<String>) -> Vec<String> {
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ");

@@ -1,8 +1,8 @@
-//! Reads the counter that times everything, with the fences that each read needs.
+//! Reads the counter that times everything, with the necessary fences.
 //!
-//! All three functions read the same counter, so their values may be subtracted from each other on one CPU. Across CPUs
-//! they may only be compared where the clock has been found synchronous. Where [`check`] fails, they end the process
-//! with a signal; they do not call [`check`], since timed loops contain them.
+//! All three functions read the same counter. The difference of two values is valid on one CPU. Across CPUs it is valid
+//! only if the clock is known to be synchronous. The functions end the process with a signal where [`check`] fails.
+//! They do not call [`check`], since timed loops contain them.
 
 /// The counter's name: `tsc`, `cntvct`, or `instant` (nanoseconds of the standard library's clock).
 pub const SOURCE: &str = imp::SOURCE;
@@ -21,20 +21,19 @@ pub enum Unreadable {
     Forbidden,
 }
 
-/// Checks that this machine has the instructions that read the counter, and lets this process execute them.
-///
-/// # Errors
-/// The first reason found.
+/// Checks that this machine has the instructions that read the counter, and that this process may execute them. Returns
+/// the first fault.
 pub fn check() -> Result<(), Unreadable> {
     imp::check()
 }
 
-/// Whether this process is forbidden to read the counter. The system's clocks read it too, so they fail as well.
+/// Whether this process is forbidden to read the counter. The clocks of the system then fail as well.
 pub fn is_forbidden() -> bool {
     imp::check() == Err(Unreadable::Forbidden)
 }
 
-/// Reads the counter at the start of a timed span: everything before has completed, nothing of the span has begun.
+/// Reads the counter at the start of a timed span. Everything before the read has completed, and nothing of the span
+/// has begun.
 ///
 /// ```
 /// use coretalk_measure::counter;
@@ -46,18 +45,17 @@ pub fn start() -> u64 {
     imp::start()
 }
 
-/// Reads the counter at the end of a timed span: every load of the span has completed, nothing after it has begun.
+/// Reads the counter at the end of a timed span. Every load of the span has completed, and nothing after it has begun.
 #[inline(always)]
 pub fn stop() -> u64 {
     imp::stop()
 }
 
-/// Reads the counter without a fence: cheap, precise to a few tens of ticks, for deadlines and pacing.
+/// Reads the counter without a fence, for deadlines and pacing. The value is precise to a few tens of ticks.
 pub fn now_ticks() -> u64 {
     imp::now_ticks()
 }
 
-/// The time stamp counter.
 #[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]
 mod imp {
     use super::Unreadable;
@@ -82,7 +80,7 @@ mod imp {
     #[cfg(target_os = "linux")]
     fn is_forbidden() -> bool {
         let mut mode: libc::c_int = 0;
-        // SAFETY: this operation writes one `int` to the address, which is that of a live one.
+        // SAFETY: this operation writes one `int` to the address of a live `int`.
         let status = unsafe { libc::prctl(libc::PR_GET_TSC, &raw mut mode) };
         status == 0 && mode == libc::PR_TSC_SIGSEGV
     }
@@ -95,11 +93,11 @@ mod imp {
     #[inline(always)]
     pub(super) fn start() -> u64 {
         let (low, high): (u32, u32);
-        // Without `nomem` the compiler moves no memory access across. The LFENCE in front keeps RDTSC behind earlier
-        // instructions; the LFENCE behind keeps later instructions behind RDTSC (Intel SDM 2B, "RDTSC"). On AMD LFENCE
+        // Without `nomem` the compiler moves no memory access across. The first LFENCE keeps RDTSC behind earlier
+        // instructions. The second keeps later instructions behind RDTSC (Intel SDM 2B, "RDTSC"). On AMD, LFENCE
         // serialises since Linux sets DE_CFG[1].
         // SAFETY: RDTSC and LFENCE change only EAX and EDX. Without RDTSC the process ends with a signal, which leaves
-        // no undefined state; `check` precedes.
+        // no undefined state. Callers call `check` before.
         unsafe {
             asm!("lfence", "rdtsc", "lfence", out("eax") low, out("edx") high, options(nostack, preserves_flags));
         }
@@ -109,8 +107,8 @@ mod imp {
     #[inline(always)]
     pub(super) fn stop() -> u64 {
         let (low, high): (u32, u32);
-        // RDTSCP waits for all earlier instructions and loads; LFENCE keeps later ones behind (Intel SDM 2B, "RDTSCP").
-        // SAFETY: as above; RDTSCP also changes ECX, and a CPU without RDTSCP ends the process with a signal.
+        // RDTSCP waits for all earlier instructions and loads. LFENCE keeps later ones behind (Intel SDM 2B, "RDTSCP").
+        // SAFETY: as in `start`. RDTSCP also changes ECX. A CPU without RDTSCP ends the process with a signal.
         unsafe {
             asm!(
                 "rdtscp", "lfence",
@@ -123,12 +121,11 @@ mod imp {
 
     #[inline]
     pub(super) fn now_ticks() -> u64 {
-        // SAFETY: RDTSC has no effect but its result, or a signal as above.
+        // SAFETY: RDTSC has no effect but its result. Without it the process ends with a signal, as in `start`.
         unsafe { _rdtsc() }
     }
 }
 
-/// The virtual count of the generic timer.
 #[cfg(all(target_arch = "aarch64", not(any(miri, loom))))]
 mod imp {
     use std::arch::asm;
@@ -142,9 +139,9 @@ mod imp {
     #[inline(always)]
     pub(super) fn start() -> u64 {
         let ticks: u64;
-        // The architecture lets a counter read be speculated; the ISB in front keeps it behind earlier instructions
-        // (Arm ARM, "Self-hosted views of the counters"), the ISB behind keeps the span behind the read. Without
-        // `nomem` the compiler moves no memory access across.
+        // Arm permits speculative reads of the counter. The first ISB keeps the read behind earlier instructions (Arm
+        // ARM, "Self-hosted views of the counters"); the second keeps the span behind the read. Without `nomem` the
+        // compiler moves no memory access across.
         // SAFETY: CNTVCT_EL0 is readable from user space on Linux, and nothing but the result register changes.
         unsafe {
             asm!("isb", "mrs {}, cntvct_el0", "isb", out(reg) ticks, options(nostack, preserves_flags));
@@ -169,7 +166,7 @@ mod imp {
     }
 }
 
-/// Nanoseconds of the standard library's clock, where no counter is known, and for Miri.
+/// Nanoseconds of the standard library's clock, for Miri and where no counter is known.
 #[cfg(all(not(loom), any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64")))))]
 mod imp {
     use std::sync::OnceLock;
@@ -196,7 +193,7 @@ mod imp {
     }
 }
 
-/// Counts its own readings: loom explores orders of memory accesses, in which no time passes.
+/// Counts its own reads. Loom explores orders of memory accesses, in which no time passes.
 #[cfg(loom)]
 mod imp {
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -216,7 +213,7 @@ mod imp {
     }
 
     pub(super) fn now_ticks() -> u64 {
-        // Not a loom atomic: the program must not synchronise through its clock. Relaxed: only the value matters.
+        // Not an atomic of loom: the program must not synchronise through its clock. Relaxed: only the value matters.
         static READINGS: AtomicU64 = AtomicU64::new(0);
         READINGS.fetch_add(1, Relaxed)
     }

@@ -1,4 +1,4 @@
-//! Counters incremented by many threads, behind one trait, so that timed loops are compiled for each method.
+//! Counters that many threads increment. One trait lets the compiler build a timed loop for each method.
 
 pub mod atomic;
 #[cfg(not(loom))]
@@ -33,18 +33,18 @@ pub struct Draws {
 /// Effect of one operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Incremented the counter from this value.
+    /// The counter was incremented from this value.
     Added(u64),
-    /// Incremented the counter; from which value is unknown.
+    /// The counter was incremented from an unknown value.
     AddedSomewhere,
-    /// Read the counter.
+    /// The counter was read.
     Looked,
 }
 
 /// A counter incremented by many threads.
 pub trait Counter: Sync + Sized {
-    /// Per-thread state, away from the shared lines: the location of the thread's own words and everything else needed
-    /// before an operation. Reading that from the counter itself would cost an unnecessary transfer of its line.
+    /// State of one thread, away from the shared lines. It holds everything that the thread needs before an operation,
+    /// such as the address of its own words. Otherwise the thread would have to fetch the counter's line for that.
     type Handle<'a>
     where
         Self: 'a;
@@ -52,13 +52,11 @@ pub trait Counter: Sync + Sized {
     /// Creates a counter with value 0.
     fn new(setup: &Setup) -> Self;
 
-    /// State of the thread with this number, from 0; at most one thread may use it.
+    /// Returns the state of the thread with this number, counted from 0. At most one thread may use it.
     fn handle(&self, thread: usize) -> Self::Handle<'_>;
 
-    /// Performs one operation. `inside` runs in the critical section, or after the operation if there is none.
-    ///
-    /// # Errors
-    /// The reason to leave; then nothing was added.
+    /// Performs one operation, or returns the reason to leave without it. `inside` runs in the critical section, or
+    /// after the operation if there is no such section.
     fn step<'a>(
         &'a self,
         handle: &mut Self::Handle<'a>,
@@ -66,23 +64,23 @@ pub trait Counter: Sync + Sized {
         inside: impl FnOnce(),
     ) -> Result<Step, Halt>;
 
-    /// Value in memory after all threads have left.
+    /// Returns the value in memory after all threads have left.
     fn total(&self) -> u64;
 
-    /// Whether all other invariants held: no reader saw a value change.
+    /// Whether all other invariants held, such as that no reader saw a value change.
     fn is_sound(&self) -> bool {
         true
     }
 }
 
 impl Draws {
-    /// Choices of this thread with this share of reads.
+    /// The choices of this thread. `share` is the share of reads.
     pub fn new(thread: usize, share: f64) -> Draws {
-        // Any odd seed works; seeds of threads differ.
+        // Any odd seed works. The seeds of threads differ.
         Draws { share, random: (thread as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1 }
     }
 
-    /// Whether the next operation only reads (Marsaglia 2003, xorshift).
+    /// Whether the next operation only reads. The generator is xorshift (Marsaglia 2003).
     pub fn reads(&mut self) -> bool {
         if self.share <= 0.0 {
             return false;

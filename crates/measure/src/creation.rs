@@ -1,4 +1,4 @@
-//! Creation of threads and processes, as timed by `spawn`: kinds of creation by name, and [`Tallies`] of one pass.
+//! Creation of threads and processes, timed by `spawn`.
 
 #[cfg(all(target_os = "linux", not(miri)))]
 mod processes;
@@ -30,12 +30,12 @@ pub fn lacks(kind: Kind) -> Option<String> {
         .then(|| format!("`{}` needs a thread attribute that only glibc has", kind.name()))
 }
 
-/// System call that was refused to the creator, with the error number.
+/// System call that was refused, with the error number.
 #[cfg(all(target_os = "linux", not(miri)))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Refused {
     Pin(i32),
-    /// Creation of a thread, a process or something that it needs.
+    /// Creation of a thread, of a process or of something that they need.
     Creation(i32),
 }
 
@@ -49,10 +49,7 @@ impl Refused {
     }
 }
 
-/// Performs one pass.
-///
-/// # Errors
-/// [`TrialFailure`] if the system refused a creation or the pass was given up.
+/// Performs one pass. Fails if the system refused a creation or the pass was given up.
 #[cfg(all(target_os = "linux", not(miri)))]
 pub fn perform(
     context: &TrialContext<'_>,
@@ -89,7 +86,7 @@ macro_rules! kinds {
                 match self { $(Kind::$kind => $how),+ }
             }
 
-            /// The cost in machine events: plausible for a desktop CPU at 4 GHz, not validated by measurements.
+            /// Cost in machine events. The figures are plausible for a desktop CPU at 4 GHz, but not measured.
             pub fn cost(self) -> SpawnCost {
                 match self { $(Kind::$kind => SpawnCost { $($($cost)+,)? ..$base }),+ }
             }
@@ -108,7 +105,7 @@ const FORK: SpawnCost = SpawnCost {
     begin_cycles: 12_000.0,
     end_cycles: 120_000.0,
 };
-/// Core cycles to mark one page of the parent in a fork.
+/// Core cycles in which a fork marks one page of the parent.
 const PAGE_CYCLES: f64 = 4.0;
 const PAGES_PER_MIB: f64 = 256.0;
 
@@ -125,7 +122,7 @@ kinds! {
     Fork "fork"
         "fork from a helper process with 64 MiB of touched memory beyond its own; the child exits at once"
         FORK;
-    // The parent's memory is shared, not copied; the parent waits until the program has begun.
+    // The parent shares its memory, without a copy, and waits until the program has begun.
     PosixSpawn "posix-spawn"
         "posix_spawn from that helper, of a static 162-byte program that reads the counter"
         FORK { calls: 8.0, cycles: 220_000.0, ready: 1.0, begin_cycles: 8_000.0 };
@@ -133,21 +130,21 @@ kinds! {
         FORK { begin_cycles: 260_000.0 };
 }
 
-/// Extra memory of the process that creates processes, in MiB: a fork copies or marks it.
+/// Extra memory in MiB of the process that creates processes. A fork copies or marks it.
 pub const PARENT_MIB: f64 = 64.0;
 
 impl Kind {
-    /// Whether it creates a process.
+    /// Whether this kind creates a process.
     pub fn is_process(self) -> bool {
         matches!(self, Kind::Fork | Kind::PosixSpawn | Kind::ForkExec)
     }
 
-    /// Whether it executes a program.
+    /// Whether this kind executes a program.
     pub fn execs(self) -> bool {
         matches!(self, Kind::PosixSpawn | Kind::ForkExec)
     }
 
-    /// Whether the new thread can be pinned; others inherit the affinity of their creator.
+    /// Whether the new thread can be pinned. Others inherit the affinity of their creator.
     pub fn is_placed(self) -> bool {
         matches!(self, Kind::AttrPinned | Kind::SelfPinned | Kind::Pool)
     }
@@ -160,15 +157,12 @@ pub struct Config {
     pub kind: Kind,
     /// Pause between creations, in nanoseconds.
     pub pause_ns: f64,
-    /// CPUs of creator and created thread or process, if more than one.
+    /// CPUs of the creator and of what it creates, if there are several.
     pub mask: Option<CpuSet>,
 }
 
 impl Config {
     /// Parses the parameters of a trial.
-    ///
-    /// # Errors
-    /// `RequestError` for invalid parameters.
     pub fn from_spec(spec: &TrialSpec) -> Result<Config, RequestError> {
         let text = |name| spec.parameters.text(name);
         let mask = text("mask").map(CpuSet::from_list).transpose()?;
@@ -182,7 +176,7 @@ pub(crate) fn kind(name: &str) -> Result<Kind, RequestError> {
     known.ok_or_else(|| RequestError::unknown("kind", name, &KINDS.map(Kind::name)))
 }
 
-/// Maximum number of differences between first statement and return that are kept for their median.
+/// Maximum number of kept differences between first statement and return. Their median is reported.
 const MAX_KEPT: usize = 1 << 15;
 
 /// Times of the creations of one pass.
@@ -192,7 +186,7 @@ pub struct Tallies {
     latency: TickHistogram,
     join: TickHistogram,
     first: TickHistogram,
-    /// First statement minus return, in signed ticks.
+    /// Time of the first statement minus time of the return, in signed ticks.
     after_return: Vec<i64>,
     child_first: u64,
     samples: u64,
@@ -205,7 +199,7 @@ impl Default for Tallies {
 }
 
 impl Tallies {
-    /// Creates empty tallies and allocates all memory.
+    /// Creates empty tallies and allocates all their memory.
     pub fn new() -> Tallies {
         Tallies {
             cost: TickHistogram::new(),
@@ -218,9 +212,9 @@ impl Tallies {
         }
     }
 
-    /// Counts one creation by four stamps: call, return, first statement of the child, end of the child known.
+    /// Counts one creation by four stamps: call, return, first statement of the child, known end of the child.
     pub fn count(&mut self, [before, returned, began, ended]: [u64; 4]) {
-        // The counters of two CPUs may differ, but by less than any creation takes.
+        // The counters of two CPUs may differ, but by less than a creation takes.
         let latency = began.saturating_sub(before);
         self.samples += 1;
         if self.samples == 1 {

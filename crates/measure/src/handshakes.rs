@@ -1,6 +1,6 @@
-//! All synchronisation between threads, compiled with loom's atomics for tests of the memory model (`RUSTFLAGS='--cfg
-//! loom' cargo test --test handshakes`): the files of the library with loom in place of the standard library. Files
-//! that are not listed here need not support loom.
+//! All synchronisation between threads, for tests of the memory model with loom: `RUSTFLAGS='--cfg loom' cargo test
+//! --test handshakes`. Files of the library are compiled here with loom's atomics. Files that are not listed here need
+//! not support loom.
 #![cfg(loom)]
 #![allow(dead_code, reason = "code that only the host and the simulator call")]
 #![allow(clippy::unwrap_used, reason = "tests")]
@@ -15,7 +15,7 @@ mod tick_histogram;
 mod trial_context;
 mod wait;
 
-/// Replaces the standard library's items of `sync.rs`.
+/// Replaces the library's `sync.rs`.
 mod sync {
     pub use loom::hint::spin_loop;
     pub use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};

@@ -54,12 +54,11 @@ mod reading {
         }
     }
 
-    /// Timer rows: x86, and Arm's architected timer.
+    /// Rows of the timer on x86, and of Arm's architected timer.
     const TICKS: [&str; 2] = ["LOC", "arch_timer"];
     /// Rows that do not count interrupts of a CPU.
     const NO_INTERRUPTS: [&str; 2] = ["ERR", "MIS"];
 
-    /// Counts since boot: timer interrupts, and all others.
     #[derive(Debug, Clone, Default, PartialEq, Eq)]
     struct Interrupts {
         by_cpu: BTreeMap<CpuId, [u64; 2]>,

@@ -11,16 +11,17 @@ pub struct Kernel {
     pub id: KernelId,
     /// One function per role, initiator first.
     pub roles: &'static [RoleFn],
-    /// The cost on a simulated machine, which cannot run a spin loop.
+    /// Cost on a simulated machine, which cannot run a spin loop.
     pub cost: Cost,
-    /// Cache lines that one step of the walk uses (two for a mailbox per direction).
+    /// Cache lines that one step of the walk uses. A mailbox per direction needs two.
     pub lines_per_place: u32,
     /// Part of the role functions' names that `probes --asm` shows.
     pub symbol: &'static str,
 }
 
 impl Kernel {
-    /// A kernel in which two roles hand a line back and forth, with these transactions per hop and way of spinning.
+    /// A kernel in which two roles hand a line back and forth. The arguments state the transactions per hop and the way
+    /// of spinning.
     pub const fn ping_pong(
         (id, symbol): (&'static str, &'static str),
         roles: &'static [RoleFn],
@@ -32,27 +33,27 @@ impl Kernel {
     }
 }
 
-/// The code of one role, which runs one span on its context.
+/// The code of one role. It runs one span on its context.
 pub type RoleFn = fn(&mut KernelContext<'_>) -> Result<(), Halt>;
 
-/// Cost of one operation in machine events; the stated numbers are compared with measurements by the ladder.
+/// Cost of one operation in machine events. The ladder compares the stated numbers with measurements.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Cost {
-    /// Two roles hand a line back and forth; the operation is a round trip of two hops.
+    /// Two roles hand a line back and forth. The operation is a round trip of two hops.
     PingPong {
         /// Coherence transactions of one hop.
         transfers_per_hop: f64,
-        /// Whether the waiting side requests the line so eagerly that it disturbs the owner's store.
+        /// Whether the requests of the waiting side disturb the owner's store.
         spin: Spin,
         /// Wait hints per hop that do not overlap with the transfer.
         extra_hints_per_hop: f64,
     },
-    /// One role chases pointers through lines that the other dirtied; the operation is one dependent read.
+    /// One role chases pointers through lines that the other dirtied. The operation is one dependent read.
     Chase {
         /// Coherence transactions of one read.
         transfers_per_read: f64,
     },
-    /// One role stamps its clock into a line, the other then reads its own clock; the operation is one message.
+    /// One role stamps its clock into a line, and the other then reads its own clock. The operation is one message.
     Stamp {
         /// Coherence transactions of one message.
         transfers_per_message: f64,

@@ -1,17 +1,15 @@
-//! [`KernelContext`]: a role function's view of the machine.
+//! [`KernelContext`]: the view of the machine that a role function has.
 
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::wait::WaitAction;
 
-/// One cache line of measured memory.
-///
-/// 64 bytes on x86-64 and on most Arm cores. Where hardware lines have 128 bytes, two adjacent `Line`s share one; the
-/// arena then spaces the measured lines further apart.
+/// One cache line of measured memory: 64 bytes, as on x86-64 and most Arm cores. Where hardware lines have 128 bytes,
+/// two adjacent `Line`s share one hardware line. The arena then spaces the measured lines further apart.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Line {
-    /// The words of the line; protocols use the first, payloads and stamps the others.
+    /// The words of the line. Protocols use the first word, payloads and stamps the others.
     pub words: [AtomicU64; 8],
 }
 
@@ -28,18 +26,19 @@ impl Default for Line {
     }
 }
 
-/// A role's view of one span: places in walk order (equal for all roles), counts, sample buffers, and the guard.
+/// A role's view of one span.
 #[derive(Debug)]
 pub struct KernelContext<'a> {
-    /// Lines in the order of the walk; `lines_per_place` consecutive ones make a place. All words are 0 at the start.
+    /// Lines in the order of the walk, which is equal for all roles. `lines_per_place` consecutive lines make a place.
+    /// All words are 0 at the start.
     pub lines: &'a [&'a Line],
     /// Round trips before the first timed batch, on the first place.
     pub warm_up: u32,
-    /// Sample buffers; the same variant for all roles, but the buffers are empty except in the recording role.
+    /// Sample buffers. All roles have the same variant. Only the recording role has buffers that are not empty.
     pub recorder: Recorder<'a>,
     /// Bounds every wait.
     pub guard: &'a Guard<'a>,
-    /// Verified hand-offs of this role, for comparison with the other role afterwards.
+    /// Number of verified hand-offs of this role. It is compared with the other role afterwards.
     pub verified: u64,
 }
 
@@ -52,17 +51,17 @@ pub enum Recorder<'a> {
         visits: u32,
         /// Round trips in a batch.
         round_trips: u32,
-        /// Ticks of each batch in order of execution, walk order × visits; empty except in the recording role.
+        /// Ticks of each batch in order of execution, walk order × visits. Empty except in the recording role.
         ticks: &'a mut [u32],
     },
     /// Single round trips counted by duration.
     Events {
         /// Number of round trips.
         round_trips: u64,
-        /// `buckets[t]` counts events of `t` ticks; the last bucket counts all longer ones, whose exact values go to
+        /// `buckets[t]` counts events of `t` ticks. The last bucket counts all longer events, whose exact values go to
         /// `beyond`. Empty except in the recording role.
         buckets: &'a mut [u32],
-        /// Ticks of events beyond the buckets, with capacity for all that can happen within the deadline.
+        /// Ticks of events beyond the buckets. The capacity suffices for all that can happen within the deadline.
         beyond: &'a mut Vec<u64>,
     },
 }
@@ -78,27 +77,24 @@ pub enum Halt {
     Partner,
 }
 
-/// The conditions that the slow path of every wait checks, about every 2¹⁶ polls and never in the fast path.
+/// The conditions that end a wait. Waits check them about every 2¹⁶ polls.
 #[derive(Debug)]
 pub struct Guard<'a> {
-    /// Halt code set by the coordinator, by a signal or by a role that halted: 0 to continue, else a reason.
+    /// Halt code: 0 to continue, else a reason. The coordinator, a signal or a role that halted sets it.
     pub halt: &'a AtomicU64,
     /// Counter value at which the trial is given up.
     pub deadline_ticks: u64,
-    /// Reads the counter; a function pointer, so that simulated and loom tests can replace it.
+    /// Reads the counter. Simulated and loom tests replace this function.
     pub now_ticks: fn() -> u64,
 }
 
 impl Guard<'_> {
-    /// Checks whether to continue.
-    ///
-    /// # Errors
-    /// The reason to leave the loop.
+    /// Checks whether to continue, or returns the reason to leave the loop.
     #[cold]
     #[inline(never)]
     pub fn check(&self) -> Result<(), Halt> {
-        // Acquire pairs with the Release in `give_up`: a role that sees the reason also sees what the other role wrote
-        // before it left (its count of verified hand-offs).
+        // Acquire pairs with the Release in `give_up`. A role that sees the reason also sees what the other role wrote
+        // before it left: its count of verified hand-offs.
         match self.halt.load(Acquire) {
             0 => {}
             1 => return Err(Halt::Stopped),
@@ -112,43 +108,37 @@ impl Guard<'_> {
         Ok(())
     }
 
-    /// Checks whether to continue, between batches and with a time that was already read: for a loop that makes
-    /// progress, and so never waits long enough to call [`check`](Guard::check) itself.
-    ///
-    /// # Errors
-    /// The reason to leave the loop.
+    /// Checks whether to continue, with a time that was already read. A loop that makes progress calls it between
+    /// batches, since it never waits long enough to call [`check`](Guard::check).
     #[inline(always)]
     pub fn check_at(&self, now_ticks: u64) -> Result<(), Halt> {
         // Relaxed: this load only decides whether to call `check`, which acquires. The line is shared and in our cache.
         if self.halt.load(Relaxed) != 0 || now_ticks > self.deadline_ticks { self.check() } else { Ok(()) }
     }
 
-    /// Tells every role of the trial to leave; the first reason is kept.
+    /// Tells every role of the trial to leave. The first reason is kept.
     pub fn give_up(&self, reason: Halt) {
         let code = match reason {
             Halt::Stopped => 1,
             Halt::Deadline => 2,
             Halt::Partner => 3,
         };
-        // Release pairs with the Acquire in `check`. On failure nothing is published, so Relaxed is enough.
+        // Release pairs with the Acquire in `check`. A failure publishes nothing, so Relaxed suffices.
         let _ = self.halt.compare_exchange(0, code, Release, Relaxed);
     }
 }
 
-/// Polls or wait hints between two calls of [`Guard::check`]: too few calls to cost time, but enough that a role leaves
-/// within milliseconds, and before its quantum ends, since a partner on the same CPU cannot run until then.
+/// Polls or wait hints between two calls of [`Guard::check`]. The calls are too rare to cost time. A role still leaves
+/// within milliseconds, before its quantum ends: a partner on the same CPU cannot run until then.
 ///
 /// Loom explores every poll as a branch of its own, and Miri takes microseconds for each.
 pub(crate) const POLLS: u32 = if cfg!(any(loom, miri)) { 1 } else { 1 << 16 };
 
-/// Polls until `poll` returns true, executing `W` between two polls.
-///
-/// # Errors
-/// The reason why the wait was given up.
+/// Polls until `poll` returns true, executing `W` between two polls. Fails with the reason if the wait was given up.
 #[inline(always)]
 pub fn wait_until<W: WaitAction>(guard: &Guard<'_>, mut poll: impl FnMut() -> bool) -> Result<(), Halt> {
     loop {
-        // Counted down, so that a decrement and its branch are the only additions to the bare spin.
+        // The counter counts down, so the bare spin gets only a decrement and a branch in addition.
         let mut remaining = const { POLLS.div_ceil(if W::HINTS == 0 { 1 } else { W::HINTS }) };
         while remaining != 0 {
             if poll() {
@@ -161,8 +151,8 @@ pub fn wait_until<W: WaitAction>(guard: &Guard<'_>, mut poll: impl FnMut() -> bo
     }
 }
 
-/// Counts an event by its value, as [`Recorder::Events`] describes: the last bucket counts every event from its index
-/// upward, and their exact values go to `beyond` while it has capacity. Never allocates.
+/// Counts an event by its value, as [`Recorder::Events`] describes. `beyond` takes exact values while it has capacity.
+/// Never allocates.
 #[inline(always)]
 pub fn count_event(buckets: &mut [u32], beyond: &mut Vec<u64>, value: u64) {
     let Some(last) = buckets.len().checked_sub(1) else { return };

@@ -12,7 +12,7 @@ pub mod counters;
 pub mod creation;
 #[cfg(all(target_os = "linux", not(miri)))]
 pub mod power;
-// Statistics of event durations, for hosts and simulators; available everywhere, Miri included.
+// Statistics of event durations, for hosts and simulators, on all systems and in Miri.
 mod events;
 // Pinned threads, machine instructions and mapped memory, which Miri does not support.
 #[cfg(not(miri))]

@@ -1,7 +1,6 @@
-//! [`Machine`]: the boundary between deciding what to measure and measuring it.
-//!
-//! Everything above this trait (plan, schedule, session, statistics, store, reports) is the same for real and simulated
-//! machines. The machine owns time: on a simulated one, budgets, gaps and ETAs count virtual time and nothing sleeps.
+//! [`Machine`]: the boundary between the choice of measurements and the measurements. Everything above it (plan,
+//! schedule, session, statistics, store, reports) is the same for real and simulated machines. The machine owns time.
+//! On a simulated machine, budgets, gaps and ETAs count virtual time, and nothing sleeps.
 
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::adapters::catalogue::AdapterSpec;
@@ -23,7 +22,7 @@ use std::sync::Arc;
 
 /// A machine that can measure.
 pub trait Machine {
-    /// The topology that the machine reports, over every online CPU, allowed or not.
+    /// The topology that the machine reports, with every online CPU, allowed or not.
     fn topology(&self) -> &Topology;
 
     /// The CPUs that this process may use.
@@ -32,38 +31,33 @@ pub trait Machine {
     /// The conditions of the measurement.
     fn environment(&self) -> &Environment;
 
-    /// Checks these CPUs for everything that could spoil a measurement; changes nothing and starts no thread on other
-    /// CPUs. Takes up to 0.2 s plus a tenth of `budget`, but no more than about 4 s.
+    /// Checks these CPUs for everything that could spoil a measurement. Changes nothing and starts no thread on other
+    /// CPUs. Takes up to 0.2 s plus a tenth of `budget`, but at most about 4 s.
     fn examine(&mut self, cpus: &CpuSet, budget: Option<Picos>) -> Vec<DoctorFinding>;
 
-    /// Fills [`Environment::cpu_use`] with a known sample; without one, an empty field gets a fresh sample of 300 ms.
-    /// It stays empty on systems that do not report CPU use.
+    /// Fills [`Environment::cpu_use`] with a known sample, or an empty field with a new sample of 300 ms. The field
+    /// stays empty on systems that do not report CPU use.
     fn sample_use(&mut self, _known: Option<CpuUse>) {}
 
-    /// The rate of the counter whose ticks recordings hold.
+    /// The rate of the counter. Recordings hold its ticks.
     fn rate(&self) -> TickRate;
 
     /// Time since the machine was opened.
     fn now(&self) -> Picos;
 
-    /// Lets time pass with every CPU idle; returns early when stopped.
+    /// Lets time pass with every CPU idle. Returns early when stopped.
     fn pause(&mut self, span: Picos, stop: &Stop);
 
     /// Starts one persistent thread per CPU, verifies its pinning and allocates memory for lines. Must precede the
-    /// first [`perform`](Machine::perform); a second call replaces the workers. A CPU that refuses its thread is listed
-    /// by [`absent`](Machine::absent); the other CPUs are unaffected.
-    ///
-    /// # Errors
-    /// [`MachineError::Pin`] if every CPU refuses.
+    /// first [`perform`](Machine::perform). A second call replaces the workers. [`absent`](Machine::absent) lists the
+    /// CPUs that refuse their thread. Fails with [`MachineError::Pin`] if every CPU refuses.
     fn engage(&mut self, settings: &WorkerSettings) -> Result<Granted, MachineError>;
 
     /// Performs rounds one after another and passes each outcome to `take`, in order and with every CPU at rest. No
-    /// system call, spawn or allocation happens inside a round. An outcome is delivered at the end at the latest, and
-    /// earlier where that costs nothing. Fewer outcomes than rounds mean that `stop` was raised. `take` returns
-    /// recordings that are no longer needed, also those of earlier rounds; the machine may reuse their memory.
-    ///
-    /// # Errors
-    /// Only failures of the machine as a whole; failures of single trials are part of the outcome.
+    /// system call, spawn or allocation happens inside a round. An outcome may be delivered after later rounds. Fewer
+    /// outcomes than rounds mean that `stop` was raised. `take` returns recordings that are no longer needed, also of
+    /// earlier rounds; the machine may reuse their memory. Only failures of the machine as a whole are errors; those of
+    /// trials are outcomes.
     fn perform_each(
         &mut self,
         batch: &[Round],
@@ -71,10 +65,7 @@ pub trait Machine {
         take: &mut dyn FnMut(RoundOutcome) -> Vec<Recording>,
     ) -> Result<(), MachineError>;
 
-    /// Performs rounds and returns all outcomes at once.
-    ///
-    /// # Errors
-    /// As [`perform_each`](Machine::perform_each).
+    /// Performs rounds as [`perform_each`](Machine::perform_each), and returns all outcomes at once.
     fn perform(&mut self, batch: &[Round], stop: &Stop) -> Result<Vec<RoundOutcome>, MachineError> {
         let mut outcomes = Vec::with_capacity(batch.len());
         self.perform_each(batch, stop, &mut |outcome| {
@@ -84,25 +75,27 @@ pub trait Machine {
         Ok(outcomes)
     }
 
-    /// The CPUs of this set that refuse threads now, with reasons. Asks anew in about 10 µs; only between trials.
+    /// The CPUs of this set that refuse threads now, with reasons. The check takes about 10 µs. Only for use between
+    /// trials.
     fn absent(&self, of: &CpuSet) -> Vec<(CpuId, LossReason)>;
 
-    /// Whether a thread was pinned to this CPU when workers were engaged: if it refuses threads now, it was lost.
+    /// Whether a thread was pinned to this CPU when workers were engaged. If such a CPU refuses threads now, it was
+    /// lost.
     fn has_worker(&self, _cpu: CpuId) -> bool {
         false
     }
 
-    /// Time since which an absent CPU has been missing, if work was monitored on it until now.
+    /// Time at which an absent CPU disappeared, if work was monitored on it until now.
     fn missed_since(&self, _cpu: CpuId) -> Option<Picos> {
         None
     }
 
-    /// The feature that the machine lacks for a trial, determined by trying; `None` if nothing is missing.
+    /// The feature that the machine lacks for a trial, found by trying; `None` if nothing is missing.
     fn lacks(&self, _probe: &dyn SeriesProbe, _spec: &TrialSpec) -> Option<String> {
         None
     }
 
-    /// Prepares a runtime once, possibly with a build; returns its offer or the reason against it. `None` without
+    /// Prepares a runtime once, possibly with a build. Returns its offer or the reason against it; `None` without
     /// adapters.
     #[cfg(all(target_os = "linux", not(miri)))]
     fn prepare_runtime(
@@ -115,16 +108,16 @@ pub trait Machine {
         None
     }
 
-    /// Machine time spent on preparing runtimes, without builds; it counts towards the budget of the run.
+    /// Machine time spent on preparing runtimes, without builds. It counts towards the budget of the run.
     fn preparing(&self) -> Picos {
         Picos::ZERO
     }
 
-    /// Sets a deadline on this machine's clock: rounds, trials and warm-ups that would exceed it are aborted as if
-    /// `stop` were raised. Work has its own limit. `None` removes the deadline.
+    /// Sets a deadline on this machine's clock; `None` removes it. Rounds, trials and warm-ups that would exceed it are
+    /// aborted as if `stop` were raised. Work has its own limit.
     fn end_by(&mut self, deadline: Option<Picos>);
 
-    /// Warms up whatever needs it for these trials, for at most `most` in total; calls `notify` for each.
+    /// Warms up whatever these trials need, for at most `most` in total. Calls `notify` for each warm-up.
     fn warm_up(
         &mut self,
         _orders: &[TrialOrder<'_>],
@@ -139,14 +132,12 @@ pub trait Machine {
         Picos::ZERO
     }
 
-    /// Performs one pass of one trial of a series, on engaged workers.
-    ///
-    /// # Errors
-    /// [`TrialFailure`] says why the pass has no result; [`TrialFailure::Interrupted`] if `stop` was raised.
+    /// Performs one pass of one trial of a series on engaged workers. Fails with [`TrialFailure::Interrupted`] if
+    /// `stop` was raised.
     fn perform_trial(&mut self, order: &TrialOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure>;
 
-    /// Performs one pass each of trials on different cores, all at the same time. Returns one outcome each, in order,
-    /// with the number of concurrent trials. The default performs them one after another.
+    /// Performs one pass of each trial, all at the same time on different cores. Returns the outcomes in order, each
+    /// with the number of concurrent trials. The default performs the trials one after another.
     fn perform_trials(
         &mut self,
         orders: &[TrialOrder<'_>],
@@ -160,22 +151,20 @@ pub trait Machine {
         None
     }
 
-    /// Why the machine cannot count the instructions, cycles and misses of programs; `None` if it can, or runs none.
+    /// Why the machine cannot count the instructions, cycles and misses of programs; `None` if it can or runs none.
     fn lacks_counters(&self) -> Option<io::Error> {
         None
     }
 
-    /// Runs a piece of work once, with all its threads bound to the CPUs of its placement.
-    ///
-    /// # Errors
-    /// [`TrialFailure`] says why the run has no result; [`TrialFailure::Interrupted`] if `stop` was raised, and
-    /// [`TrialFailure::TimedOut`] if the limit of the order ended it.
+    /// Runs a piece of work once, with all its threads bound to the CPUs of its placement. Fails with
+    /// [`TrialFailure::Interrupted`] if `stop` was raised, and with [`TrialFailure::TimedOut`] at the limit of the
+    /// order.
     fn perform_work(&mut self, _order: &WorkOrder<'_>, _stop: &Stop) -> Result<PassOutcome, TrialFailure> {
         Err(TrialFailure::from_reason("this machine cannot run workloads"))
     }
 
-    /// Whether other programs use more than 5 % of the CPUs right now, in which case a considerate run measures
-    /// serially; `None` if the machine cannot tell.
+    /// Whether other programs use more than 5 % of the CPUs now; `None` if the machine cannot tell. A considerate run
+    /// then measures serially.
     fn is_busy(&self) -> Option<bool>;
 }
 
@@ -185,9 +174,9 @@ pub(crate) const BUSY_SHARE: f64 = 0.05;
 /// The CPUs that this process may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allowance {
-    /// The cpuset of the control group, a hard limit: no thread can be pinned outside it.
+    /// The cpuset of the control group. No thread can be pinned outside it.
     pub cpuset: CpuSet,
-    /// The inherited affinity mask, which only sets the default choice.
+    /// The inherited affinity mask. It only sets the default choice.
     pub mask: CpuSet,
     /// Offline CPUs.
     pub offline: CpuSet,
@@ -207,9 +196,9 @@ pub struct WorkerSettings {
 /// What the system granted of [`WorkerSettings`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Granted {
-    /// `nice -20`, `fifo 50`, `normal` …, for the environment block.
+    /// Priority for the environment block: `nice -20`, `fifo 50`, `normal` …
     pub priority: String,
-    /// Whether the coordinating thread has a CPU and core of its own, separate from the workers.
+    /// Whether the coordinating thread has a core of its own, separate from the workers.
     pub coordinator_apart: bool,
 }
 
@@ -220,14 +209,14 @@ pub struct Round {
     pub assignments: Vec<Assignment>,
 }
 
-/// One trial in one round.
+/// One trial of a round.
 #[derive(Debug, Clone)]
 pub struct Assignment {
     /// The CPUs of the initiator and of the responder.
     pub placement: [CpuId; 2],
     /// The spans in order of execution.
     pub orders: Arc<[SpanOrder]>,
-    /// Key of every random choice: line offsets, walk order, start phase, simulated noise.
+    /// Key of every random choice: line offsets, walk order, start phase and simulated noise.
     pub key: u64,
 }
 
@@ -238,7 +227,7 @@ pub struct SpanOrder {
     pub kernel: &'static Kernel,
     /// Home node of the lines.
     pub home: HomeChoice,
-    /// Number of places visited: each is one line, or as many as the kernel needs ([`Kernel::lines_per_place`]).
+    /// Number of places visited. A place is [`Kernel::lines_per_place`] lines.
     pub lines: u32,
     /// Selection of the places.
     pub walk: Walk,
@@ -260,8 +249,8 @@ pub enum HomeChoice {
 /// Selection of the places of a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Walk {
-    /// Aligned runs of 16 consecutive lines in different page frames, with fresh random offsets, walked in random
-    /// order, flushed and rewritten before use.
+    /// Aligned runs of 16 consecutive lines in different page frames, with new random offsets. They are walked in
+    /// random order, and flushed and rewritten before use.
     FreshRuns,
     /// The same place for the whole run, as tools with a single address do.
     OnePlace,
@@ -277,7 +266,7 @@ pub enum Sampling {
         /// Round trips in a batch.
         round_trips: u32,
     },
-    /// A count of single round trips by duration; each includes the cost of the clock.
+    /// A count of single round trips by duration. Each duration includes the cost of the clock.
     Events {
         /// Total round trips.
         round_trips: u64,
@@ -316,10 +305,9 @@ pub struct RoundOutcome {
     pub trials: Vec<Result<Recording, TrialFailure>>,
 }
 
-/// Maximum counter step: a coarser counter cannot time batches of a few µs.
+/// Maximum step of a usable counter. A coarser counter cannot time batches of a few µs.
 const COARSEST_STEP_NS: f64 = 1000.0;
 
-/// Rejects a counter whose steps are too coarse.
 pub(crate) fn fine_enough(step_ns: f64) -> Result<(), ClockError> {
     if step_ns > COARSEST_STEP_NS { Err(ClockError::Coarse(step_ns)) } else { Ok(()) }
 }
@@ -333,13 +321,13 @@ pub enum ClockError {
     /// The smallest visible step, in nanoseconds, is too long.
     #[error("it advances in steps of {0:.0} ns, too coarse to time anything")]
     Coarse(f64),
-    /// A reading, in ticks, is less than the previous one.
+    /// A reading, in ticks, is below the previous reading.
     #[error("it ran backwards from {0} to {1}")]
     Backwards(u64, u64),
     /// All readings have this value.
     #[error("it is stuck at {0}")]
     Still(u64),
-    /// Between two readings the counter has not risen or no time has passed: the readings, and the time in nanoseconds.
+    /// Two readings and the nanoseconds between them. The counter has not risen, or no time has passed.
     #[error("it went from {0} to {1} in {2:.0} ns")]
     NoRate(u64, u64, f64),
 }
@@ -363,7 +351,7 @@ pub enum MachineError {
         /// CPUs of these threads.
         cpus: CpuSet,
     },
-    /// The machine cannot pin threads at all (an emulator or an unsupported system).
+    /// The machine cannot pin threads at all: an emulator or an unsupported system.
     #[error("pin threads on this system ({reason}); simulated machines and files work everywhere")]
     NoPinning {
         /// The reason.
@@ -428,7 +416,7 @@ pub enum MachineError {
 }
 
 impl MachineError {
-    /// Whether the host cannot be measured at all, although its system information is still readable.
+    /// Whether the host cannot be measured at all. Its system information is still readable.
     pub fn is_of_host(&self) -> bool {
         matches!(self, MachineError::NoPinning { .. } | MachineError::Clock { .. })
     }

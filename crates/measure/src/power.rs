@@ -1,5 +1,4 @@
-//! Power management: package energy ([`PackageEnergy`]), idle states ([`IdleStates`]), and avoiding slow ones
-//! ([`Awake`]).
+//! Power management: package energy ([`PackageEnergy`]), idle states ([`IdleStates`]) and their avoidance ([`Awake`]).
 
 use crate::host::root::SystemRoot;
 use coretalk_model::CpuId;
@@ -8,10 +7,10 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Folder of the kernel's energy counters, AMD's included. Most systems let only root read them, and a guest has none.
+/// Folder of the kernel's energy counters, also for AMD. Most systems let only root read them, and guests have none.
 const ZONES: &str = "/sys/class/powercap";
 
-/// Energy counters of all packages at one moment, in microjoules; empty where they cannot be read.
+/// Energy counters of all packages at one moment, in microjoules. Empty if they cannot be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PackageEnergy(Vec<Zone>);
 
@@ -19,7 +18,7 @@ pub struct PackageEnergy(Vec<Zone>);
 struct Zone {
     number: u32,
     used_uj: u64,
-    /// The counter wraps after this value.
+    /// Value after which the counter wraps.
     range_uj: u64,
 }
 
@@ -32,7 +31,7 @@ impl PackageEnergy {
     fn read(root: &SystemRoot) -> PackageEnergy {
         let zone = |number: u32| {
             let folder = format!("{ZONES}/intel-rapl:{number}");
-            // Skips the zone of the whole platform, which contains the packages.
+            // The zone of the whole platform contains the packages, so it is skipped.
             root.peek(&format!("{folder}/name")).filter(|name| name.starts_with("package"))?;
             let used_uj = root.number(&format!("{folder}/energy_uj"))?;
             let range_uj = root.number(&format!("{folder}/max_energy_range_uj"))?;
@@ -41,8 +40,8 @@ impl PackageEnergy {
         PackageEnergy(root.numbered(ZONES, "intel-rapl:").into_iter().filter_map(zone).collect())
     }
 
-    /// Joules used by all packages since an earlier moment; `None` if one of them is unreadable. Assumes at most one
-    /// wrap: at 300 W that takes at least a quarter of an hour.
+    /// Joules used by all packages since an earlier moment; `None` if a counter is unreadable. Assumes at most one
+    /// wrap: at 300 W a counter wraps after a quarter of an hour or later.
     pub fn joules_since(&self, earlier: &PackageEnergy) -> Option<f64> {
         let same = self.0.len() == earlier.0.len() && !self.0.is_empty();
         let used: Option<u64> =
@@ -59,15 +58,15 @@ impl Zone {
     }
 }
 
-/// Maximum number of idle states of a CPU; more than any driver has.
+/// Maximum number of idle states of a CPU. No driver has as many.
 const MAX_STATES: usize = 16;
 
-/// Entries into each idle state since boot, over some CPUs; empty where the kernel does not count (guests, no cpuidle).
+/// Entries into each idle state since boot, summed over CPUs. Empty if the kernel does not count (guests, no cpuidle).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IdleStates(BTreeMap<String, u64>);
 
 impl IdleStates {
-    /// Reads the counts; names of states are in lower case with underscores.
+    /// Reads the counts. Names of states are in lower case with underscores.
     pub fn now(cpus: &[CpuId]) -> IdleStates {
         IdleStates::read(&SystemRoot::live(), cpus)
     }
@@ -95,22 +94,19 @@ impl IdleStates {
     }
 }
 
-/// File that limits the exit latency of idle states: a signed number of microseconds in 32 bits, in force while the
-/// file is open. Source: the kernel's documentation of PM quality of service for user space.
+/// File that limits the exit latency of idle states: a signed number of microseconds in 32 bits. The limit is in force
+/// while the file is open (the kernel's documentation of PM quality of service for user space).
 const LIMIT: &str = "/dev/cpu_dma_latency";
 
-/// Keeps CPUs out of idle states with an exit latency while this value lives: idle CPUs poll instead.
+/// Keeps CPUs out of idle states with an exit latency while this value lives. Idle CPUs poll instead.
 #[derive(Debug)]
 pub struct Awake {
-    /// Closing the file ends the request.
+    /// The request ends when the file is closed.
     _held: File,
 }
 
 impl Awake {
-    /// Asks the system to keep CPUs awake.
-    ///
-    /// # Errors
-    /// The system refuses, mostly because it needs root.
+    /// Asks the system to keep CPUs awake. Most systems refuse unless the user is root.
     pub fn hold() -> io::Result<Awake> {
         Awake::hold_by(Path::new(LIMIT))
     }

@@ -1,20 +1,20 @@
 //! [`SimContext`]: the boundary between probes and the simulated machine.
 //!
-//! A probe expresses a pass in machine events; the simulator knows their cost and advances time.
+//! A probe expresses a pass in machine events. The simulator knows their cost and advances time.
 
 use coretalk_model::{CpuId, Picos, TickRate, Topology};
 use serde::{Deserialize, Serialize};
 
-/// The scheduler quantum of a simulated machine, after which another thread gets the CPU.
+/// The quantum of a simulated machine's scheduler.
 pub const QUANTUM_NS: f64 = 3e6;
 
-/// A probe's view of a simulated machine while it prices one pass of a trial: event costs, with and without noise, and
-/// virtual time. Random values derive from the run's seed, `TrialOrder::key` and the placement, in sequence of calls.
+/// A probe's view of a simulated machine while the probe prices one pass of a trial: costs of events and virtual time.
+/// Random values depend on the run's seed, `TrialOrder::key`, the placement and the sequence of calls.
 pub trait SimContext<'a>: std::fmt::Debug {
     /// The CPU of each role.
     fn placement(&self) -> &'a [CpuId];
 
-    /// The true topology, which may differ from the reported one.
+    /// The true topology. The reported topology may differ.
     fn topology(&self) -> &'a Topology;
 
     /// The rate of the counter.
@@ -29,10 +29,11 @@ pub trait SimContext<'a>: std::fmt::Debug {
     /// Keeps CPUs out of idle states for the rest of the pass.
     fn keep_awake(&mut self);
 
-    /// Exit latency of a CPU that has been idle this long; 0 where idle loops poll.
+    /// Exit latency of a CPU that has been idle this long; 0 if idle loops poll.
     fn idle_exit_ns(&self, idle_ns: f64) -> f64;
 
-    /// Current nanoseconds of one line transfer between two CPUs: mean over lines, better home; 0 on the same CPU.
+    /// Current nanoseconds of one line transfer between two CPUs: the mean over lines, with the better home. 0 on one
+    /// CPU.
     fn transfer_ns(&self, from: CpuId, to: CpuId) -> f64;
 
     /// Current duration of one line transfer for a kernel that spins without a wait hint.
@@ -41,7 +42,7 @@ pub trait SimContext<'a>: std::fmt::Debug {
     /// Range of the factor by which a busy sibling slows work down.
     fn sibling_factor(&self) -> [f64; 2];
 
-    /// Whether all roles are now on threads of one core: by the true topology, or because the host moved them.
+    /// Whether all roles are now on threads of one core, by the true topology or because the host moved them.
     fn shares_core(&self) -> bool;
 
     /// Slowdown of a pair per additional concurrent pair.
@@ -62,7 +63,7 @@ pub trait SimContext<'a>: std::fmt::Debug {
     /// The next random number in [0, 1).
     fn unit(&mut self) -> f64;
 
-    /// Lets time pass and returns the extra time that hold-ups of CPUs caused.
+    /// Lets time pass. Returns the extra time that hold-ups of CPUs caused.
     fn pass(&mut self, ns: f64) -> f64;
 
     /// Hold-ups of one CPU in a span that starts now, each with its duration in nanoseconds.
@@ -71,7 +72,7 @@ pub trait SimContext<'a>: std::fmt::Debug {
     /// Records CPU time and voluntary context switches of a role.
     fn spend(&mut self, role: usize, cpu_ns: f64, voluntary: u32);
 
-    /// Counter ticks of a span that starts at a random phase of the counter's step; never negative.
+    /// Counter ticks of a span that starts at a random phase of the counter's step. Never negative.
     fn ticks(&mut self, ns: f64) -> u64;
 
     /// Time since the pass began.
@@ -97,9 +98,9 @@ pub enum HeldAs {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Costs {
-    /// Start of a round; small, because workers spin while they wait for it.
+    /// Start of a round. It is small, because workers spin while they wait for the round.
     pub rendezvous_us: f64,
-    /// Measuring the core clock before and after a trial, both together.
+    /// Measurement of the core clock before and after a trial, in total.
     pub probes_us: f64,
     /// Flush and rewrite of a line.
     pub line_ns: f64,
@@ -111,7 +112,7 @@ pub struct Costs {
     pub switch_ns: f64,
     /// Wake-up of a sleeping thread on another CPU: the interrupt and the scheduler there.
     pub wake_ns: f64,
-    /// Exit latency of an idle CPU by the time it has been idle: `[after µs, exit ns]`, rising.
+    /// Exit latency of an idle CPU by its idle time, in rising order: `[after µs, exit ns]`.
     pub idle_exit: Vec<[f64; 2]>,
 }
 

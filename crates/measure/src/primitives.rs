@@ -1,4 +1,4 @@
-//! Primitives by which one thread wakes another, behind one trait, so that timed loops are compiled for each.
+//! Primitives by which one thread wakes another. One trait lets the compiler build a timed loop for each.
 
 #[cfg(not(loom))]
 pub mod parking_lot;
@@ -15,27 +15,21 @@ use crate::sync::AtomicU64;
 use crate::sync::Ordering::{Acquire, Release};
 use std::io;
 
-/// A primitive between one waker and one waiter. Rounds are counted from 1, and [`wait`](Primitive::wait) returns once
-/// its round is released: a waiter could miss a flag that is set and cleared again.
+/// A primitive between one waker and one waiter. Rounds are counted from 1. [`wait`](Primitive::wait) returns after its
+/// round was released. A flag would not do, since a waiter could miss a flag that is set and cleared again.
 pub trait Primitive: Sync + Sized {
-    /// State that the waker holds while the waiter waits: the guard of a mutex, otherwise nothing.
+    /// State that the waker holds while the waiter waits: the guard of a mutex, or nothing.
     type Held<'a>
     where
         Self: 'a;
 
     /// Creates the primitive, with everything that the system could refuse.
-    ///
-    /// # Errors
-    /// The error of the operating system.
     fn new() -> io::Result<Self>;
 
     /// Waker: makes the waiter of the next round wait.
     fn arm(&self) -> Self::Held<'_>;
 
-    /// Waiter: waits for the round.
-    ///
-    /// # Errors
-    /// The reason to leave.
+    /// Waiter: waits for the round, or returns the reason to leave.
     fn wait(&self, round: u64, guard: &Guard<'_>) -> Result<(), Halt>;
 
     /// Waker: releases the waiter.
@@ -44,7 +38,7 @@ pub trait Primitive: Sync + Sized {
     /// Waiter: registers itself, for primitives that notify a known thread.
     fn register(&self, _guard: &Guard<'_>) {}
 
-    /// Any thread: wakes all sleepers, so that they check their guard.
+    /// Any thread: wakes all sleepers to make them check their guard.
     fn unblock(&self);
 }
 
@@ -60,7 +54,7 @@ pub struct Rounds(AtomicU64);
 impl Rounds {
     /// Releases a round.
     pub fn set(&self, round: u64) {
-        // Release pairs with the Acquire in `has`: the waker's earlier writes are visible to the waiter.
+        // Release pairs with the Acquire in `has`, so the waker's earlier writes are visible to the waiter.
         self.0.store(round, Release);
     }
 

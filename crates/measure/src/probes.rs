@@ -28,8 +28,7 @@ use coretalk_model::Environment;
 use coretalk_model::probes::{Glossary, LegendEntry, StandIn};
 use coretalk_model::series::TrialSpec;
 
-/// Every probe, in report order. A new probe needs a declaration in `coretalk_model::probes`, a file in this directory
-/// and a line here.
+/// Every probe, in report order.
 pub const REGISTRY: &[&dyn SeriesProbe] = &[
     &latency::Latency,
     &wait::Wait,

@@ -1,9 +1,9 @@
-//! Bounded queues between threads: the subjects of `queue`, all behind the same two traits, so that the timed loop is
-//! compiled for each queue and each payload.
+//! Bounded queues between threads, measured by `queue`. All have the same two traits, so that the compiler builds a
+//! timed loop for each queue and each payload.
 //!
-//! A queue has two ends, [`Sender`](ends::Sender) and [`Receiver`](ends::Receiver), each owned by one thread. Dropping
-//! an end closes the queue and wakes sleepers on the other end. Since one of two ends can always continue, and checks
-//! its guard meanwhile, every wait ends.
+//! A queue has two ends, [`Sender`](ends::Sender) and [`Receiver`](ends::Receiver), each owned by one thread. When an
+//! end is dropped, the queue closes and sleepers on the other end wake up. One of two ends can always continue and
+//! checks its guard, so every wait ends.
 
 pub mod batches;
 pub mod bounded;

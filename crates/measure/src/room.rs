@@ -3,7 +3,7 @@
 use crate::host::cgroup::free_memory;
 use crate::host::root::SystemRoot;
 
-/// The memory that this process may still allocate, as reported by the system.
+/// The memory that this process may still allocate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
     /// Number of bytes.
@@ -15,14 +15,14 @@ pub struct Room {
 /// The limit on a process's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
-    /// The limit of its address space, which includes reserved memory (`ulimit -v`).
+    /// The limit of the address space, which includes reserved memory (`ulimit -v`).
     AddressSpace,
     /// Memory of the system and the control groups that is available without eviction (`MemAvailable`, `memory.max`).
     Available,
 }
 
 impl Room {
-    /// The room of this process; `None` where the system does not report it.
+    /// The room of this process; `None` if the system does not report it.
     pub fn of_this_process() -> Option<Room> {
         Room::read(&SystemRoot::live())
     }
@@ -40,7 +40,7 @@ impl Room {
 /// Memory of a thread: its counters, and the touched pages of its user and kernel stacks.
 const THREAD_BYTES: u64 = 1 << 20;
 
-/// The reason why there is no memory for this many threads; `None` if there is, or it is unknown.
+/// The reason why there is no memory for this many threads; `None` if there is enough, or if it is unknown.
 pub fn lacking_for_threads(threads: usize) -> Option<String> {
     let needed = threads as u64 * THREAD_BYTES;
     let available = available_bytes()?;
@@ -50,7 +50,7 @@ pub fn lacking_for_threads(threads: usize) -> Option<String> {
     })
 }
 
-/// Memory left for other programs: below about this much the kernel may kill one of them.
+/// Memory left for other programs. With less, the kernel may kill one of them.
 const RESERVE_BYTES: u64 = 32 << 20;
 
 /// The reason why this much memory is unavailable without harm to others; `None` if it is available or unknown.
@@ -62,7 +62,7 @@ pub fn lacking(bytes: u64) -> Option<String> {
     })
 }
 
-/// Bytes available without swapping; `None` where the system does not report them.
+/// Bytes available without swapping; `None` if the system does not report them.
 pub fn available_bytes() -> Option<u64> {
     available_in(&SystemRoot::live())
 }
@@ -72,8 +72,8 @@ fn available_in(root: &SystemRoot) -> Option<u64> {
     system_bytes.into_iter().chain(free_memory(root)).min()
 }
 
-/// Parses `Max address space         unlimited            unlimited            bytes`: name, soft limit, hard limit
-/// (`man 2 getrlimit`).
+/// Parses a line with name, soft limit and hard limit (`man 2 getrlimit`):
+/// `Max address space         unlimited            unlimited            bytes`.
 fn address_limit(root: &SystemRoot) -> Option<u64> {
     let limits = root.peek("/proc/self/limits")?;
     let values = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;

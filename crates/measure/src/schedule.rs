@@ -1,7 +1,7 @@
 //! Plans which cells are measured together, and in which order.
 //!
-//! A round is a set of cells on disjoint cores. Serial schedules have one cell per round; parallel ones use the circle
-//! method if every pair of a machine is requested, and a greedy edge colouring otherwise.
+//! A round is a set of cells on disjoint cores. Serial schedules have one cell per round. Parallel schedules use the
+//! circle method if every pair of a machine is requested, and otherwise a greedy edge colouring.
 
 use coretalk_model::stats::Key;
 use coretalk_model::{CpuId, CpuSet, Topology};
@@ -18,8 +18,8 @@ pub fn serial(cells: &[u32], key: Key) -> Vec<CellRound> {
     order.into_iter().map(|cell| vec![cell]).collect()
 }
 
-/// Rounds of at most `width` cells on disjoint cores, so that the threads of a core never work in different pairs. Each
-/// cell occurs once. Order and grouping vary with the key, so that passes differ by noise plus interference.
+/// Rounds of at most `width` cells on disjoint cores, so threads of one core never work in different pairs. Each cell
+/// occurs once. Order and grouping vary with the key, so that passes differ by noise plus interference.
 pub fn parallel(
     topology: &Topology,
     pairs: &[[CpuId; 2]],
@@ -39,7 +39,7 @@ pub fn parallel(
     rounds
 }
 
-/// Parallel rounds for any list of pairs, which may contain duplicates and pairs with both roles on one CPU.
+/// Parallel rounds for any list of pairs. It may contain duplicates, and pairs with both roles on one CPU.
 pub fn together(
     topology: &Topology,
     pairs: &[[CpuId; 2]],
@@ -61,7 +61,6 @@ fn split(round: CellRound, width: usize) -> Vec<CellRound> {
 
 /// The cores of the CPUs in a list of pairs, numbered from 0.
 struct Cores {
-    /// Core number of a CPU, by its id.
     core_of: Vec<usize>,
     threads: Vec<Vec<CpuId>>,
 }
@@ -88,7 +87,7 @@ impl Cores {
     }
 }
 
-/// The cell of each pair of CPUs, as a table, for half a million look-ups per pass and as many insertions.
+/// The cell of each pair of CPUs. A table serves half a million look-ups and insertions per pass.
 struct Cells {
     position: Vec<usize>,
     cpus: usize,
@@ -126,7 +125,7 @@ impl Cells {
 }
 
 /// Rounds by the circle method (Kirkman 1847) over cores, times the combinations of their threads, plus rounds for
-/// pairs inside cores. N single-threaded cores need N − 1 rounds, the minimum. `None` unless every pair is requested.
+/// pairs inside cores; `None` unless every pair is requested. N single-threaded cores need N − 1 rounds, the minimum.
 fn tournament(cores: &Cores, pairs: &[[CpuId; 2]], key: Key) -> Option<Vec<CellRound>> {
     let cpus: usize = cores.threads.iter().map(Vec::len).sum();
     if pairs.len() != cpus * (cpus - 1) / 2 {
@@ -177,8 +176,8 @@ fn inside_cores(cores: &Cores, cell: &impl Fn(CpuId, CpuId) -> Option<u32>) -> V
     rounds
 }
 
-/// Greedy edge colouring: each cell, in random order, joins the first round in which both its cores are free. Needs at
-/// most twice as many rounds as the busiest core has cells.
+/// Greedy edge colouring. Each cell, in random order, joins the first round in which both its cores are free. The
+/// number of rounds is at most twice the number of cells of the busiest core.
 fn coloured(cores: &Cores, pairs: &[[CpuId; 2]], cells: &[u32], key: Key) -> Vec<CellRound> {
     let mut order = cells.to_vec();
     key.with(2).shuffle(&mut order);

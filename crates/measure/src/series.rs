@@ -1,7 +1,8 @@
 //! [`SeriesProbe`]: a question to the machine, answered by trials over any number of CPUs and, in a map, by kernels.
 //!
-//! The machine calls the probe, so a new probe needs no change in the machine: on the host it gets a [`TrialContext`]
-//! of pinned threads, on a simulated machine a [`SimContext`] that prices the actions of its roles.
+//! The machine calls the probe, so a new probe needs no change in the machine. A host gives the probe a
+//! [`TrialContext`] of pinned threads. A simulated machine gives it a [`SimContext`] that prices the actions of its
+//! roles.
 
 use crate::adapters::pass::Pass;
 use crate::adapters::protocol::RuntimeWork;
@@ -20,33 +21,27 @@ use coretalk_model::{CpuId, CpuSet, Environment, Picos, Topology, TrialFailure};
 use std::borrow::Cow;
 use strsim::osa_distance;
 
-/// A question to the machine, answered by trials. A probe lists its trials, performs one pass of a trial on real
-/// threads, and prices the same pass on a simulated machine. Each probe is one file under `probes/`, listed in
-/// [`REGISTRY`](crate::probes::REGISTRY).
+/// A question to the machine. A probe lists its trials, performs one pass of a trial on real threads, and prices the
+/// same pass on a simulated machine. [`REGISTRY`](crate::probes::REGISTRY) lists all probes.
 pub trait SeriesProbe: Sync {
     /// The texts, parameters and quantities of the probe.
     fn declaration(&self) -> &'static ProbeDeclaration;
 
-    /// Kernels that answer the question in a map, in report order; empty for a probe of trials alone.
+    /// Kernels that answer the question in a map, in report order. Empty for a probe of trials alone.
     fn kernels(&self) -> &[&'static Kernel] {
         &[]
     }
 
-    /// Lists the trials of a request, in report order.
-    ///
-    /// # Errors
-    /// Invalid requests: an unknown name (with the nearest known one) or a number out of range.
+    /// Lists the trials of a request, in report order. Fails if a name is unknown or a number is out of range.
     fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError>;
 
-    /// Lists the trials that represent this probe in a suite, few enough to share its budget.
-    ///
-    /// # Errors
-    /// As [`trials`](SeriesProbe::trials).
+    /// Lists the trials that represent this probe in a suite. They are few enough to share its budget.
     fn suite_trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
         self.trials(request)
     }
 
-    /// The feature (such as `WAITPKG`) that this machine lacks for a trial, determined by trying; `None` if none.
+    /// The feature (such as `WAITPKG`) that this machine lacks for a trial, found by trying; `None` if nothing is
+    /// missing.
     fn lacks(&self, _spec: &TrialSpec) -> Option<String> {
         None
     }
@@ -61,10 +56,7 @@ pub trait SeriesProbe: Sync {
         External::parse(spec.parameters.text(self.declaration().named_by?)?)
     }
 
-    /// Builds the work order of a runtime for a trial.
-    ///
-    /// # Errors
-    /// The reason why no runtime can perform the trial.
+    /// Builds the work order of a runtime for a trial, or returns the reason why no runtime can perform it.
     fn runtime_work(&self, spec: &TrialSpec, _options: &Parameters) -> Result<RuntimeWork, RequestError> {
         Err(RequestError::Unfit(format!("no runtime can perform {}", spec.label()).into()))
     }
@@ -74,7 +66,7 @@ pub trait SeriesProbe: Sync {
         pass.observed()
     }
 
-    /// Simulated stand-ins for what runtimes perform.
+    /// Simulated stand-ins for runtimes.
     fn stand_ins(&self) -> &'static [SimStandIn] {
         &[]
     }
@@ -91,23 +83,17 @@ pub trait SeriesProbe: Sync {
     }
 
     /// Performs one pass on this machine.
-    ///
-    /// # Errors
-    /// [`TrialFailure`] says why the pass has no result.
     #[cfg(all(target_os = "linux", not(miri)))]
     fn perform(&self, context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure>;
 
     /// Prices one pass on a simulated machine.
-    ///
-    /// # Errors
-    /// As [`perform`](SeriesProbe::perform).
     fn simulate(
         &self,
         sim: &mut dyn SimContext<'_>,
         order: &TrialOrder<'_>,
     ) -> Result<Observed, TrialFailure>;
 
-    /// Whether a trial ends with the requested samples, at any interval width: the request is an observation time.
+    /// Whether a trial ends with the requested samples, at any interval width. The request then is an observation time.
     fn ends_with_samples(&self) -> bool {
         false
     }
@@ -119,7 +105,7 @@ pub trait SeriesProbe: Sync {
         spec.placement.iter().copied().chain(others).collect()
     }
 
-    /// Whether each role describes its own CPU alone, so that a trial continues after the loss of one of them.
+    /// Whether each role describes only its own CPU. A trial then continues after the loss of a CPU.
     fn watches_each_cpu(&self) -> bool {
         false
     }
@@ -129,7 +115,7 @@ pub trait SeriesProbe: Sync {
         Concurrent::Never
     }
 
-    /// Names that the probe's command accepts, with descriptions; empty if it accepts none.
+    /// Names that the probe's command accepts, with descriptions.
     fn variants(&self) -> Vec<(String, String)> {
         Vec::new()
     }
@@ -140,8 +126,8 @@ pub trait SeriesProbe: Sync {
     }
 }
 
-/// Names of the distributions and values that decide whether a trial is precise, by priority: the first that a trial
-/// has is used.
+/// Names of the distributions and values that may decide whether a trial is precise, by priority. The first that a
+/// trial has decides.
 ///
 /// ```
 /// # use coretalk_measure::{probes::queue::Queue, series::headlines};
@@ -158,11 +144,12 @@ pub fn headlines(probe: &dyn SeriesProbe) -> Vec<&'static str> {
 /// Whether a trial may run while others run on other cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Concurrent {
-    /// Never: the trial runs alone.
+    /// Never. The trial runs alone.
     Never,
-    /// If trials of the same relation, made alone and concurrently, prove that concurrency does not change the result.
+    /// Only if concurrency is proven not to change the result, by trials of the same relation made alone and
+    /// concurrently.
     IfProven,
-    /// Always: two polling roles share a CPU, so the results measure the scheduler quantum and are not used.
+    /// Always. Two polling roles share a CPU, so the results measure the quantum and are not used.
     Always,
 }
 
@@ -188,7 +175,7 @@ pub struct TrialOrder<'a> {
     pub spec: &'a TrialSpec,
     /// Options of the run, defaults omitted.
     pub options: &'a Parameters,
-    /// Approximate machine time of the pass, from which the probe derives its counts.
+    /// Approximate machine time of the pass. The probe derives its counts from it.
     pub span: Picos,
     /// Key of every random choice.
     pub key: u64,
@@ -196,11 +183,11 @@ pub struct TrialOrder<'a> {
     pub process: u32,
 }
 
-/// Extra time of a pass before it is given up: spinning roles on one CPU hand off once per quantum, and a host may
+/// Extra time of a pass before it is given up. Spinning roles on one CPU hand off once per quantum, and a host may
 /// deschedule CPUs for long.
 pub const PATIENCE: Picos = Picos::from_ms(5_000);
 
-/// Minimum rounds of a pass: the first is cold and counted separately, or not at all.
+/// Minimum rounds of a pass. The first round is cold: it is counted separately or not at all.
 pub const MIN_ROUNDS: u64 = 3;
 
 impl TrialOrder<'_> {
@@ -210,8 +197,8 @@ impl TrialOrder<'_> {
     }
 }
 
-/// Samples or messages, rounded up, that each of `parts` of a pass contributes to a requested number, which is spread
-/// over the minimum number of passes of a trial.
+/// Samples or messages, rounded up, that each of `parts` of a pass contributes to a requested number. The number is
+/// spread over the minimum number of passes of a trial.
 pub fn per_pass(options: &Parameters, name: &str, parts: usize) -> Option<u64> {
     options.number(name).map(|all| (all / ANALYSES[0] as f64 / parts as f64).ceil() as u64)
 }
@@ -228,7 +215,7 @@ impl std::fmt::Debug for TrialOrder<'_> {
     }
 }
 
-/// One ordered pair for each relation among some CPUs: the first in matrix order.
+/// One ordered pair for each relation among some CPUs, the first in matrix order.
 pub fn representative_pairs(topology: &Topology, cpus: &[CpuId]) -> Vec<[CpuId; 2]> {
     let mut found: Vec<(coretalk_model::Relation, [CpuId; 2])> = Vec::new();
     for (index, &to) in cpus.iter().enumerate() {
@@ -268,7 +255,7 @@ pub enum RequestError {
         /// The nearest known queue.
         nearest: Option<&'static str>,
     },
-    /// Work for a runtime, where this program alone can perform it.
+    /// A request for a runtime that only this program can perform.
     #[error("`{0}` belongs to the runtime `{runtime}`, and a runtime performs only queues (`queue --queue`), ways of waiting \
         (`wait --strategy`), wake-ups (`wake --primitive`), methods of contention (`contend --method`) and kinds of threads \
         (`spawn --kind`)", runtime = .0.runtime)]
@@ -310,7 +297,7 @@ impl RequestError {
         RequestError::Unknown { what, typed, known: names.join(", "), nearest }
     }
 
-    /// Suggests a runtime's item with the unknown name: `jthread` is not a mistyped `thread`.
+    /// Suggests a runtime's item with the unknown name. For example, `jthread` is not a mistyped `thread`.
     #[must_use]
     pub fn or_of(mut self, stand_ins: &[SimStandIn]) -> RequestError {
         if let RequestError::Unknown { typed, nearest, .. } | RequestError::NoQueue { typed, nearest, .. } =
@@ -336,7 +323,6 @@ impl RequestError {
     }
 }
 
-/// A trial that is invalid fails with the reason.
 impl From<RequestError> for TrialFailure {
     fn from(error: RequestError) -> TrialFailure {
         TrialFailure::from_reason(error.to_string())
@@ -347,9 +333,9 @@ fn similar(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |near| format!("; a similar name exists: `{near}`"))
 }
 
-/// The known name nearest to a typed one, ignoring case: the name at the smallest edit distance if that is small; else
-/// the name most similar in length that contains the typed text or is contained in it; else a name with a word close to
-/// the typed text.
+/// The known name nearest to a typed name, ignoring case. The first choice is the name at the smallest edit distance,
+/// if that is small. The second is the name most similar in length that contains the typed text or is contained in it.
+/// The third is a name with a word close to the typed text.
 ///
 /// ```
 /// # use coretalk_measure::series::nearest;
@@ -380,5 +366,5 @@ pub fn nearest(typed: &str, names: &[&'static str]) -> Option<&'static str> {
     overlapping.copied().or_else(|| by_word().map(|(.., name)| name))
 }
 
-/// Minimum shared letters: shorter sequences occur in many names by chance.
+/// Minimum number of shared letters. Shorter sequences occur in many names by chance.
 const MIN_SHARED: usize = 3;

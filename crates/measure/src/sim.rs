@@ -1,10 +1,11 @@
-//! [`SimMachine`]: a machine that prices kernels instead of running them.
+//! [`SimMachine`]: a machine that prices kernels instead of running them. It replaces hardware that is unavailable, or
+//! where the truth must be known for tests of statistics.
 //!
-//! It replaces hardware where the truth must be known (tests of statistics) or no such hardware is available. Time is
-//! virtual and nothing sleeps. Every random value is a hash of one of: the hardware seed of the scenario; the seed of
-//! the run with the key of the trial, its span, line and batch; or a point of virtual time. Rounds are computed one
-//! after another, because the state of the machine depends on when a round begins; the independent trials of a round
-//! are spread over threads. Neither the number of threads nor the division of rounds into batches changes a result.
+//! Time is virtual, and nothing sleeps. Every random value is a hash of one of three: the hardware seed of the
+//! scenario; the seed of the run with the key of the trial, its span, line and batch; a point of virtual time. Rounds
+//! are computed one after another, because the state of the machine depends on when a round begins. The independent
+//! trials of a round are spread over threads. Neither the number of threads nor the division of rounds into batches
+//! changes a result.
 
 mod builtin;
 mod clock;
@@ -53,7 +54,7 @@ use sim_state::SimState;
 use std::io;
 use std::num::NonZeroUsize;
 
-/// Minimum samples per thread: about 200 µs of work, against 20 to 50 µs to start one.
+/// Minimum samples per thread: about 200 µs of work. The start of a thread takes 20 to 50 µs.
 const SAMPLES_PER_THREAD: u64 = 40_000;
 /// Interval at which the simulated monitor of a program polls whether its CPUs are online.
 const POLL_INTERVAL: Picos = Picos::from_ms(100);
@@ -72,17 +73,15 @@ pub struct SimMachine {
     allowance: Allowance,
     environment: Environment,
     now: Picos,
-    /// Deadline of the current work.
     deadline: Option<Picos>,
     threads: usize,
-    /// CPUs for which workers were requested, including those that refused.
+    /// CPUs for which workers were requested, also those that refused.
     requested: CpuSet,
-    /// Recordings whose memory is reused.
     spare: Vec<Recording>,
 }
 
 impl SimMachine {
-    /// Opens the machine of a scenario. `seed` drives the run; the hardware has its own seed in the scenario.
+    /// Opens the machine of a scenario. `seed` drives the run. The hardware has its own seed in the scenario.
     pub fn open(scenario: Scenario, seed: u64) -> SimMachine {
         let spec = scenario.spec;
         let topology = spec.structure.topology();
@@ -124,7 +123,7 @@ impl SimMachine {
         self
     }
 
-    /// The true latency in ns: half a round trip (or one read, or one message), with the lines on this node, as the
+    /// The true latency in ns: half a round trip, or one read, or one message, with the lines on this node. It is the
     /// mean over lines, at nominal clocks, without noise, in the initial state.
     ///
     /// # Panics
@@ -133,7 +132,7 @@ impl SimMachine {
         self.true_ns_in(0, a, b, kernel, home)
     }
 
-    /// [`true_ns`](SimMachine::true_ns) in one of the [`states`](SimMachine::states).
+    /// The [`true_ns`](SimMachine::true_ns) in one of the [`states`](SimMachine::states).
     ///
     /// # Panics
     /// If the machine has no such CPU or state.
@@ -145,7 +144,7 @@ impl SimMachine {
         }
     }
 
-    /// The true factors of the 16 slices of a pair and home, mean 1: the target of estimators other than the mean.
+    /// The true factors of the 16 slices of a pair and home, with mean 1. Estimators other than the mean aim at them.
     pub fn slices(&self, a: CpuId, b: CpuId, home: Home) -> [f64; 16] {
         self.sim.true_costs.slices(a, b, home, 1.0)
     }
@@ -161,12 +160,12 @@ impl SimMachine {
         place::true_headline(&self.sim, workload, cpus, threads)
     }
 
-    /// The names of the states between which the machine moves; empty if it has only one.
+    /// The names of the states between which the machine moves. Empty if there is only one.
     pub fn states(&self) -> Vec<&str> {
         self.sim.spec.states.iter().map(|state| state.name.as_str()).collect()
     }
 
-    /// Whether other programs sometimes run on siblings and slow the CPUs down, independently of the state.
+    /// Whether other programs sometimes run on siblings and slow the CPUs down. This does not depend on the state.
     pub fn has_busy_neighbours(&self) -> bool {
         self.sim.spec.noise.sibling_share > 0.0
     }
@@ -176,12 +175,12 @@ impl SimMachine {
         self.sim.states.at(time).state
     }
 
-    /// The one-off contamination of an assignment, if any, which the detection of suspects has to find.
+    /// The contamination of an assignment, if any. A repetition is clean. The detection of suspects has to find it.
     pub fn contamination(&self, assignment: &Assignment) -> Option<Contamination> {
         self.sim.contamination(assignment)
     }
 
-    /// Advances time up to the deadline; returns false if the deadline cut it short.
+    /// Advances time up to the deadline. Returns whether the whole time passed.
     fn advance(&mut self, elapsed: Picos) -> bool {
         let end = self.now + elapsed;
         let in_time = self.deadline.is_none_or(|deadline| end <= deadline);
@@ -234,7 +233,7 @@ impl SimMachine {
                 let spawn = |part| std::thread::Builder::new().spawn_scoped(scope, move || perform(part));
                 let running: Vec<_> = parts.map(|part| spawn(part).map_err(|_| part)).collect();
                 let join = |begun: Result<std::thread::ScopedJoinHandle<'_, _>, &[Assignment]>| match begun {
-                    // A thread that cannot be started is no loss: results do not depend on the number of threads.
+                    // A thread that cannot be started is no loss, since results do not depend on the number of threads.
                     Err(part) => perform(part),
                     Ok(thread) => match thread.join() {
                         Ok(performed) => performed,
@@ -416,7 +415,7 @@ impl Machine for SimMachine {
             return Err(TrialFailure::Interrupted);
         }
         let started = self.now;
-        // A scheduler free to choose fills idle cores before two threads share one.
+        // A scheduler that is free to choose fills idle cores before two threads share a core.
         let cpus = &match order.placement.binding {
             Binding::Bound => order.placement.cpus.clone(),
             Binding::Free => cores_first(self.topology(), &order.placement.set()),
@@ -432,7 +431,7 @@ impl Machine for SimMachine {
             return Err(TrialFailure::from_reason(reason));
         };
         if let Some((cpu, at)) = self.sim.first_away(cpus, started, started + elapsed) {
-            // The monitor polls at intervals: the CPU may be back by then, but the result is invalid.
+            // The monitor polls at intervals. The CPU may be back by then, but the result is invalid.
             self.now = (at + POLL_INTERVAL).min(started + elapsed);
             return Err(TrialFailure::CpuLost { cpu });
         }

@@ -1,15 +1,16 @@
-//! [`SimStandIn`]: the simulated stand-in for something that a runtime performs.
+//! [`SimStandIn`]: a simulated replacement for something that a runtime performs.
 
 use crate::adapters::description::{MAX_CAPACITY, lack_of_queue};
 use crate::adapters::{Kind, Payload};
 use coretalk_model::external::External;
 
-/// A native counterpart with a slowdown factor, simulated in place of a runtime. The numbers are plausible assumptions.
+/// A native counterpart with a slowdown factor. It replaces a runtime in a simulation. The numbers are plausible
+/// assumptions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SimStandIn {
-    /// `RUNTIME:NAME`.
+    /// Name of the replaced item: `RUNTIME:NAME`.
     pub external: &'static str,
-    /// The most similar thing that this program performs itself.
+    /// Name of the most similar item that this program performs itself.
     pub native: &'static str,
     /// Factor on all durations.
     pub factor: f64,
@@ -17,16 +18,16 @@ pub struct SimStandIn {
     pub outside: f64,
     /// Garbage collections per second of a pass.
     pub collections_per_s: f64,
-    /// Supported messages if it is a queue.
+    /// Supported messages of a queue.
     pub payloads: &'static [Payload],
-    /// Minimum and maximum capacity if it is a queue.
+    /// Minimum and maximum capacity of a queue.
     pub capacities: [u64; 2],
-    /// Kinds of work that the adapter performs; empty if there is only the kind that its probe implies.
+    /// Kinds of work that the adapter performs. Empty if the probe implies the only kind.
     pub kinds: &'static [Kind],
 }
 
 impl SimStandIn {
-    /// A stand-in without garbage collections, whose other threads take 2 % of the CPU time.
+    /// A stand-in without garbage collections. Its other threads take 2 % of the CPU time.
     pub const fn new(external: &'static str, native: &'static str, factor: f64) -> SimStandIn {
         SimStandIn {
             external,
@@ -85,13 +86,13 @@ impl SimStandIn {
         SimStandIn { collections_per_s, ..self }
     }
 
-    /// Finds the stand-in of what a runtime performs.
+    /// Finds the stand-in of a runtime's item.
     pub fn find(stand_ins: &'static [SimStandIn], external: &External) -> Option<&'static SimStandIn> {
         let name = external.to_string();
         stand_ins.iter().find(|stand_in| stand_in.external == name)
     }
 
-    /// The error sentence for something without a stand-in.
+    /// The error sentence for an item without a stand-in.
     pub fn lack(stand_ins: &'static [SimStandIn], external: &External) -> String {
         let known: Vec<&str> = stand_ins.iter().map(|stand_in| stand_in.external).collect();
         format!(

@@ -1,10 +1,10 @@
-//! [`Stop`]: a request to stop, raised by a signal or a deadline, and polled by everything that waits.
+//! [`Stop`]: a request to stop, raised by a signal or a deadline. Everything that waits polls it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 
-/// A stop request that can be shared, cloned and raised from anywhere, including a signal handler.
+/// A stop request that can be shared, cloned and raised from anywhere, even a signal handler.
 #[derive(Debug, Clone, Default)]
 pub struct Stop {
     raised: Arc<AtomicBool>,
@@ -17,7 +17,7 @@ impl Stop {
         Stop::default()
     }
 
-    /// A copy of the request that a deadline raises as well; the original is not affected.
+    /// A copy of the request that a deadline also raises. The original is not affected.
     ///
     /// ```
     /// # use coretalk_measure::Stop;
@@ -33,7 +33,7 @@ impl Stop {
 
     /// Raises the request.
     pub fn raise(&self) {
-        // Relaxed: the flag carries no data; a thread that sees it a moment later ends a moment later.
+        // Relaxed: the flag carries no data. A thread that sees it a moment later ends a moment later.
         self.raised.store(true, Relaxed);
     }
 

@@ -1,11 +1,11 @@
-//! Whether standard output was open at the start. Rust opens the null device for closed streams before `main`, so
+//! Whether standard output was open at the start. Rust opens the null device for closed streams before `main`. So
 //! output would be lost without an error.
 
 use std::io;
 #[cfg(all(target_os = "linux", not(miri)))]
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Set before `main`, only read afterwards.
+/// Set before `main`, and only read afterwards.
 #[cfg(all(target_os = "linux", not(miri)))]
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
@@ -23,10 +23,8 @@ static CHECK_STDOUT: extern "C" fn() = {
     check_stdout
 };
 
-/// Checks that standard output was open; always `Ok` on other systems.
-///
-/// # Errors
-/// `EBADF`, as for a write, if standard output was closed when the process began.
+/// Checks that standard output was open; always `Ok` on other systems. Fails with `EBADF`, as a write would, if
+/// standard output was closed when the process began.
 pub fn stdout() -> io::Result<()> {
     #[cfg(all(target_os = "linux", not(miri)))]
     if CLOSED.load(Ordering::Relaxed) {

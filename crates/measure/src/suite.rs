@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 pub struct Gathered {
     /// The probes, in the order of reports.
     pub probes: Vec<String>,
-    /// Their headlines, for [`SeriesSettings::headlines`](coretalk_model::series::SeriesSettings::headlines).
+    /// Headlines of the trials, for [`SeriesSettings::headlines`](coretalk_model::series::SeriesSettings::headlines).
     pub headlines: Vec<Headline>,
     /// The trials.
     pub trials: Vec<TrialSpec>,
@@ -30,14 +30,11 @@ impl Gathered {
 }
 
 const PAIRS_PER_RUNG: usize = 3;
-/// Maximum pairs in the whole ladder, so that each pair gets several wake-ups per pass.
+/// Maximum pairs in the whole ladder. Each pair gets several wake-ups per pass.
 const MAX_LADDER_PAIRS: usize = 12;
 
-/// The trials that the quick look adds to its map: the trial columns of the ladder ([`RUNGS`]), after an idle gap that
-/// outlasts the polling of idle loops, and the jitter of each CPU.
-///
-/// # Errors
-/// A probe does not know a name of [`RUNGS`].
+/// The trials that the quick look adds to its map: the trial columns of the ladder ([`RUNGS`]) and the jitter of each
+/// CPU. The idle gap outlasts the polling of idle loops. Fails if a probe does not know a name of [`RUNGS`].
 pub fn quick_look(topology: &Topology, cpus: &[CpuId]) -> Result<Gathered, RequestError> {
     let mut gathered = Gathered::default();
     let pairs = pairs_of_the_ladder(topology, cpus);
@@ -57,7 +54,7 @@ pub fn quick_look(topology: &Topology, cpus: &[CpuId]) -> Result<Gathered, Reque
     Ok(gathered)
 }
 
-/// The first pairs, in matrix order, of each rung of the ladder; a rung is a relation with the kinds of its cores.
+/// The first pairs, in matrix order, of each rung of the ladder. A rung is a relation with the kinds of its cores.
 fn pairs_of_the_ladder(topology: &Topology, cpus: &[CpuId]) -> Vec<[CpuId; 2]> {
     let mut rungs: BTreeMap<(Relation, Option<Kinds>), Vec<[CpuId; 2]>> = BTreeMap::new();
     for (index, &to) in cpus.iter().enumerate() {
@@ -73,10 +70,7 @@ fn pairs_of_the_ladder(topology: &Topology, cpus: &[CpuId]) -> Vec<[CpuId; 2]> {
     rungs.into_values().flat_map(|pairs| pairs.into_iter().take(each)).collect()
 }
 
-/// The trials that represent each probe of the registry in a suite.
-///
-/// # Errors
-/// A probe rejects the request.
+/// The trials that represent each probe of the registry in a suite. Fails if a probe rejects the request.
 pub fn everything(topology: &Topology, cpus: &[CpuId]) -> Result<Gathered, RequestError> {
     let mut gathered = Gathered::default();
     let (pairs, options) = (representative_pairs(topology, cpus), Gathering::Suite.options());
@@ -101,7 +95,7 @@ pub fn shares_of_quick_look(budget: Picos) -> [Picos; 2] {
     [budget - added, added]
 }
 
-/// Splits the budget of a suite: the map gets as much as each probe, but no more than it would get alone.
+/// Splits the budget of a suite. The map gets as much as each probe, but no more than it would get alone.
 pub fn shares_of_suite(budget: Picos, map_alone: Picos, probes: usize) -> [Picos; 2] {
     let map = Picos(budget.0 / (probes as u64 + 1)).min(map_alone);
     [map, budget - map]

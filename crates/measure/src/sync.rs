@@ -1,4 +1,4 @@
-//! Shared-memory primitives of the standard library. [`handshakes`](../handshakes.rs) replaces them by loom's.
+//! Shared-memory primitives of the standard library. [`handshakes`](../handshakes.rs) replaces them by those of loom.
 
 pub use std::hint::spin_loop;
 pub use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};

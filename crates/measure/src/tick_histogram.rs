@@ -2,16 +2,16 @@
 
 use coretalk_model::{Histogram, TickRate};
 
-/// Values below this have slots of their own; above, each power of two has half as many slots, so that a value is exact
-/// to 1 part in 4,096: finer than the histogram of durations made from it.
+/// Values below this have slots of their own. Above, each power of two has half as many slots, so a value is exact to 1
+/// part in 4,096. This is finer than the histogram of durations made from it.
 const EXACT: u64 = 1 << 13;
 const EXACT_BITS: u32 = EXACT.trailing_zeros();
-/// Longer events than 2⁴⁴ ticks (an hour at 4.9 GHz) are counted as 2⁴⁴.
+/// Maximum bits of a value. Events longer than 2⁴⁴ ticks (an hour at 4.9 GHz) are counted as 2⁴⁴.
 const MAX_BITS: u32 = 44;
 const SLOTS: usize = (EXACT + (MAX_BITS - EXACT_BITS) as u64 * EXACT / 2) as usize;
 /// Slots in the smallest page size, 4 KiB.
 const SLOTS_PER_PAGE: usize = 1024;
-/// Slots scanned together; divides `SLOTS`.
+/// Slots scanned together. Divides `SLOTS`.
 const BLOCK: usize = 64;
 const _: () = assert!(SLOTS.is_multiple_of(BLOCK));
 
@@ -41,17 +41,17 @@ impl Default for TickHistogram {
 }
 
 impl TickHistogram {
-    /// An empty histogram; allocates 600 kB and touches every page.
+    /// An empty histogram. Allocates 600 kB and touches every page.
     pub fn new() -> TickHistogram {
         let mut slots = vec![0u32; SLOTS].into_boxed_slice();
-        // Zeroed memory may be one shared page until it is written; the first events must not pay for the page faults.
+        // Zeroed memory may be one shared page until it is written. The first events must not pay for the page faults.
         slots.iter_mut().step_by(SLOTS_PER_PAGE).for_each(|slot| *slot = std::hint::black_box(0));
         slots[SLOTS - 1] = std::hint::black_box(0);
         std::hint::black_box(&mut slots);
         TickHistogram { slots, sum: 0.0, count: 0 }
     }
 
-    /// Counts an event in a few ns; never allocates.
+    /// Counts an event in a few ns. Never allocates.
     #[inline]
     pub fn count(&mut self, ticks: u64) {
         let slot = &mut self.slots[slot_of(ticks)];
@@ -92,7 +92,8 @@ impl TickHistogram {
     /// Converts ticks to a histogram of durations.
     pub fn histogram(&self, rate: TickRate) -> Histogram {
         let mut histogram = Histogram::new();
-        // Skips empty blocks: a few hundred of 135 thousand slots are used, and a scan takes longer than a wake-up.
+        // Empty blocks are skipped. A few hundred of 135 thousand slots are used, and a scan takes longer than a
+        // wake-up.
         let blocks = self.slots.chunks(BLOCK).enumerate().filter(|(_, slots)| **slots != [0; BLOCK]);
         for (block, slots) in blocks {
             for (slot, &count) in slots.iter().enumerate().filter(|(_, count)| **count > 0) {

@@ -1,7 +1,7 @@
 //! [`TrialContext`]: pinned threads, one for each role of a trial, for one pass.
 //!
 //! A role is a closure that gets a [`RoleContext`]. It never pins, spawns or reads the time of day. It may sleep in the
-//! primitive that it measures; its *unblock* callback must then be able to wake it, so that every wait ends.
+//! primitive that it measures. Its *unblock* callback must then be able to wake it, so that every wait ends.
 
 use crate::kernel_context::{Guard, Halt, wait_until};
 use crate::sync::Ordering::{Acquire, Release};
@@ -13,40 +13,35 @@ use std::sync::{Mutex, PoisonError};
 
 /// Runs roles on threads.
 pub trait Executor: Sync {
-    /// Runs the body once per CPU, each on its own pinned and verified thread; returns when all have left. After the
-    /// guard halts, `unblock` is called repeatedly to wake sleeping roles.
-    ///
-    /// # Errors
-    /// [`TrialFailure`] if a thread could not be pinned or was moved.
+    /// Runs the body once per CPU, each on its own pinned and verified thread. Returns when all have left. After the
+    /// guard halts, `unblock` is called repeatedly to wake sleeping roles. Fails if a thread could not be pinned or was
+    /// moved.
     fn run(&self, order: &RoleOrder<'_>) -> Result<Vec<RoleEvidence>, TrialFailure>;
 
-    /// Voluntary and involuntary context switches of the calling thread so far; `None` where they are not counted.
+    /// Voluntary and involuntary context switches of the calling thread so far; `None` if they are not counted.
     fn switches(&self) -> Option<[u32; 2]>;
 
     /// CPU time of the calling thread so far, in nanoseconds.
     fn cpu_ns(&self) -> Option<u64>;
 
-    /// The CPU that the calling thread runs on; `None` where the system does not report it.
+    /// The CPU that the calling thread runs on; `None` if the system does not report it.
     fn current_cpu(&self) -> Option<CpuId>;
 
-    /// Sets the affinity of the calling thread.
-    ///
-    /// # Errors
-    /// The error number of the system.
+    /// Sets the affinity of the calling thread, or returns the error number of the system.
     fn set_mask(&self, cpus: &CpuSet) -> Result<(), i32>;
 }
 
 const POLL_INTERVAL: Picos = Picos::from_ms(20);
-/// Polls of a barrier before a role first yields its CPU: more than running roles need.
+/// Polls of a barrier before a role first yields its CPU. Running roles need fewer.
 const POLLS_BEFORE_YIELD: u32 = 1 << 12;
 
 /// An order to an [`Executor`].
 pub struct RoleOrder<'a> {
-    /// CPU of each role; CPUs may repeat.
+    /// CPU of each role. CPUs may repeat.
     pub cpus: &'a [CpuId],
     /// Time limit of the pass.
     pub limit: Picos,
-    /// Body of each role, which returns by itself once its guard halts.
+    /// Body of each role. It returns by itself after its guard halts.
     pub body: &'a (dyn Fn(&RoleContext<'_>) + Sync),
     /// Wakes sleeping roles.
     pub unblock: &'a (dyn Fn() + Sync),
@@ -86,8 +81,8 @@ pub struct SpinBarrier {
     roles: u64,
 }
 
-/// A value on its own cache lines, to avoid false sharing: x86 prefetches pairs of lines, and some Arm cores have lines
-/// of 128 bytes, so 256 bytes cover two of either.
+/// A value on its own cache lines, to avoid false sharing. 256 bytes cover two lines of any CPU: x86 prefetches pairs
+/// of lines, and some Arm cores have lines of 128 bytes.
 #[derive(Debug, Default)]
 #[repr(align(256))]
 pub struct CachePadded<T>(pub T);
@@ -156,10 +151,8 @@ impl<'a> TrialContext<'a> {
         Some(f64::from(before + after) / 2.0)
     }
 
-    /// Runs a closure for all roles concurrently and returns the results in role order.
-    ///
-    /// # Errors
-    /// [`TrialFailure`]: a thread could not be placed, the limit passed, or a stop was requested.
+    /// Runs a closure for all roles concurrently and returns the results in role order. Fails if a thread could not be
+    /// placed, the limit passed, or a stop was requested.
     pub fn run<R: Send>(
         &self,
         limit: Picos,
@@ -169,11 +162,8 @@ impl<'a> TrialContext<'a> {
         self.run_with_nap(limit, POLL_INTERVAL, run_role, unblock)
     }
 
-    /// Like [`run`](TrialContext::run), but the coordinating thread sleeps throughout so that it disturbs no role: a
+    /// Like [`run`](TrialContext::run), but the coordinating thread sleeps throughout, so that it disturbs no role. A
     /// stop request takes effect when the roles have left.
-    ///
-    /// # Errors
-    /// As [`run`](TrialContext::run).
     pub fn run_undisturbed<R: Send>(
         &self,
         limit: Picos,
@@ -195,7 +185,7 @@ impl<'a> TrialContext<'a> {
         let body = |role: &RoleContext<'_>| {
             let result = run_role(role);
             if let Err(halt) = result {
-                // The other roles may be waiting for the one that has left.
+                // The other roles may wait for the role that has left.
                 role.guard.give_up(halt);
             }
             *results[role.number].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
@@ -257,11 +247,9 @@ impl<'a> RoleContext<'a> {
         RoleContext { number, cpu, guard, shared, barrier, executor }
     }
 
-    /// Waits for all roles to arrive; each role must call it once. It spins, because a sleeping barrier would give one
-    /// role a wake-up. After many polls it yields between polls, as the others may be waiting for a CPU.
-    ///
-    /// # Errors
-    /// The reason to leave.
+    /// Waits for all roles to arrive, or returns the reason to leave. Each role must call it once. It spins, because a
+    /// sleeping barrier would give one role a wake-up. After many polls it yields between polls, as the others may wait
+    /// for a CPU.
     pub fn wait_for_all(&self) -> Result<(), Halt> {
         self.barrier.arrive();
         let mut polls = 0_u32;
@@ -274,10 +262,7 @@ impl<'a> RoleContext<'a> {
         })
     }
 
-    /// Polls until `poll` returns true; roles that share a CPU yield between polls.
-    ///
-    /// # Errors
-    /// The reason to leave.
+    /// Polls until `poll` returns true, or returns the reason to leave. Roles that share a CPU yield between polls.
     pub fn wait_until(&self, mut poll: impl FnMut() -> bool) -> Result<(), Halt> {
         if !self.shared {
             return wait_until::<Pause>(self.guard, poll);
@@ -296,10 +281,7 @@ impl<'a> RoleContext<'a> {
         }
     }
 
-    /// Spins for this many ticks of the counter.
-    ///
-    /// # Errors
-    /// The reason to leave.
+    /// Spins for this many ticks of the counter, or returns the reason to leave.
     pub fn spin_for(&self, ticks: u64) -> Result<(), Halt> {
         let until = (self.guard.now_ticks)() + ticks;
         loop {
@@ -312,20 +294,18 @@ impl<'a> RoleContext<'a> {
         }
     }
 
-    /// Voluntary and involuntary context switches of this thread so far; a system call.
+    /// Voluntary and involuntary context switches of this thread so far. Costs a system call.
     pub fn switches(&self) -> Option<[u32; 2]> {
         self.executor.switches()
     }
 
-    /// The CPU that this thread runs on; `None` where the system does not report it.
+    /// The CPU that this thread runs on; `None` if the system does not report it.
     pub fn current_cpu(&self) -> Option<CpuId> {
         self.executor.current_cpu()
     }
 
-    /// Runs a task with this thread's affinity set to `cpus`, then pins the thread to its own CPU again.
-    ///
-    /// # Errors
-    /// The error number if the system refuses either change.
+    /// Runs a task with this thread's affinity set to `cpus`, then pins the thread to its own CPU again. Fails with the
+    /// error number if the system refuses either change.
     pub fn unbound<T>(&self, cpus: &CpuSet, task: impl FnOnce() -> T) -> Result<T, i32> {
         self.executor.set_mask(cpus)?;
         let done = task();
@@ -333,7 +313,7 @@ impl<'a> RoleContext<'a> {
         Ok(done)
     }
 
-    /// CPU time of this thread so far, in nanoseconds; a system call.
+    /// CPU time of this thread so far, in nanoseconds. Costs a system call.
     pub fn cpu_ns(&self) -> Option<u64> {
         self.executor.cpu_ns()
     }

@@ -1,17 +1,17 @@
-//! [`WaitAction`]: the action of a receive loop between two polls of a line, chosen at compile time; and [`WaitMode`].
+//! [`WaitAction`]: the action of a receive loop between two polls of a line. [`WaitMode`]: how a thread waits.
 
-/// How a thread waits for another one.
+/// How a thread waits for another thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitMode {
-    /// Not at all.
+    /// The thread does not wait.
     Never,
-    /// It polls: two threads on one CPU hand off once per quantum.
+    /// The thread polls. Two threads on one CPU hand off once per quantum.
     Spin,
-    /// It gives up its CPU, at once or after some polls.
+    /// The thread gives up its CPU, at once or after some polls.
     Block,
 }
 
-/// The action between two polls, implemented by unit structs so that each is compiled into its own loop.
+/// The action between two polls. The compiler builds a loop for each action.
 pub trait WaitAction {
     /// Number of wait hints, of 10 to 140 core cycles each.
     const HINTS: u32;
@@ -24,11 +24,9 @@ pub trait WaitAction {
 #[derive(Debug, Clone, Copy)]
 pub struct Busy;
 
-/// One wait hint: PAUSE on x86, ISB on aarch64.
-///
-/// YIELD is the hint in the Arm manual, but cores without hardware threads execute it as a NOP, which would equal
-/// [`Busy`]; ISB drains the pipeline, as PAUSE does. `spin_loop` of the standard library, which is used here, made the
-/// same choice (rust-lang/rust pull request 84725).
+/// One wait hint: PAUSE on x86, ISB on aarch64, as `spin_loop` of the standard library. The hint in the Arm manual is
+/// YIELD, but cores without hardware threads execute YIELD as a NOP, which would equal [`Busy`]. ISB drains the
+/// pipeline, as PAUSE does (rust-lang/rust pull request 84725).
 #[derive(Debug, Clone, Copy)]
 pub struct Pause;
 
@@ -41,7 +39,7 @@ impl WaitAction for Busy {
 
     #[inline(always)]
     fn wait() {
-        // Loom runs one thread at a time and must be told that only another one can make progress.
+        // Loom runs one thread at a time, and must be told that only another thread can make progress.
         #[cfg(loom)]
         loom::thread::yield_now();
     }

@@ -11,11 +11,11 @@ use std::ffi::OsString;
 pub struct CommandLine {
     /// The program as typed.
     pub program: OsString,
-    /// Its arguments.
+    /// Arguments of the program.
     pub arguments: Vec<OsString>,
     /// Additional environment variables.
     pub environment: Vec<(String, String)>,
-    /// Metrics to parse from its output: the last participating group of a match, or the whole match.
+    /// Metrics to parse from the output: the last participating group of a match, or the whole match.
     pub metrics: Vec<(String, Regex)>,
     /// Time limit of a run.
     pub timeout: Option<Picos>,
@@ -37,7 +37,7 @@ pub struct WorkOrder<'a> {
     pub work: &'a Work,
     /// The placement.
     pub placement: &'a Placement,
-    /// The CPUs of all compared placements, so that the monitor runs in the same place for each.
+    /// The CPUs of all compared placements. The monitor runs in the same place for each.
     pub around: &'a CpuSet,
     /// Number of threads, if the work does not set it itself.
     pub threads: usize,
@@ -45,7 +45,7 @@ pub struct WorkOrder<'a> {
     pub limit: Picos,
     /// Key of every random choice.
     pub key: u64,
-    /// Length of an environment variable without a meaning, which moves the stack of a command.
+    /// Length of an environment variable without a meaning. It moves the stack of a command.
     pub padding: usize,
 }
 
@@ -56,7 +56,7 @@ pub enum Hook {
     Prepare,
     /// Before every run.
     Between,
-    /// Once after the last run, also of an interrupted or failed comparison.
+    /// Once after the last run, even of an interrupted or failed comparison.
     Cleanup,
 }
 

@@ -1,7 +1,7 @@
-//! Bundled workloads, each run in its own process, for comparing placements without a program of the user. They follow
+//! Bundled workloads, each run in its own process. They compare placements without a program of the user. They follow
 //! the descriptions of well-known suites, not their sources.
 //!
-//! Every workload verifies its result; a wrong result is an error without a number.
+//! Every workload verifies its result. A wrong result is an error without a number.
 
 mod compute;
 pub mod memory;
@@ -24,7 +24,7 @@ pub struct Job {
     pub workload: Workload,
     /// Number of threads.
     pub threads: usize,
-    /// CPUs of the roles, used cyclically; empty if the system places threads.
+    /// CPUs of the roles, used cyclically. Empty if the system places threads.
     pub cpus: Vec<CpuId>,
     /// Duration of workloads that run for a fixed time.
     pub span: Duration,
@@ -36,10 +36,8 @@ pub type Numbers = Vec<(&'static str, f64)>;
 /// Subcommand that makes this program a stage of the `execl` chain, with its arguments.
 pub const CHAIN: &str = "chain";
 
-/// Runs a workload and returns its results.
-///
-/// # Errors
-/// [`WorkError`] for a wrong result, or if the system refused a thread, a process or memory.
+/// Runs a workload and returns its results. Fails if a result is wrong, or the system refused a thread, a process or
+/// memory.
 pub fn perform(job: &Job) -> Result<Numbers, WorkError> {
     use WorkloadKind as Kind;
     match job.workload.kind {
@@ -62,11 +60,11 @@ pub fn perform(job: &Job) -> Result<Numbers, WorkError> {
     }
 }
 
-/// Why a run has no result; each message is a complete sentence.
+/// Why a run has no result. Each message is a complete sentence.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the fields are the operands that the sentence of each variant names")]
 pub enum WorkError {
-    /// The system refused a program, a process, a pipe or reading the affinity.
+    /// The system refused a program, a process, a pipe or a read of the affinity.
     #[error("{what}: {source}")]
     Refused { what: &'static str, source: io::Error },
     /// A stage of a chain cannot find its own executable.
@@ -135,7 +133,7 @@ pub enum WorkError {
     /// Items were lost.
     #[error("the stages did not see the same number of items")]
     Items,
-    /// The words read differ from those written.
+    /// The read words differ from the written words.
     #[error("a buffer sums to {sum} instead of {expected}")]
     Sum { sum: u64, expected: u64 },
     /// Written words are missing.
@@ -151,7 +149,7 @@ pub enum WorkError {
         cpus.named()
     )]
     Memory { cpus: CpuSet, needed_mib: u64, free_mib: u64 },
-    /// Too little memory: other programs would have to give up theirs.
+    /// Too little memory. Other programs would have to give up theirs.
     #[error("the buffers of all threads: {0}")]
     Buffers(String),
 }

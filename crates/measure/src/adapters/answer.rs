@@ -14,7 +14,7 @@ const NOTE: &str = "`note` with a name of letters a to z, digits, `-` and `_`, a
 const SHARE: &str = "`ops ROLE OPERATIONS BEGIN END ADDED`";
 const MAX_ROLES: usize = 4_096;
 const MAX_DISTRIBUTIONS: usize = 16;
-/// Maximum notes of a pass, which bounds the memory of a run.
+/// Maximum number of notes of a pass. It bounds the memory of a run.
 const MAX_NOTES: usize = 100;
 
 #[derive(Debug, Default)]
@@ -115,7 +115,6 @@ impl Answer {
     }
 }
 
-/// Stores a value that may appear only once in a pass.
 fn store_once<T>(known: &mut Option<T>, value: T, line: &str) -> Result<(), AdapterError> {
     match known.replace(value) {
         None => Ok(()),

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io};
 
-/// Time limit for printing a version, long because .NET writes files on its first start.
+/// Time limit for printing a version. .NET takes long, because it writes files on its first start.
 pub const VERSION_LIMIT: Duration = Duration::from_secs(10);
 const BUILD_LIMIT: Duration = Duration::from_secs(300);
 const MAX_OUTPUT: usize = 400;
@@ -31,8 +31,8 @@ pub struct AdapterBuilder<'a> {
     pub allowed: &'a CpuSet,
     /// Kills leftover build processes if this process is killed.
     pub watchdog: Option<&'a Watchdog>,
-    /// Time limit for an adapter to print its version, and again to print its description, if shorter than
-    /// [`VERSION_LIMIT`] and [`START`](super::process::START).
+    /// Time limit for printing the version, and for printing the description. [`VERSION_LIMIT`] and
+    /// [`START`](super::process::START) apply if they are shorter.
     pub patience: Duration,
 }
 
@@ -41,7 +41,7 @@ pub struct AdapterBuilder<'a> {
 pub struct Ready {
     /// The adapter.
     pub adapter: Adapter,
-    /// Version of its compiler or interpreter; `None` if no command prints one.
+    /// Version of the compiler or interpreter; `None` if no command prints it.
     pub version: Option<String>,
 }
 
@@ -77,10 +77,7 @@ pub enum Unready {
 }
 
 impl AdapterBuilder<'_> {
-    /// Prepares an adapter; calls `building` before a build.
-    ///
-    /// # Errors
-    /// [`Unready`] with what is missing or failed.
+    /// Prepares an adapter. Calls `building` before a build.
     pub fn ready(
         &self,
         spec: &AdapterSpec,
@@ -141,7 +138,7 @@ impl AdapterBuilder<'_> {
         self.users.unwrap_or(Path::new("."))
     }
 
-    /// Builds in a temporary folder and renames it on success: an aborted build is never used.
+    /// Builds in a temporary folder and renames the folder on success, so an aborted build is never used.
     fn build(
         &self,
         spec: &AdapterSpec,
@@ -189,7 +186,6 @@ impl AdapterBuilder<'_> {
         Ok(())
     }
 
-    /// Calls `use_places` with the placeholders for an adapter that is built in `home`.
     fn with_places<R>(&self, spec: &AdapterSpec, home: &Path, use_places: impl Fn(&Places<'_>) -> R) -> R {
         let source = match spec.origin {
             Origin::Ours => home.join(SOURCE),
@@ -260,7 +256,7 @@ fn complaint(output: &str) -> String {
     if output.is_empty() { String::new() } else { format!(": {output}") }
 }
 
-/// Hash of everything that determines a build: spec, files and compiler version.
+/// Hash of everything that determines a build.
 fn key(spec: &AdapterSpec, files: &[(String, Vec<u8>)], version: Option<&str>) -> u64 {
     let mut text = format!("{spec:?}\n{version:?}\n").into_bytes();
     for (name, bytes) in files {

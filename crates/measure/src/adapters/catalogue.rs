@@ -1,4 +1,4 @@
-//! [`Catalogue`]: how each known adapter is built and started: bundled, from the user's list, or typed.
+//! [`Catalogue`]: how each known adapter is built and started.
 
 use super::Adapter;
 use coretalk_model::external::External;
@@ -17,7 +17,7 @@ pub struct Catalogue {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AdapterSpec {
-    /// Prefix before the colon of the names that it offers: `java`.
+    /// Prefix of the names that the adapter offers, without the colon: `java`.
     pub name: String,
     /// Required programs.
     #[serde(default)]
@@ -25,15 +25,15 @@ pub struct AdapterSpec {
     /// Source files, relative to the folder of the list.
     #[serde(default)]
     pub files: Vec<String>,
-    /// Command that prints the version of its compiler or interpreter; empty without one.
+    /// Command that prints the version of the compiler or interpreter; empty if there is none.
     #[serde(default)]
     pub version: Vec<String>,
     /// Build commands, in order.
     #[serde(default)]
     pub build: Vec<Vec<String>>,
-    /// Command to start; `describe` or `serve` is appended.
+    /// Command that starts the adapter. `describe` or `serve` is appended.
     pub run: Vec<String>,
-    /// Environment variables of all these commands.
+    /// Environment variables of the version, build and run commands.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
     /// Where the spec comes from.
@@ -44,7 +44,7 @@ pub struct AdapterSpec {
 /// Where an adapter comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Origin {
-    /// Bundled: its files are part of the program.
+    /// Bundled: the files of the adapter are part of this program.
     #[default]
     Ours,
     /// Listed in the user's file, next to its source files.
@@ -93,9 +93,6 @@ impl Catalogue {
     /// let catalogue = Catalogue::parse(text, Origin::Users).unwrap();
     /// assert_eq!(catalogue.find("perl").unwrap().needs, ["perl"]);
     /// ```
-    ///
-    /// # Errors
-    /// [`CatalogueError`] with the fault and its position.
     pub fn parse(text: &str, origin: Origin) -> Result<Catalogue, CatalogueError> {
         let file: File = toml::from_str(text).map_err(|error: toml::de::Error| {
             let before = error.span().map_or("", |span| text.get(..span.start).unwrap_or(text));
@@ -114,10 +111,7 @@ impl Catalogue {
         Ok(catalogue)
     }
 
-    /// Adds an adapter typed on the command line: a name and the words of its command.
-    ///
-    /// # Errors
-    /// [`CatalogueError`] for an invalid name or an empty command.
+    /// Adds an adapter typed on the command line. Fails if the name is invalid or the command is empty.
     pub fn type_in(&mut self, name: &str, words: &[String]) -> Result<(), CatalogueError> {
         self.put(AdapterSpec {
             name: name.to_owned(),
@@ -131,10 +125,8 @@ impl Catalogue {
         })
     }
 
-    /// Adds all entries of another list, which replace existing ones of the same name.
-    ///
-    /// # Errors
-    /// [`CatalogueError`]; never for a list returned by `Catalogue::parse`.
+    /// Adds all entries of another list, which replace existing entries of the same name. Never fails if
+    /// `Catalogue::parse` returned the other list.
     pub fn add(&mut self, other: Catalogue) -> Result<(), CatalogueError> {
         other.specs.into_iter().try_for_each(|spec| self.put(spec))
     }
@@ -187,7 +179,7 @@ impl AdapterSpec {
         self.environment.iter().map(|(name, value)| (name.clone(), fill(value, places))).collect()
     }
 
-    /// The adapter that the spec describes, once built.
+    /// The adapter of the spec. It must already be built.
     pub fn adapter(&self, places: &Places<'_>) -> Adapter {
         let command = AdapterSpec::filled(&self.run, places).into_iter().map(OsString::from).collect();
         Adapter { name: self.name.clone(), command, environment: self.variables(places) }

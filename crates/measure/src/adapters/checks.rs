@@ -1,4 +1,4 @@
-//! Verification of an adapter's answer against the request and the system's counters, which yields a [`Pass`].
+//! Verifies an adapter's answer against the request and the system's counters, and returns a [`Pass`].
 
 use super::answer::Answer;
 use super::error::AdapterError;
@@ -11,33 +11,33 @@ use coretalk_model::{Flag, Flags};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// Share of the CPU time outside the roles above which a pass gets `WorkedElsewhere`.
+/// A pass gets `WorkedElsewhere` if more than this share of the CPU time was used outside the roles.
 const ELSEWHERE: f64 = 0.1;
-/// Share above which a pass gets `Unclaimed`: the result says little about the measured CPUs.
+/// A pass gets `Unclaimed` above this share: the result says little about the measured CPUs.
 const UNCLAIMED: f64 = 0.5;
-/// Share above which the roles did not do the work: requests, compiling and garbage collection took at most 0.75.
+/// Above this share the roles did not do the work. Requests, compiling and garbage collection took at most 0.75.
 pub(super) const ALL_ELSEWHERE: f64 = 0.9;
-/// Minimum CPU time of all threads for judging shares: below this, reading requests takes a large part.
+/// Minimum CPU time of all threads for judging shares. Below it, reading requests takes a large part.
 const JUDGED_NS: u64 = 5_000_000;
-/// Relative tolerance, added to [`SLACK_NS`], for the time measured here, which begins earlier and ends later.
+/// Relative tolerance for the time measured here, which begins earlier and ends later. [`SLACK_NS`] is added to it.
 const SLACK_SHARE: f64 = 0.05;
-/// Roles that share a CPU delay each other, so their delays excuse at most half of a pass, or this time if it is
-/// longer, because other programs may use that CPU before both roles have started.
+/// Roles that share a CPU always delay each other. Their delays excuse at most half of a pass, or this time if it is
+/// longer: other programs may use that CPU before both roles have started.
 const SHARED_NS: u64 = 20_000_000;
-/// Maximum ratio of a pass without its gaps to its timed operations, ignoring reported delays and `LOST_NS`. Little
-/// happens between two operations, so a higher ratio means that one of the times is in the wrong unit.
+/// Maximum ratio of a pass to its timed operations, without gaps, reported delays and `LOST_NS`. Little happens between
+/// two operations, so a higher ratio means that one of the times is in the wrong unit.
 const SHORT_EVENTS: u64 = 50;
-/// Delay per pass excused without evidence from the system.
+/// Delay per pass that is excused without evidence from the system.
 const LOST_NS: u64 = 5_000_000;
-/// Minimum CPU time of a role per message in nanoseconds, for moving and adding eight bytes: 0.25 ns is 32 GB/s.
+/// Minimum CPU time of a role per message in nanoseconds. It moves and adds eight bytes: 0.25 ns is 32 GB/s.
 const MIN_OF_A_MESSAGE: f64 = 0.25;
-/// Minimum per round trip: two turns of each role, each with a cache line from another CPU or a context switch.
+/// Minimum per round trip: each role has two turns, each with a cache line from another CPU or a context switch.
 const MIN_OF_A_ROUND_TRIP: f64 = 5.0;
-/// Minimum per poll: a cycle may contain two.
+/// Minimum per poll: a CPU may perform two polls per cycle.
 const MIN_OF_A_CALL: f64 = 0.05;
-/// Minimum per two clock reads: system calls or tens of cycles.
+/// Minimum per two clock reads, which take system calls or tens of cycles.
 const MIN_OF_A_READ: f64 = 2.0;
-/// Minimum per wake-up or creation: a system call of each role, polling, or a thread created by the runtime.
+/// Minimum per wake-up or creation: each role makes a system call or polls, or the runtime creates a thread.
 const MIN_OF_A_WAKE_UP: f64 = 50.0;
 /// Relative tolerance for reported times that are too long: clocks of one machine differ by parts per million.
 const LONGER_SHARE: f64 = 0.001;
@@ -85,7 +85,7 @@ pub(super) fn validate(request: &Request, answer: Answer, evidence: &Evidence) -
     let passed_ns = u64::try_from((arrived - evidence.began).as_nanos()).unwrap_or(u64::MAX);
     let excused_ns = excused(request, evidence, &roles, passed_ns);
     let without_gaps_ns = ns.saturating_sub(gaps_ns);
-    // Both roles may be delayed at once, mostly within a timed operation; so cap the excuse at half.
+    // Both roles may be delayed at once, mostly within a timed operation. So at most half is excused.
     let lost_ns = LOST_NS + excused_ns.min(without_gaps_ns / 2);
     if timed >= SHORT_EVENTS
         && events_ns.saturating_mul(SHORT_EVENTS).saturating_add(lost_ns) < without_gaps_ns
@@ -93,7 +93,8 @@ pub(super) fn validate(request: &Request, answer: Answer, evidence: &Evidence) -
         return Err(AdapterError::ShortEvents { events_ns, ns: without_gaps_ns });
     }
     let mean_ns = (timed >= SHORT_EVENTS).then(|| events_ns as f64 / timed as f64);
-    // A timed operation contains a clock read and cannot be shorter; medians of coarse clocks are 0 and give no limit.
+    // A timed operation contains a clock read, so the read cannot take longer. A median of 0 (coarse clock) gives no
+    // limit.
     let first = answer.events.get("");
     let median_ns = first.and_then(|events| events.percentile_ns(0.5)).filter(|median_ns| *median_ns > 0.0);
     let clock_limit_ns =
@@ -140,7 +141,6 @@ pub(super) fn validate(request: &Request, answer: Answer, evidence: &Evidence) -
     })
 }
 
-/// Checks that each distribution has the requested number of operations.
 fn distributions(request: &Request, answer: &Answer) -> Result<(), AdapterError> {
     let asked: BTreeMap<&str, u64> = request.timed().into_iter().collect();
     let reported = answer.events.iter().map(|(name, events)| (name.as_str(), events.count()));
@@ -155,7 +155,7 @@ fn distributions(request: &Request, answer: &Answer) -> Result<(), AdapterError>
     Ok(())
 }
 
-/// Total duration of the timed operations in nanoseconds; for creations `join`, which includes all other parts.
+/// Total duration of the timed operations in nanoseconds. For creations it is `join`, which includes all other parts.
 fn events_ns(request: &Request, answer: &Answer) -> Result<u64, AdapterError> {
     if !matches!(request.operation, Operation::Spawn { .. }) {
         return Ok(answer.events_ns.values().fold(0, |sum, &ns| sum.saturating_add(ns)));
@@ -186,8 +186,8 @@ fn accounts(evidence: &Evidence) -> Result<Vec<RoleAccount>, AdapterError> {
     Ok(accounts)
 }
 
-/// Total time that threads waited for a CPU, in nanoseconds, by which a pass may appear longer to this process. Roles
-/// that share a CPU delay each other all the time, and their own times include these delays.
+/// Nanoseconds that threads waited for a CPU. A pass may appear that much longer to this process. Roles that share a
+/// CPU always delay each other, and their own times include these delays.
 fn excused(request: &Request, evidence: &Evidence, roles: &[RoleAccount], passed_ns: u64) -> u64 {
     let delays: u64 = roles.iter().filter_map(|role| role.run_delay_ns).sum();
     let delays = if request.shares_a_cpu() { delays.min(SHARED_NS.max(passed_ns / 2)) } else { delays };
@@ -200,7 +200,7 @@ fn is_plausible(said_ns: u64, passed_ns: u64, excused_ns: u64) -> bool {
         && said_ns.saturating_add(SLACK_NS + share(SLACK_SHARE) + excused_ns) >= passed_ns
 }
 
-/// Shares of the CPU time used outside the roles and by threads that began after `go`; `None` if the system has no
+/// Shares of the CPU time used outside the roles, and by threads that began after `go`. `None` if the system has no
 /// counters or too little time was used. Threads that began during creations count as work of their role.
 fn shares(request: &Request, evidence: &Evidence, roles: &[RoleAccount]) -> Option<[f64; 2]> {
     let all = evidence.after.used_since(&evidence.before)?;
@@ -214,9 +214,9 @@ fn shares(request: &Request, evidence: &Evidence, roles: &[RoleAccount]) -> Opti
     })
 }
 
-/// Error for the role that reported its operations but used too little CPU time for them. `None` if all roles did their
-/// work, the system has no counters, too little time was used, or the role still runs. A role that performs its
-/// operations alone must use its CPU most of the time.
+/// Error for a role that used too little CPU time for its reported operations. `None` if all roles did their work, the
+/// system has no counters, too little time was used, or the role still runs. A role that performs its operations alone
+/// must use its CPU most of the time.
 fn idle(
     request: &Request,
     shares: &[RoleShare],

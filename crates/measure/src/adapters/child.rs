@@ -1,4 +1,4 @@
-//! [`Running`]: the process of an adapter: start, input and output, and removal with all its descendants.
+//! [`Running`]: starts the process of an adapter, exchanges lines with it, and removes it with all its descendants.
 
 use super::Adapter;
 use super::error::AdapterError;
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const REAP_LIMIT: Duration = Duration::from_millis(800);
 /// Time that an adapter may take to end after it closed a pipe.
 const GRACE: Duration = Duration::from_millis(500);
-/// Time that children may take to end after the adapter: Python's resource tracker ends only once its pipe is closed.
+/// Time that child processes get to end. Python's resource tracker ends only after its pipe is closed.
 const LINGER: Duration = Duration::from_secs(3);
 const SIGTERM_LIMIT: Duration = Duration::from_secs(1);
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
@@ -110,7 +110,7 @@ impl Running {
         self.hear_and(deadline, limit, awaited, stop, &mut || ())
     }
 
-    /// As [`Running::hear`], calling `meanwhile` every 20 ms.
+    /// Does the same as [`Running::hear`] and calls `meanwhile` every 20 ms.
     pub(super) fn hear_and(
         &mut self,
         deadline: Instant,
@@ -128,7 +128,7 @@ impl Running {
         })
     }
 
-    /// The error for a closed pipe: the adapter has ended, is about to end, or continues without the pipe.
+    /// The error for a closed pipe. The adapter has ended, is about to end, or continues without the pipe.
     fn closed_pipe_error(&mut self, stream: &'static str, awaited: &'static str) -> AdapterError {
         if self.ends_within(GRACE) {
             let said = self.lines.last_words();
@@ -140,7 +140,7 @@ impl Running {
     fn ends_within(&mut self, span: Duration) -> bool {
         let deadline = Instant::now() + span;
         loop {
-            // Also true for a child that has ended but is not reaped, and for one that is gone.
+            // Also true for a child that has ended but is not reaped, and for a child that is gone.
             if tree::has_ended(self.pid).unwrap_or(true) {
                 return true;
             }
@@ -153,14 +153,14 @@ impl Running {
         }
     }
 
-    /// Closes the input and waits until the adapter ends. Afterwards all its processes are gone, also after an error.
+    /// Closes the input and waits until the adapter ends. All its processes are gone afterwards, even after an error.
     pub(super) fn close(&mut self, patience: Duration) -> Result<(), AdapterError> {
         if self.is_gone {
             return Ok(());
         }
         drop(self.stdin.take());
         if !self.ends_within(patience) {
-            // SAFETY: the call takes only numbers; the process is an unreaped child, so its id is valid.
+            // SAFETY: the call takes only numbers. The process is an unreaped child, so its id is valid.
             unsafe { libc::kill(self.pid as libc::pid_t, libc::SIGTERM) };
             let has_ended = self.ends_within(SIGTERM_LIMIT);
             self.kill();
@@ -196,12 +196,12 @@ impl Running {
         self.sweep();
     }
 
-    /// Reaps the process, which has ended or was killed, and returns how it ended.
+    /// Reaps the process, which has ended or was killed. Returns how it ended.
     fn reap(&mut self) -> String {
         if self.is_gone {
             return "an unknown status".to_owned();
         }
-        // Until the process is reaped, the id of its group cannot be reused.
+        // The id of the group cannot be reused until the process is reaped.
         tree::kill_group(self.pid);
         let waited = tree::wait_for(self.pid, Instant::now() + REAP_LIMIT);
         self.is_gone = waited.is_ok();
@@ -217,7 +217,7 @@ impl Running {
         }
     }
 
-    /// Processes that remain after the adapter ended: those with its mark and adopted orphans.
+    /// Processes that outlive the adapter: those with its mark, and orphans that this process adopted.
     fn leftover_processes(&self) -> Vec<u32> {
         [tree::marked(&self.mark), self.tracker.orphans()].concat()
     }

@@ -1,4 +1,4 @@
-//! [`check`]: whether every offer of an adapter conforms to `docs/adapters.md`.
+//! [`check`]: tests every offer of an adapter against `docs/adapters.md`.
 
 use super::Adapter;
 use super::checks::ALL_ELSEWHERE;
@@ -42,7 +42,7 @@ pub struct Conformance {
     pub description: Description,
     /// Time to start, describe and end.
     pub start: Duration,
-    /// One entry per offer and payload.
+    /// Results of each offer with each payload.
     pub things: Vec<Thing>,
     /// Answer of the adapter to requests that no adapter can fulfil.
     pub refusal: Result<(), AdapterError>,
@@ -74,11 +74,11 @@ pub struct ConformingPasses {
     pub has_settled: bool,
 }
 
-/// Operation counts to test: small ones, and one more than the table of numbers holds.
+/// Numbers of operations to test: small ones, and one more than the table of numbers holds.
 const COUNTS: [u64; 3] = [1, 2, 1_025];
-/// Operation counts with both roles on one CPU, few because spinning took 74 ms per operation there.
+/// Numbers of operations for roles that share a CPU. Spinning took 74 ms per operation there.
 const SHARED: [u64; 2] = [1, 8];
-/// Judged passes per capacity: the range of five holds the true median with 94 % confidence.
+/// Judged passes per capacity. The range of five holds the true median with 94 % confidence.
 const PASSES: usize = 5;
 /// Tested queue capacities, clamped to the offered range.
 const CAPACITIES: [u64; 3] = [1, 10, 1_000];
@@ -87,7 +87,7 @@ const CONTEND: Operation = Operation::Contend { threads: 2 };
 const SPAWN: Operation = Operation::Spawn { gap_ns: 0 };
 
 impl Conformance {
-    /// All faults, each with the item concerned.
+    /// All faults, each with its offer if there is one.
     pub fn breaches(&self) -> Vec<(Option<&Thing>, &AdapterError)> {
         let things = self.things.iter();
         let things = things.filter_map(|thing| Some((Some(thing), thing.found.as_ref().err()?)));
@@ -110,10 +110,8 @@ pub fn median_of(passes: &[Pass], value: impl Fn(&Pass) -> Option<f64>) -> Optio
     median(&passes.iter().filter_map(value).collect::<Vec<f64>>())
 }
 
-/// Requests everything that an adapter offers; `notify` is called before each item.
-///
-/// # Errors
-/// [`AdapterError`] if it cannot be started or described, or the user interrupts. Other faults are in the result.
+/// Requests everything that an adapter offers, and calls `notify` before each item. Fails only if the adapter cannot be
+/// started or described, or if the user interrupts. The result holds all other faults.
 pub fn check(
     adapter: &Adapter,
     settings: &CheckSettings,
@@ -236,7 +234,7 @@ impl Inspector<'_> {
         Ok(ConformingPasses { passes, operations: warmth.operations(), has_settled: warmth.has_settled() })
     }
 
-    /// Performs one pass of about the requested span or a pilot; also returns whether it was long enough.
+    /// Performs one pass of about the requested span, or a pilot. Also returns whether the pass was long enough.
     fn paced(&mut self, request: &Request, pace: &mut Pace) -> Result<(Pass, bool), AdapterError> {
         let span = self.settings.span;
         let pass = self.pass(pace.sized(request, span))?;
@@ -256,7 +254,7 @@ impl Inspector<'_> {
         process.pass(&request, &helpers, self.stop)
     }
 
-    /// Requests an unknown name of each kind, then a known one: the adapter has to continue after a refusal.
+    /// Requests an unknown name of each kind, then a known one. The adapter must continue after a refusal.
     fn check_refusals(&mut self, description: &Description) -> Result<(), AdapterError> {
         let Some(known) = description.offers.first() else { return Ok(()) };
         let request = |name: &str, operation: Operation| Request {
@@ -297,7 +295,7 @@ impl Inspector<'_> {
     }
 }
 
-/// Checks that the roles did the work of a settled runtime, judged by the pass with the median share outside the roles.
+/// Checks that the roles of a settled runtime did the work. The pass with the median share outside the roles decides.
 fn check_roles_worked(passes: &[Pass]) -> Result<(), AdapterError> {
     let mut shares: Vec<(f64, f64)> = passes.iter().filter_map(|pass| pass.outside.zip(pass.late)).collect();
     shares.sort_by(|a, b| a.0.total_cmp(&b.0));

@@ -1,4 +1,4 @@
-//! [`Description`]: the runtime and the offers of an adapter.
+//! [`Description`]: the runtime of an adapter, and what the adapter offers.
 
 use super::protocol::{Kind, Payload, VERSIONS, cut};
 use coretalk_model::external::is_word;
@@ -42,7 +42,7 @@ pub enum DescriptionError {
     /// The first line is not a known version.
     #[error("the first line of `describe` is {found}, and has to be `{}` or `{}`", VERSIONS[0], VERSIONS[1])]
     Version {
-        /// The quoted line, or that it is missing.
+        /// The line, or that it is missing.
         found: String,
     },
     /// The runtime is not named.
@@ -87,9 +87,6 @@ impl Description {
     /// assert_eq!(description.find(Kind::Queue, "channel").unwrap().capacities, 1..=64);
     /// assert!(description.find(Kind::Wait, "yield").is_some());
     /// ```
-    ///
-    /// # Errors
-    /// [`DescriptionError`] with the fault and its remedy.
     pub fn parse(text: &str) -> Result<Description, DescriptionError> {
         let mut lines = text.lines().map(str::trim_end).enumerate();
         let Some((_, first)) = lines.next() else {
@@ -143,7 +140,7 @@ impl Description {
         }
     }
 
-    /// The offer of a kind with a name.
+    /// The offer with this kind and name.
     pub fn find(&self, kind: Kind, name: &str) -> Option<&Offer> {
         self.offers(kind).find(|offer| offer.name == name)
     }
@@ -154,7 +151,7 @@ impl Description {
     }
 }
 
-/// Why a queue with these payloads and capacities cannot perform a request; `None` if it can.
+/// Reason why a queue with these payloads and capacities cannot perform a request; `None` if it can.
 pub(crate) fn lack_of_queue(
     name: &str,
     payloads: &[Payload],

@@ -1,4 +1,4 @@
-//! [`AdapterError`]: why an adapter gave no result, one message for each possible fault.
+//! [`AdapterError`]: why an adapter gave no result.
 
 use super::description::DescriptionError;
 use coretalk_model::{CpuSet, Picos, TrialFailure};
@@ -8,7 +8,7 @@ use std::time::Duration;
 /// Why an adapter gave no result.
 #[derive(Debug, thiserror::Error)]
 pub enum AdapterError {
-    /// It could not be started.
+    /// The adapter could not be started.
     #[error("`{program}` could not be started: {source}{}", quoting_hint(program))]
     NotStarted {
         /// The program.
@@ -16,15 +16,15 @@ pub enum AdapterError {
         /// The error of the operating system.
         source: io::Error,
     },
-    /// Its description cannot be read.
+    /// The description of the adapter is invalid.
     #[error(transparent)]
     Description(#[from] DescriptionError),
-    /// `describe` ended with a failure.
+    /// The `describe` command failed.
     #[error("`describe` ended with {end}{}", last_words(.said))]
     DescribeFailed {
         /// Exit status or signal.
         end: String,
-        /// The last line of its standard error.
+        /// The last line of standard error.
         said: String,
     },
     /// The requested item is not offered.
@@ -33,7 +33,7 @@ pub enum AdapterError {
         /// The requested item.
         what: String,
     },
-    /// A request that no adapter can fulfil was not answered with `error`.
+    /// The adapter did not answer an impossible request with `error`.
     #[error("it was asked for {request}, which it does not offer: {why}")]
     Unknown {
         /// The request.
@@ -41,16 +41,16 @@ pub enum AdapterError {
         /// The fault in the answer.
         why: Box<AdapterError>,
     },
-    /// It performed a pass under a name that it does not offer.
+    /// The adapter performed a pass under a name that it does not offer.
     #[error("it performed a pass of a name that it does not offer; it has to answer with `error`")]
     NotRefused,
-    /// It refused the request with a reason.
+    /// The adapter refused the request with a reason.
     #[error("the adapter refuses{}", refusal_reason(text))]
     Refused {
-        /// The reason in its own words.
+        /// The reason, as the adapter worded it.
         text: String,
     },
-    /// It did not answer within the limit; it was killed.
+    /// The adapter did not answer within the limit, and was killed.
     #[error("no answer within {} s, while {awaited} was awaited; it was killed", .limit.as_millis() as f64 / 1e3)]
     Hung {
         /// The limit.
@@ -58,17 +58,17 @@ pub enum AdapterError {
         /// The expected line.
         awaited: &'static str,
     },
-    /// It ended in the middle of a pass.
+    /// The adapter ended in the middle of a pass.
     #[error("it ended with {end} while {awaited} was awaited{}", last_words(.said))]
     Crashed {
         /// Exit status or signal.
         end: String,
         /// The expected line.
         awaited: &'static str,
-        /// The last line of its standard error.
+        /// The last line of standard error.
         said: String,
     },
-    /// It closed a pipe but kept running; it was killed.
+    /// The adapter closed a pipe but kept running, and was killed.
     #[error(
         "it closed its standard {stream} while {awaited} was awaited, and went on running; it was killed"
     )]
@@ -78,13 +78,13 @@ pub enum AdapterError {
         /// The expected line.
         awaited: &'static str,
     },
-    /// It printed a line that exceeds the limit.
+    /// The adapter printed a line that is too long.
     #[error("it printed a line of more than {most} bytes; it was killed")]
     LongLine {
         /// Maximum length of a line in bytes.
         most: usize,
     },
-    /// It printed a different line than the expected one.
+    /// The adapter printed a different line than the expected one.
     #[error("it printed {line:?} where {awaited} was awaited")]
     Unexpected {
         /// The line, truncated.
@@ -92,19 +92,19 @@ pub enum AdapterError {
         /// The expected line.
         awaited: &'static str,
     },
-    /// It printed a line twice that may appear only once per pass.
+    /// The adapter repeated a line that may appear only once per pass.
     #[error("it printed {line:?}, which it already printed in this pass")]
     Repeated {
         /// The line, truncated.
         line: String,
     },
-    /// It printed too many `note` lines.
+    /// The adapter printed too many `note` lines.
     #[error("it printed more than {most} lines `note` in one pass")]
     ManyNotes {
         /// Maximum number of notes.
         most: usize,
     },
-    /// Its description exceeds the limit.
+    /// The description is too long.
     #[error("`describe` printed more than {most} bytes")]
     LongDescription {
         /// Maximum size in bytes.
@@ -116,7 +116,7 @@ pub enum AdapterError {
         /// The missing line.
         missing: &'static str,
     },
-    /// It printed a line before `go`.
+    /// The adapter printed a line before `go`.
     #[error(
         "it printed {line:?} before it was told to go: what it says was made before its threads were bound"
     )]
@@ -124,13 +124,13 @@ pub enum AdapterError {
         /// The line, truncated.
         line: String,
     },
-    /// It printed a line between two passes.
+    /// The adapter printed a line between two passes.
     #[error("it printed {line:?} between two passes, when nothing was asked")]
     Unasked {
         /// The line, truncated.
         line: String,
     },
-    /// It answered with the number of another pass.
+    /// The adapter answered with the number of another pass.
     #[error("it answered pass {said} when pass {asked} was asked for")]
     OtherPass {
         /// Requested pass.
@@ -138,7 +138,7 @@ pub enum AdapterError {
         /// Answered pass.
         said: u64,
     },
-    /// It performed more or fewer operations than requested.
+    /// The adapter performed more or fewer operations than requested.
     #[error("it counted {said} operations where {asked} were asked for")]
     WrongCount {
         /// Requested operations.
@@ -200,7 +200,7 @@ pub enum AdapterError {
         /// Sum of the gaps.
         gaps_ns: u64,
     },
-    /// The reported `cost` or `latency` of creations exceeds their `join`, which ends last.
+    /// The reported `cost` or `latency` of creations exceeds `join`, although `join` ends last.
     #[error(
         "of creations `{name}` is {} in all and `join` {}: both begin with the creation, and `join` ends last",
         span(*ns), span(*join_ns)
@@ -210,7 +210,7 @@ pub enum AdapterError {
         name: &'static str,
         /// Sum of `cost` or `latency`.
         ns: u64,
-        /// Sum of `join`: the time until the end of each thread was known.
+        /// Sum of `join`, which lasts until the end of each thread is known.
         join_ns: u64,
     },
     /// The reported duration differs from the one measured here.
@@ -297,7 +297,7 @@ pub enum AdapterError {
         /// Its affinity after the pass.
         mask: CpuSet,
     },
-    /// A thread left its CPU during the pass; it may have returned.
+    /// A thread left its CPU during the pass. It may have returned.
     #[error(
         "thread {thread} of role {role} left {} during the pass (attempt {times}): a role has to stay where it was bound",
         .place.named()
@@ -344,27 +344,27 @@ pub enum AdapterError {
         /// Operations of the pass.
         count: u64,
     },
-    /// The reported cost of a clock read is negative or exceeds the operations that it times.
+    /// The reported cost of a clock read is negative, or exceeds the duration of a timed operation.
     #[error("`note clock_ns {said}` cannot be what a read of the clock costs: {}", clock_limits(*mean_ns))]
     FalseClock {
         /// The reported text.
         said: String,
-        /// Upper limit in nanoseconds, from the individually timed operations; `None` without them.
+        /// Upper limit in nanoseconds, from the timed operations; `None` if there are none.
         mean_ns: Option<f64>,
     },
-    /// Its child processes outlived it.
+    /// Child processes of the adapter outlived it.
     #[error("it left {} behind, which outlived it; {}", processes(*left), if *left == 1 { "it was killed" } else { "they were killed" })]
     LeftBehind {
         /// Number of processes.
         left: usize,
     },
-    /// It did not end when its input was closed, but ended on SIGTERM.
+    /// The adapter ended only on SIGTERM, not when its input was closed.
     #[error("it did not end within {} s after its input was closed, and ended on SIGTERM: it has to end by itself", .patience.as_secs_f64())]
     Stayed {
-        /// Time that it had to end.
+        /// Time that the adapter had to end.
         patience: Duration,
     },
-    /// It ended neither when its input was closed nor on SIGTERM.
+    /// The adapter ended neither when its input was closed nor on SIGTERM.
     #[error("it did not end after its input was closed, nor on SIGTERM; it was killed")]
     IgnoredSigterm,
     /// The user interrupted the run.
@@ -373,7 +373,7 @@ pub enum AdapterError {
     /// The time budget left too little time for a first pass.
     #[error("the budget left no time for it")]
     NoTime,
-    /// The system refused an operation needed to watch it.
+    /// The system refused an operation that watches the adapter.
     #[error("the system refused to {what}: {source}")]
     System {
         /// The operation, worded to follow "refused to".
@@ -402,7 +402,7 @@ impl From<AdapterError> for TrialFailure {
 }
 
 impl AdapterError {
-    /// Error number if the system refused to start or watch it.
+    /// Error number if the system refused to start or to watch the adapter.
     fn errno(&self) -> Option<i32> {
         match self {
             AdapterError::NotStarted { source, .. } | AdapterError::System { source, .. } => {
@@ -412,7 +412,7 @@ impl AdapterError {
         }
     }
 
-    /// Splits the message into a reason without text of the adapter, and that text, which may be private.
+    /// Splits the message into a reason without words of the adapter, and these words, which may be private.
     pub(super) fn parted(&self) -> (String, String) {
         let (reason, words) = match self {
             AdapterError::NotStarted { program, source } => {
@@ -458,7 +458,6 @@ fn last_words(output: &str) -> String {
     if output.is_empty() { String::new() } else { format!("; its last words: {output}") }
 }
 
-/// Hint for a command that was quoted as one word.
 fn quoting_hint(program: &str) -> &'static str {
     match program.contains(char::is_whitespace) {
         true => "; write the program and its arguments as separate words, without quotes around them",

@@ -11,36 +11,36 @@ use coretalk_model::TrialFailure;
 /// One adapter of a catalogue and its availability.
 #[derive(Debug)]
 pub struct AdapterStatus {
-    /// Name.
+    /// Name of the adapter.
     pub name: String,
-    /// Where it comes from.
+    /// Source of the adapter's spec.
     pub origin: Origin,
-    /// Its offer, or why it is unavailable.
+    /// The offer of the adapter, or why it is unavailable.
     pub outcome: Result<Offered, Lacking>,
 }
 
 /// An available adapter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offered {
-    /// How it is started.
+    /// How the adapter is started.
     pub ready: Ready,
-    /// Its description.
+    /// What the adapter offers.
     pub description: Description,
 }
 
 /// Why an adapter is unavailable.
 #[derive(Debug, thiserror::Error)]
 pub enum Lacking {
-    /// It could not be prepared.
+    /// The adapter could not be prepared.
     #[error(transparent)]
     Unready(#[from] Unready),
-    /// It could not be started or described.
+    /// The adapter could not be started or described.
     #[error(transparent)]
     Adapter(#[from] AdapterError),
 }
 
 impl Offered {
-    /// Versions of the runtime and of its compiler.
+    /// Versions of the runtime and of the compiler.
     pub fn version(&self) -> String {
         let runtime = &self.description.runtime;
         match &self.ready.version {
@@ -56,7 +56,7 @@ impl Lacking {
         matches!(self, Lacking::Unready(Unready::Interrupted) | Lacking::Adapter(AdapterError::Interrupted))
     }
 
-    /// The trial's failure. Text with the adapter's command or output is separate from the reason.
+    /// The failure of a trial. It keeps the adapter's command and output apart from the reason.
     pub(super) fn failure(&self) -> TrialFailure {
         let (reason, words) = match self {
             Lacking::Adapter(error) => error.parted(),
@@ -72,7 +72,7 @@ impl Lacking {
     }
 }
 
-/// Prepares every adapter of a catalogue and asks for its description; calls `building` before each build.
+/// Prepares every adapter of a catalogue and asks for its description. Calls `building` before each build.
 pub fn find_all(
     catalogue: &Catalogue,
     builder: &AdapterBuilder<'_>,
@@ -93,9 +93,6 @@ pub fn find_all(
 }
 
 /// Prepares an adapter and asks for its description.
-///
-/// # Errors
-/// [`Lacking`] with what is missing or failed.
 pub fn find(
     spec: &AdapterSpec,
     builder: &AdapterBuilder<'_>,

@@ -1,4 +1,4 @@
-//! [`Lines`]: reads the output of an adapter by line, with a deadline and a maximum length.
+//! [`Lines`]: reads the output of an adapter line by line, with a deadline and a maximum length.
 
 use super::protocol::cut;
 use crate::stop::Stop;
@@ -8,9 +8,9 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::ChildStderr;
 use std::time::{Duration, Instant};
 
-/// Maximum bytes of a line: enough for the events of a pass, and bounds the memory.
+/// Maximum bytes of a line. The events of a pass fit, and memory is bounded.
 pub(super) const MAX_BYTES: usize = 1 << 20;
-/// Bytes kept from the end of standard error; only its last line is shown.
+/// Bytes kept from the end of standard error. Only its last line is shown.
 const KEPT: usize = 4 << 10;
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -18,7 +18,7 @@ pub(super) struct Lines {
     stdout: Option<File>,
     stderr: Option<File>,
     buffer: Vec<u8>,
-    /// Bytes at the front of the buffer already returned.
+    /// Number of bytes at the front of the buffer that were already returned.
     used: usize,
     arrived_at: Instant,
     stderr_tail: Vec<u8>,
@@ -49,7 +49,6 @@ impl Lines {
         })
     }
 
-    /// The next line without its newline, and its time of arrival.
     pub(super) fn next(
         &mut self,
         deadline: Instant,
@@ -78,7 +77,7 @@ impl Lines {
         }
     }
 
-    /// The pending line or its beginning, without waiting; `None` if there is none.
+    /// The pending line or the beginning of it, without waiting; `None` if there is none.
     pub(super) fn waiting(&mut self) -> io::Result<Option<String>> {
         self.wait(Duration::ZERO)?;
         let rest = &self.buffer[self.used..];
@@ -135,7 +134,7 @@ impl Lines {
         let ended = pipe.by_ref().take(room).read_to_end(&mut self.buffer);
         self.arrived_at = Instant::now();
         match ended {
-            // Less than requested: the pipe is closed.
+            // Fewer bytes than requested: the pipe is closed.
             Ok(read) if (read as u64) < room => self.stdout = None,
             Ok(_) => {}
             Err(error) if is_transient(&error) => {}
@@ -146,7 +145,8 @@ impl Lines {
 
     fn read_stderr(&mut self) -> io::Result<()> {
         let mut chunk = [0; KEPT];
-        // Many times the capacity of a pipe: endless output must not block this process.
+        // 256 reads exceed the capacity of a pipe many times. The limit keeps endless output from blocking this
+        // process.
         for _ in 0..256 {
             let Some(pipe) = &mut self.stderr else { return Ok(()) };
             match pipe.read(&mut chunk) {

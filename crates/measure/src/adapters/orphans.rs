@@ -1,7 +1,7 @@
-//! [`OrphanTracker`]: finds processes that adapters left behind and that this process adopted.
+//! [`OrphanTracker`]: finds processes that an adapter left behind.
 //!
-//! Processes started by an adapter carry its mark and are in its group. A process that clears its environment and
-//! starts a new session has neither; it becomes a child of this process, which adopts orphans, when its parents end.
+//! Processes of an adapter carry its mark and are in its group. A process has neither after it clears its environment
+//! and starts a new session. This process adopts it when its parents end.
 
 use crate::host::command::tree;
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ use std::time::Instant;
 pub(super) const MARK: &str = "CORETALK_ADAPTER";
 static ADAPTERS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 
-/// The children that this process had before it started an adapter, so none of them is an orphan of that adapter.
+/// The children that this process had before it started an adapter. None of them is an orphan of that adapter.
 pub(super) struct OrphanTracker {
     others: BTreeSet<u32>,
 }
@@ -35,9 +35,9 @@ impl OrphanTracker {
         adapters().remove(&pid);
     }
 
-    /// Children adopted since the start of the adapter, except adapters, the group of this process (its own forks),
-    /// marked processes, which are found by their mark, and exiting processes: the kernel releases the environment of a
-    /// killed process, and with it the mark, before the process becomes a zombie.
+    /// Children adopted since the start of the adapter. Left out are adapters, forks of this process (same group),
+    /// marked processes and exiting processes. An exiting process has lost its mark, because the kernel releases the
+    /// environment of a killed process before it becomes a zombie.
     pub(super) fn orphans(&self) -> Vec<u32> {
         let adapters = adapters();
         let own_group = group_of(0);
@@ -52,7 +52,7 @@ impl OrphanTracker {
             .filter(is_orphan)
             .partition::<Vec<u32>, _>(|orphan| tree::is_exiting(*orphan));
         for orphan in exiting {
-            // Nothing else reaps it; if it is not a zombie yet, the next search reaps it.
+            // Nothing else reaps this process. If it is not a zombie yet, the next search reaps it.
             let _ = tree::wait_for(orphan, Instant::now());
         }
         orphans
@@ -63,9 +63,9 @@ fn adapters() -> MutexGuard<'static, BTreeSet<u32>> {
     ADAPTERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The process group of a process; 0 stands for this process.
+/// The process group of a process; 0 means this process.
 fn group_of(pid: u32) -> Option<libc::pid_t> {
-    // SAFETY: takes and returns a number, no memory involved.
+    // SAFETY: the call takes and returns a number.
     let group = unsafe { libc::getpgid(pid as libc::pid_t) };
     (group >= 0).then_some(group)
 }

@@ -1,18 +1,18 @@
-//! [`Pace`]: the number of operations per pass. [`Warmth`]: whether a runtime has settled.
+//! [`Pace`]: the number of operations per pass. [`Warmth`]: whether the speed of a runtime has settled.
 
 use super::pass::Pass;
 use super::protocol::{Kind, Request};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Operations of the first pass; few, since two spinning threads on one CPU took up to 74 ms per round trip.
+/// Operations of the first pass. They are few, since two spinning threads on one CPU took up to 74 ms per round trip.
 const FIRST: u64 = 8;
-/// Maximum growth from pass to pass: limits how long a pass takes if a queue fills or garbage collection begins.
+/// Maximum growth from pass to pass. It limits the duration of a pass when a queue fills or garbage collection begins.
 const GROWTH: u64 = 8;
-/// Minimum share of the requested span for a pass that counts; shorter ones are pilots.
+/// Minimum share of the requested span for a pass that counts. Shorter passes are pilots.
 const ENOUGH: f64 = 0.5;
 
-/// Minimum creations per pass: two besides the first, regardless of duration.
+/// Minimum creations per pass, however long they take: two besides the first.
 const MIN_CREATIONS: u64 = 3;
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -21,11 +21,11 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// The request of the next pass, with about `span` duration and at most the operations of `request`.
+    /// The request of the next pass. It takes about `span`, with at most the operations of `request`.
     pub(super) fn sized(&self, request: &Request, span: Duration) -> Request {
         let count = match request.operation.kind() {
             Kind::Contend => (span.as_nanos() as u64).clamp(1, request.count),
-            // The first creation is cold and has its own distribution.
+            // The first creation is cold and has a distribution of its own.
             Kind::Spawn => self.count(span, request.count).max(MIN_CREATIONS).min(request.count),
             _ => self.count(span, request.count),
         };
@@ -38,7 +38,6 @@ impl Pace {
         (wished as u64).clamp(1, GROWTH * count).clamp(1, most)
     }
 
-    /// Records a pass; returns whether it was long enough to count.
     pub(super) fn note(&mut self, pass: &Pass, span: Duration, most: u64) -> bool {
         self.last = Some((pass.count, pass.ns));
         pass.count == most || pass.ns as f64 >= ENOUGH * span.as_nanos() as f64
@@ -53,14 +52,13 @@ const WARM_OPERATIONS: u64 = 500_000;
 const WARM_WAKE_UPS: u64 = 20_000;
 /// Number of recent passes tested for a trend.
 const PASSES: usize = 12;
-/// Minimum number of passes; if this many are quiet, only those are tested.
+/// Minimum number of passes to test. If this many passes are quiet, only quiet ones are tested.
 const MIN_QUIET: usize = 8;
-/// Maximum share of a quiet pass that its roles waited for a CPU.
+/// Maximum share of a quiet pass during which its roles waited for a CPU.
 const QUIET: f64 = 0.05;
-/// Critical value of Kendall's S in standard deviations: without a trend, S exceeds it with a probability of 0.5 %.
+/// Critical value of Kendall's S in standard deviations. Without a trend, S exceeds it with a probability of 0.5 %.
 const CRITICAL_VALUE: f64 = 2.576;
 
-/// Warm-up state of a runtime for one kind of operation.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Warmth {
     operations: u64,
@@ -70,7 +68,7 @@ pub(super) struct Warmth {
 }
 
 impl Warmth {
-    /// Records a pass; `shared` if both roles have the same CPU.
+    /// Records a pass. `shared` says that both roles have the same CPU.
     pub(super) fn note(&mut self, pass: &Pass, kind: Kind, shared: bool) {
         self.operations += pass.count;
         self.ns += pass.ns;
@@ -85,7 +83,7 @@ impl Warmth {
         self.has_settled |= self.ns >= WARM_NS && self.operations >= enough && !self.has_trend();
     }
 
-    /// Whether it has settled; stays true.
+    /// Whether the runtime has settled. The answer stays true.
     pub(super) fn has_settled(&self) -> bool {
         self.has_settled
     }
@@ -94,8 +92,8 @@ impl Warmth {
         self.operations
     }
 
-    /// Whether passes get faster, by the test of Mann (Econometrica 13, 1945) with Kendall's S; true for too few
-    /// passes.
+    /// Whether passes get faster, by the test of Mann (Econometrica 13, 1945) with Kendall's S. With too few passes the
+    /// answer is true.
     fn has_trend(&self) -> bool {
         let quiet: Vec<f64> = self.recent.iter().filter(|(_, quiet)| *quiet).map(|(ns, _)| *ns).collect();
         let all: Vec<f64> = self.recent.iter().map(|(ns, _)| *ns).collect();

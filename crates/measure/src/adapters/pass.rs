@@ -22,39 +22,39 @@ pub struct Pass {
     pub events_of: BTreeMap<String, Histogram>,
     /// System statistics of each role.
     pub roles: Vec<RoleAccount>,
-    /// Share of the CPU time, 0 to 1, used by threads other than the roles; `None` if the system does not report it or
-    /// all threads together used too little.
+    /// Share of the CPU time, 0 to 1, used by threads other than the roles. `None` if the system does not report it, or
+    /// if all threads together used too little.
     pub outside: Option<f64>,
-    /// Share of the CPU time, 0 to 1, used by threads that began during the pass; `None` as above.
+    /// Share of the CPU time, 0 to 1, used by threads that began during the pass. `None` as for `outside`.
     pub late: Option<f64>,
     /// [`Cold`](coretalk_model::Flag::Cold), [`WorkedElsewhere`](coretalk_model::Flag::WorkedElsewhere) and
     /// [`Unclaimed`](coretalk_model::Flag::Unclaimed), where they apply.
     pub flags: Flags,
     /// Additions of each role under contention; empty for other operations.
     pub shares: Vec<RoleShare>,
-    /// Notes of the adapter, in its own words and order.
+    /// Notes of the adapter, in its own words.
     pub notes: Vec<Note>,
-    /// Number of samples of the roles' CPUs during the pass, where the system does not count migrations.
+    /// Number of samples of the roles' CPUs. `None` if the system counts migrations.
     pub placement_samples: Option<u64>,
     /// Time from the request to `done`.
     pub elapsed: Duration,
 }
 
 const COLLECTIONS: &str = "gc";
-/// Note with the cost of one clock read; a duration, not a count.
+/// Name of the note with the cost of one clock read. Its value is a duration, not a count.
 pub(super) const CLOCK: &str = "clock_ns";
 /// Prefix of the name under which any other numeric note is counted.
 const NOTE: &str = "note_";
 
-/// Maximum accepted count in a note: the sum over a million passes still fits into a run file.
+/// Maximum accepted count in a note. The sum over a million passes still fits into a run file.
 const MAX_COUNT: u64 = 1 << 40;
 
 const MAX_NAME: usize = 64;
 
-/// Minimum scheduler quantum; a thread that calls `yield` gives up its CPU within microseconds.
+/// Minimum quantum of the scheduler. A thread that calls `yield` gives up its CPU within microseconds.
 const SLICE_NS: u64 = 1_000_000;
 /// Threads that sleep make at least one voluntary switch per this many operations. Involuntary switches do not show how
-/// a thread waits, since on a loaded machine other programs preempt it as well.
+/// a thread waits, since other programs cause them as well.
 const OPERATIONS_PER_SLEEP: u64 = 10;
 
 /// System statistics of one role during its pass.
@@ -62,7 +62,7 @@ const OPERATIONS_PER_SLEEP: u64 = 10;
 pub struct RoleAccount {
     /// CPU time in nanoseconds; `None` if the system does not report it.
     pub cpu_ns: Option<u64>,
-    /// Time runnable without a CPU, in nanoseconds: indicates a disturbed pass unless both roles share a CPU.
+    /// Time runnable without a CPU, in nanoseconds. It shows a disturbed pass, unless both roles share a CPU.
     pub run_delay_ns: Option<u64>,
     /// Voluntary and involuntary context switches.
     pub switches: Option<[u64; 2]>,
@@ -94,7 +94,7 @@ impl Note {
         self.text.parse().ok().filter(|number: &f64| number.is_finite())
     }
 
-    /// Whether `name` is valid for a note, since it becomes a column name.
+    /// Whether `name` may name a note. It becomes the name of a column.
     pub fn may_be_called(name: &str) -> bool {
         name.len() <= MAX_NAME && is_word(&name.replace('_', "-"))
     }
@@ -119,7 +119,7 @@ impl Pass {
             observed.count(names::PLACEMENT_SAMPLES, samples);
         }
         for note in self.notes.iter().filter(|note| note.name != CLOCK) {
-            // Only integers can be summed over passes; other notes appear only in the check of an adapter.
+            // Only integers can be summed over passes. Other notes appear only in the check of an adapter.
             let Some(count) = note.text.parse().ok().filter(|count| *count <= MAX_COUNT) else { continue };
             match note.name.as_str() {
                 COLLECTIONS => observed.count(names::COLLECTIONS, count),
@@ -129,9 +129,9 @@ impl Pass {
         observed
     }
 
-    /// Whether both roles shared a CPU and switched only at the end of a quantum, as threads that poll forever do; the
-    /// result then measures the scheduler. `per_switch`, the capacity of a queue, is the number of operations that a
-    /// thread can perform before it has to wait. Threads that sleep would make more voluntary switches.
+    /// Whether both roles shared a CPU and switched only at the end of a quantum, as threads that poll forever do. The
+    /// result then measures the scheduler. `per_switch` is the capacity of a queue: the operations that a thread can
+    /// perform before it waits. Threads that sleep would make more voluntary switches.
     pub fn waits_for_quanta(&self, placement: &[CpuId], per_switch: u64) -> bool {
         let Some(switches) = self.switches() else { return false };
         let shared = placement.len() == 2 && placement[0] == placement[1];
@@ -162,8 +162,8 @@ impl Pass {
     }
 }
 
-/// Whether two threads made too few voluntary switches to have slept during `operations`; a thread can perform
-/// `per_switch` of them before it has to wait.
+/// Whether two threads made too few voluntary switches to have slept during `operations`. A thread can perform
+/// `per_switch` operations before it has to wait.
 pub fn slept_too_rarely(voluntary: u64, operations: u64, per_switch: u64) -> bool {
     voluntary.saturating_mul(per_switch.max(1)).saturating_mul(OPERATIONS_PER_SLEEP) < operations
 }

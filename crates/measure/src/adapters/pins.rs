@@ -1,4 +1,4 @@
-//! Affinity of an adapter's threads: roles on their CPUs, all others elsewhere where possible.
+//! Affinity of an adapter's threads. Roles run on their CPUs, all other threads elsewhere where possible.
 
 use super::error::AdapterError;
 use super::tree::{Tree, Whereabouts, cpu_of, owner};
@@ -17,7 +17,7 @@ pub enum Helpers {
 }
 
 impl Helpers {
-    /// The CPUs while `measured` are in use.
+    /// CPUs of the other threads while `measured` CPUs are in use.
     pub fn during(&self, allowed: &CpuSet, measured: &[CpuId]) -> CpuSet {
         let measured: CpuSet = measured.iter().copied().collect();
         match self {
@@ -61,7 +61,7 @@ pub(super) fn bind(
         }
     }
     for &thread in tree.threads.keys().filter(|thread| !roles.contains(thread)) {
-        // The thread may have ended. If the system refuses, the CPU time outside the roles shows the thread's work.
+        // The thread may have ended. If the system refuses, the thread's work counts as CPU time outside the roles.
         if affinity::mask_of(thread as i32).is_ok_and(|mask| mask != *helpers) {
             let _ = affinity::set_mask_of(thread as i32, helpers);
         }
@@ -84,7 +84,7 @@ pub(super) struct Stay {
     roles: Vec<u32>,
     places: Vec<CpuSet>,
     before: Vec<Whereabouts>,
-    /// Number of samples, and first role seen on a wrong CPU; used where the system does not count migrations.
+    /// Number of samples. Samples are taken only where the system does not count migrations.
     samples: u64,
     stray: Option<usize>,
 }
@@ -95,7 +95,7 @@ impl Stay {
         Stay { roles: roles.to_vec(), places: places.to_vec(), before, samples: 0, stray: None }
     }
 
-    /// Samples the CPUs of the roles where migrations are not counted; each sample costs 20 µs on another CPU.
+    /// Samples the CPUs of the roles where migrations are not counted. A sample costs 20 µs on another CPU.
     pub(super) fn look(&mut self) {
         if self.before.iter().all(|before| before.migrations.is_some()) {
             return;
@@ -105,18 +105,19 @@ impl Stay {
         self.stray = self.stray.or_else(|| (0..self.roles.len()).find(is_away));
     }
 
-    /// Whether a role is on a wrong CPU; not if it still sleeps on the CPU on which it slept when it was pinned.
+    /// Whether a role is on a wrong CPU. That is no fault while the role still sleeps where it slept when it was
+    /// pinned.
     fn is_away(&self, role: usize, now: Option<CpuId>) -> bool {
         now.is_some_and(|cpu| !self.places[role].contains(cpu)) && now != self.before[role].cpu
     }
 
-    /// The number of samples, `None` if migrations were counted; an error if a role left its CPUs.
+    /// The number of samples, `None` if migrations were counted. It is an error if a role left its CPUs.
     pub(super) fn end(self) -> Result<Option<u64>, AdapterError> {
         for (role, &thread) in self.roles.iter().enumerate() {
             let (before, after, place) = (self.before[role], Whereabouts::read(thread), &self.places[role]);
             let moves =
                 before.migrations.zip(after.migrations).map(|(before, after)| after - before.min(after));
-            // A thread that slept on another CPU when pinned migrates once as it wakes.
+            // A thread that slept on another CPU when it was pinned migrates once when it wakes.
             let expected = u64::from(before.cpu.is_none_or(|cpu| !place.contains(cpu)));
             if self.is_away(role, after.cpu)
                 || self.stray == Some(role)

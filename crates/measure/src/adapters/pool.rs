@@ -1,7 +1,5 @@
-//! [`Pool`]: several processes of one adapter, which perform passes in turn.
-//!
-//! Each process of a runtime settles at its own speed (three Java processes: 80, 109 and 125 ns per message), so the
-//! passes of a single process are not representative.
+//! [`Pool`]: several processes of one adapter, which perform passes in turn. The passes of one process are not
+//! representative: three Java processes settled at 80, 109 and 125 ns per message.
 
 use super::Adapter;
 use super::description::Description;
@@ -18,12 +16,12 @@ use std::time::{Duration, Instant};
 
 /// Default number of processes.
 pub const FORKS: usize = 5;
-/// Maximum warm-up of a process for each item that it performs; afterwards its passes carry a flag.
+/// Maximum warm-up of a process for each item that it performs. Passes of an item that is not settled carry a flag.
 pub const WARM_UP: Duration = Duration::from_secs(5);
 const WARM_SPAN: Duration = Duration::from_millis(40);
-/// Maximum gap before wake-ups and creations during warm-up: 20,000 of them would otherwise take minutes.
+/// Maximum gap before wake-ups and creations during warm-up. Warm-up needs 20,000 of them.
 const WARM_GAP_NS: u64 = 20_000;
-/// Minimum capacity of queues during warm-up, if allowed: small queues are slow when both threads share a CPU.
+/// Minimum capacity of queues during warm-up, if allowed. Small queues are slow when both threads share a CPU.
 const WARM_CAPACITY: u64 = 1_000;
 
 /// Settings of a pool.
@@ -33,7 +31,7 @@ pub struct PoolSettings {
     pub forks: usize,
     /// How each process is started.
     pub start: StartSettings,
-    /// CPUs of the processes' other threads.
+    /// CPUs of the other threads of these processes.
     pub helpers: Helpers,
     /// Maximum warm-up of each process for each item that it performs.
     pub warm_up: Duration,
@@ -60,17 +58,14 @@ struct WarmUpState {
     was_tried: bool,
 }
 
-/// Requests with equal key take equally long.
+/// Requests with an equal key take equally long.
 type Key = (String, Operation, Events, Vec<CpuId>);
 /// Requests with equal code share compiled code.
 type Code = (String, Kind, Option<Payload>, Events);
 
 impl Pool {
-    /// Asks an adapter for its description. Processes start on first use and end with the thread that used them first,
-    /// or with the pool.
-    ///
-    /// # Errors
-    /// [`AdapterError`] if it cannot be started or its answer is invalid.
+    /// Asks an adapter for its description. Each process starts on first use. It ends with the thread that used it
+    /// first, or with the pool.
     pub fn start(adapter: &Adapter, settings: PoolSettings, stop: &Stop) -> Result<Pool, AdapterError> {
         Ok(Pool::new(adapter, describe(adapter, &settings.start, START, stop)?, settings))
     }
@@ -86,12 +81,11 @@ impl Pool {
         &self.description
     }
 
-    /// Performs one pass in the process whose turn it is, with as many operations as take about `span` and at most
-    /// those of the request. A process first warms up each new item, for at most [`PoolSettings::warm_up`] and with few
-    /// operations at the beginning; passes before it has settled carry [`Flag::Cold`].
+    /// Performs one pass in the process whose turn it is. The pass takes about `span`, with at most the operations of
+    /// the request. A process first warms up each new item, for at most [`PoolSettings::warm_up`], with few operations
+    /// at the beginning. Passes before it has settled carry [`Flag::Cold`].
     ///
-    /// # Errors
-    /// [`AdapterError`]. Unless the adapter refused, the process is replaced at its next turn.
+    /// After an error the next turn starts a new process, unless the adapter refused.
     pub fn perform(&mut self, request: &Request, span: Duration, stop: &Stop) -> Result<Pass, AdapterError> {
         let warm_up = self.warm_request(request)?;
         let turn = self.turns.entry(key(request)).or_default();
@@ -103,10 +97,8 @@ impl Pool {
         })
     }
 
-    /// Warms up every process for the request, so that no pass has to wait for the warm-up.
-    ///
-    /// # Errors
-    /// [`AdapterError`] of the first failure; later processes are not tried.
+    /// Warms up every process for the request, so that no later pass has to. After the first failure, later processes
+    /// are not tried.
     pub fn warm_up(&mut self, request: &Request, stop: &Stop) -> Result<(), AdapterError> {
         let warm_up = self.warm_request(request)?;
         (0..self.forks.len()).try_for_each(|index| {
@@ -122,7 +114,7 @@ impl Pool {
         Ok(warm_request(request, *offer.capacities.end(), &self.settings.start.allowed))
     }
 
-    /// Runs `task` in a process, started if necessary. The process is kept only after success or a refusal.
+    /// Runs `task` in a process, which is started if necessary. Any error except a refusal ends the process.
     fn with_process<T>(
         &mut self,
         index: usize,
@@ -148,10 +140,8 @@ impl Pool {
         self.forks.iter().flatten().map(|fork| fork.process.used_ns()).sum()
     }
 
-    /// Closes the input of every process and waits until each has ended.
-    ///
-    /// # Errors
-    /// [`AdapterError`] of the first process that did not end by itself; all are gone afterwards.
+    /// Closes the input of every process and waits until each has ended. Fails if a process did not end by itself. All
+    /// processes are gone afterwards.
     pub fn close(&mut self) -> Result<(), AdapterError> {
         let closed: Vec<_> =
             self.forks.iter_mut().filter_map(Option::take).map(|fork| fork.process.close(PATIENCE)).collect();
@@ -200,7 +190,7 @@ impl Fork {
         }
     }
 
-    /// Performs one pass; also returns whether it was long enough to count.
+    /// Performs one pass. Also returns whether it was long enough to count.
     fn once(
         &mut self,
         request: &Request,

@@ -14,11 +14,11 @@ use crate::stop::Stop;
 use coretalk_model::CpuSet;
 use std::time::{Duration, Instant};
 
-/// Time limit for a runtime to start and describe itself on a loaded machine: Java's compiler took 5 s.
+/// Time limit for a runtime to start and describe itself. Java's compiler took 5 s on a loaded machine.
 pub const START: Duration = Duration::from_secs(30);
 const MAX_LINES: usize = 1_000;
 const MAX_DESCRIPTION: usize = 256 << 10;
-/// Attempts before a false time or another disturbance is a fault: delays may exceed what the system reports.
+/// Attempts before a false time or another disturbance is a fault. Delays may exceed what the system reports.
 const ATTEMPTS: u32 = 3;
 /// Time that an adapter may take to end.
 pub const PATIENCE: Duration = Duration::from_secs(10);
@@ -33,9 +33,9 @@ pub struct Process {
 /// How processes of an adapter are started.
 #[derive(Debug, Clone)]
 pub struct StartSettings {
-    /// Affinity at start: all CPUs of this process, since runtimes count CPUs when they start.
+    /// Affinity at start: all CPUs of this process, since a runtime counts CPUs when it starts.
     pub allowed: CpuSet,
-    /// Environment variable by which the watchdog finds leftover processes, from `Watchdog::mark`.
+    /// Environment variable from `Watchdog::mark`, by which the watchdog finds leftover processes.
     pub guard: Option<(String, String)>,
 }
 
@@ -45,10 +45,8 @@ impl StartSettings {
     }
 }
 
-/// Asks an adapter for its description.
-///
-/// # Errors
-/// [`AdapterError`] if it cannot be started, does not end within `limit` or its output is invalid.
+/// Asks an adapter for its description. Fails if the adapter cannot be started, exceeds `limit` or prints something
+/// invalid.
 pub fn describe(
     adapter: &Adapter,
     settings: &StartSettings,
@@ -81,18 +79,13 @@ pub fn describe(
 
 impl Process {
     /// Starts an adapter with `serve`. The process ends with the calling thread.
-    ///
-    /// # Errors
-    /// [`AdapterError`] if it cannot be started or watched.
     pub fn start(adapter: &Adapter, fork: usize, settings: &StartSettings) -> Result<Process, AdapterError> {
         let running = Running::start(adapter, "serve", &settings.allowed, settings.guard())?;
         Ok(Process { running, passes: 0, fork })
     }
 
-    /// Performs one pass with the other threads of the adapter on `helpers` and verifies the answer.
-    ///
-    /// # Errors
-    /// [`AdapterError`]. The process survives only [`AdapterError::Refused`].
+    /// Performs one pass and verifies the answer. The other threads of the adapter run on `helpers`. Any error except
+    /// [`AdapterError::Refused`] ends the process.
     pub fn pass(&mut self, request: &Request, helpers: &CpuSet, stop: &Stop) -> Result<Pass, AdapterError> {
         let mut times = 0;
         let error = loop {
@@ -190,15 +183,13 @@ impl Process {
         }
     }
 
-    /// CPU time of all its processes in nanoseconds, as far as the system reports it.
+    /// CPU time of the adapter's processes in nanoseconds, as far as the system reports it.
     pub fn used_ns(&self) -> u64 {
         self.running.tree().processes.into_values().flatten().sum()
     }
 
-    /// Closes the input of the adapter and waits for its end.
-    ///
-    /// # Errors
-    /// [`AdapterError`] if it does not end, fails or leaves processes behind; all its processes are gone afterwards.
+    /// Closes the input of the adapter and waits for its end. Fails if the adapter does not end, fails or leaves
+    /// processes behind. All its processes are gone afterwards.
     pub fn close(mut self, patience: Duration) -> Result<(), AdapterError> {
         self.running.close(patience)
     }

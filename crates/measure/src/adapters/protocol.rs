@@ -1,4 +1,4 @@
-//! [`Request`]: one pass requested from an adapter, its line in the protocol, and the numbers in its messages.
+//! [`Request`]: one pass requested from an adapter.
 
 use coretalk_model::CpuId;
 #[cfg(any(test, all(target_os = "linux", not(miri))))]
@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
-/// First line of every description: the protocol versions; each includes the previous ones.
+/// First lines of descriptions, one per protocol version. Each version includes the previous ones.
 pub const VERSIONS: [&str; 2] = ["coretalk-adapter 1", "coretalk-adapter 2"];
-/// Maximum operations of a pass: keeps the sum of the numbers below 2⁵³, so that languages with only floats are exact.
+/// Maximum operations of a pass. The sum of the numbers stays below 2⁵³, so it is exact in languages with only floats.
 pub const MAX_OPERATIONS: u64 = 1 << 29;
-/// Messages cycle through this many different numbers: the table fits into an L1 cache.
+/// Number of different numbers in messages. A table of them fits into an L1 cache.
 const NUMBERS: u64 = 1024;
 
 /// What an adapter performs.
@@ -20,11 +20,11 @@ const NUMBERS: u64 = 1024;
 pub enum Kind {
     /// Messages through a bounded queue.
     Queue,
-    /// Round trips over a shared variable, with a way of waiting.
+    /// Round trips over a shared variable with a wait strategy.
     Wait,
     /// Round trips that alternate with round trips that wait by `busy`.
     Alternate,
-    /// Single calls of a way of waiting.
+    /// Single polls of a wait strategy.
     Cost,
     /// Reads of the clock.
     Clock,
@@ -71,7 +71,7 @@ impl Kind {
         }
     }
 
-    /// Middle of the sentence "NAME … RUNTIME" for a name that the runtime does not offer.
+    /// Text between a name and a runtime that does not offer it.
     pub fn lack(self) -> &'static str {
         match self {
             Kind::Queue => "is no queue of",
@@ -85,7 +85,7 @@ impl Kind {
         }
     }
 
-    /// Noun for messages.
+    /// Noun for messages to the user.
     pub fn noun(self) -> &'static str {
         match self {
             Kind::Queue => "queue",
@@ -134,15 +134,15 @@ pub enum Operation {
     },
     /// A round trip.
     Wait,
-    /// A round trip: even ones wait by the named strategy, odd ones by [`PLAIN`](Operation::PLAIN).
+    /// A round trip. Even ones wait by the named strategy, odd ones by [`PLAIN`](Operation::PLAIN).
     Alternate,
-    /// A failed poll plus the step that the wait strategy takes between two polls.
+    /// A failed poll, and the step of the wait strategy between two polls.
     Cost,
     /// Two consecutive reads of the clock.
     Clock,
     /// A wake-up.
     Wake {
-        /// Approximate time that the waiter waits before it is woken, in nanoseconds.
+        /// Approximate time in nanoseconds from the start of a wait to its wake-up.
         gap_ns: u64,
     },
     /// Additions to one shared number for a fixed time.
@@ -150,7 +150,7 @@ pub enum Operation {
         /// Number of adding threads.
         threads: usize,
     },
-    /// Creation of a thread, which runs, ends and is joined.
+    /// Creation of a thread. The thread runs, ends and is joined.
     Spawn {
         /// Approximate pause of the creator before each creation, in nanoseconds.
         gap_ns: u64,
@@ -158,7 +158,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Name of the wait strategy that `Operation::Alternate` compares with.
+    /// Wait strategy with which `Operation::Alternate` compares.
     pub const PLAIN: &str = "busy";
 
     /// Number of roles; each has its own thread.
@@ -214,18 +214,19 @@ pub struct Request {
     pub operation: Operation,
     /// Whether operations are timed individually.
     pub events: Events,
-    /// Number of operations, 1 to [`MAX_OPERATIONS`]; for a pool, the maximum of a pass; for contention, nanoseconds.
+    /// Number of operations, 1 to [`MAX_OPERATIONS`]. For a pool it is the maximum of a pass, for contention a time in
+    /// nanoseconds.
     pub count: u64,
     /// Seed of the numbers in the messages.
     pub seed: u32,
-    /// CPU of each role: producer or waker first. For thread creation, all CPUs of the creator and its threads.
+    /// CPU of each role, producer or waker first. For thread creation: all CPUs of the creator and its threads.
     pub cpus: Vec<CpuId>,
     /// Time after which the adapter is killed.
     pub limit: Duration,
 }
 
 impl Request {
-    /// Whether the request lets threads share a CPU: two roles, or a creator and its threads.
+    /// Whether two roles, or a creator and its threads, may share a CPU.
     pub fn shares_a_cpu(&self) -> bool {
         matches!(self.operation, Operation::Spawn { .. })
             || self.cpus.iter().collect::<BTreeSet<_>>().len() < self.cpus.len()
@@ -263,14 +264,14 @@ impl Request {
         line
     }
 
-    /// Number of individually timed operations per distribution; the first distribution of most operations has no name.
+    /// Number of timed operations per distribution. The first distribution of most operations has an empty name.
     pub fn timed(&self) -> Vec<(&'static str, u64)> {
         match (self.events, self.operation) {
             (Events::Together, _) => Vec::new(),
             (Events::Each, Operation::Alternate) => {
                 vec![("", self.count.div_ceil(2)), (Operation::PLAIN, self.count / 2)]
             }
-            // The first creation is cold and has its own distribution.
+            // The first creation is cold and has a distribution of its own.
             (Events::Each, Operation::Spawn { .. }) => {
                 let later = self.count.saturating_sub(1);
                 vec![(names::FIRST, 1), (names::COST, later), (names::LATENCY, later), (names::JOIN, later)]
@@ -279,7 +280,7 @@ impl Request {
         }
     }
 
-    /// Sum of the numbers that the operations carry; 0 for operations without numbers.
+    /// Sum of the numbers in the operations; 0 if they carry none.
     pub fn sum(&self) -> u64 {
         if matches!(self.operation, Operation::Cost | Operation::Clock) {
             return 0;
@@ -289,7 +290,7 @@ impl Request {
         rounds * table.iter().sum::<u64>() + table[..rest as usize].iter().sum::<u64>()
     }
 
-    /// Sum of all gaps in nanoseconds; the gap of operation `k` is `G × (0.75 + number / 2^25)`.
+    /// Sum of all gaps in nanoseconds. The gap of operation `k` is `G × (0.75 + number / 2^25)`.
     pub fn gaps_ns(&self) -> u64 {
         match self.operation {
             Operation::Wake { gap_ns } | Operation::Spawn { gap_ns } => {
@@ -318,8 +319,8 @@ impl fmt::Display for Request {
     }
 }
 
-/// Numbers that the operations carry: a linear congruential generator (multiplier and increment of Numerical Recipes,
-/// 2nd edition, 7.1) without its lowest eight bits. Each step is exact in a 64-bit float.
+/// The numbers that operations carry. They come from the linear congruential generator of Numerical Recipes (2nd
+/// edition, 7.1), without the lowest eight bits. Each step is exact in a 64-bit float.
 fn numbers(seed: u32) -> Vec<u64> {
     let mut state = u64::from(seed);
     let next = || {

@@ -1,4 +1,4 @@
-//! [`Runtimes`]: performs trials in other languages, with a pool of processes per adapter that start on first use.
+//! [`Runtimes`]: performs trials in other languages, with a pool of processes per adapter. Pools start on first use.
 
 use super::builder::AdapterBuilder;
 use super::catalogue::AdapterSpec;
@@ -22,13 +22,13 @@ use std::time::{Duration, Instant};
 
 /// Time by which a pass may exceed its requested span, as for native probes.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Minimum span of a pass: keeps the cost of reading a request small.
+/// Minimum span of a pass. It keeps the cost of reading a request small.
 const MIN_SPAN: Duration = Duration::from_millis(10);
-/// Minimum time for a pass of an item that never worked, which otherwise gets half of the remaining time.
+/// Minimum time for a pass of an item that has never worked. Otherwise such an item gets half of the remaining time.
 const MIN_PATIENCE: Duration = Duration::from_millis(250);
-/// Failures after which an item that never worked is given up: each may cost the time of a whole pass.
+/// Number of failures after which an item that has never worked is given up. Each may cost the time of a whole pass.
 const FAILURES: u32 = 2;
-/// A first pass that exceeds its time limit counts as hung if the limit is at least this; else the budget ended.
+/// Minimum limit for counting a first pass as hung. If a shorter limit is exceeded, the budget was too short.
 const MIN_HANG: Duration = Duration::from_secs(1);
 const MIN_WARM_UP: Duration = Duration::from_millis(20);
 
@@ -39,12 +39,12 @@ pub struct Preparation<'a> {
     pub users: &'a Path,
     /// Build folder.
     pub cache: &'a Path,
-    /// Maximum time of each adapter for printing its version, and again for its description; capped by
-    /// [`VERSION_LIMIT`](super::builder::VERSION_LIMIT) and [`START`](super::process::START).
+    /// Time limit for printing the version, and for printing the description. The limits
+    /// [`VERSION_LIMIT`](super::builder::VERSION_LIMIT) and [`START`](super::process::START) apply if they are shorter.
     pub patience: Duration,
 }
 
-/// Offer of an adapter, or why it is unavailable.
+/// The offer of an adapter, or why it is unavailable.
 pub type Prepared = Result<Offered, Lacking>;
 
 /// The runtimes of a machine.
@@ -53,7 +53,7 @@ pub struct Runtimes {
     known: BTreeMap<String, Prepared>,
     pools: BTreeMap<String, Pool>,
     allowed: CpuSet,
-    /// Kills leftover processes if this process is killed; started with the first adapter.
+    /// Kills leftover processes if this process is killed. It starts with the first adapter.
     watchdog: Option<Option<Watchdog>>,
     records: BTreeMap<(String, Kind, String), TrackRecord>,
     /// Maximum warm-up of each process for each item that it performs.
@@ -63,7 +63,6 @@ pub struct Runtimes {
 struct WarmUpPlan {
     items: Vec<(External, Request)>,
     forks: u32,
-    /// Maximum time of each process for each item.
     each: Duration,
     total: Duration,
 }
@@ -81,7 +80,8 @@ impl std::fmt::Debug for Runtimes {
 }
 
 impl Runtimes {
-    /// Checks the requirements of an adapter, builds it if necessary and asks for its offer; only once.
+    /// Checks the requirements of an adapter, builds it if necessary and asks for its offer. Later calls reuse the
+    /// result.
     pub fn prepare(
         &mut self,
         spec: &AdapterSpec,
@@ -104,7 +104,7 @@ impl Runtimes {
         self.known.entry(spec.name.clone()).or_insert_with(prepare)
     }
 
-    /// Why the adapter cannot perform a trial; `None` if it can, or if its offer is unknown.
+    /// Why the adapter cannot perform a trial; `None` if it can or if its offer is unknown.
     pub fn lacks(&self, external: &External, probe: &dyn SeriesProbe, spec: &TrialSpec) -> Option<String> {
         let work = match probe.runtime_work(spec, &Parameters::default()) {
             Ok(work) => work,
@@ -116,9 +116,10 @@ impl Runtimes {
         lack_of_queue(&external.to_string(), &offer.payloads, &offer.capacities, payload, capacity)
     }
 
-    /// Plans the warm-up of all items that the trials request from adapters, in about `most`; `None` without items.
+    /// Plans the warm-up of all items that the trials request from adapters, in about `most`; `None` if there are no
+    /// items.
     fn warm_up_plan(&self, orders: &[TrialOrder<'_>], most: Duration) -> Option<WarmUpPlan> {
-        // Compiled code does not depend on capacity or CPUs, so one request warms up an item for all of them.
+        // Compiled code does not depend on capacity or CPUs. So one request warms up an item for all of them.
         let mut items: BTreeMap<_, (External, Request)> = BTreeMap::new();
         for order in orders {
             let Some(external) = order.probe.external(order.spec) else { continue };
@@ -143,7 +144,7 @@ impl Runtimes {
         self.warm_up_plan(orders, most).map_or(Duration::ZERO, |plan| plan.total)
     }
 
-    /// Warms up the processes for the trials, each for its share of `most`. Failures are reported by later passes.
+    /// Warms up the processes for the trials. Each trial gets its share of `most`. Later passes report failures.
     pub fn warm_up(
         &mut self,
         orders: &[TrialOrder<'_>],
@@ -155,7 +156,7 @@ impl Runtimes {
         self.warm_up = Some(each);
         notify(sentence(&items, forks, total));
         let Some(options) = orders.first().map(|order| order.options) else { return };
-        // Starting processes and finishing their last passes takes no longer than the warm-up itself.
+        // The start of the processes and the end of their last passes take no longer than the warm-up itself.
         let stop = &stop.until(Instant::now() + 2 * most);
         for (external, request) in items {
             if stop.is_raised() {
@@ -168,9 +169,6 @@ impl Runtimes {
     }
 
     /// Performs one pass of a trial. An item that has never worked may take half of the time `left` in the run.
-    ///
-    /// # Errors
-    /// [`TrialFailure`] with the reason.
     pub fn perform(
         &mut self,
         external: &External,
@@ -212,7 +210,7 @@ impl Runtimes {
         self.records.get(&(external.runtime.clone(), kind, external.name.clone()))
     }
 
-    /// Records the outcome of an item. A refusal does not count as failure: it may depend on the capacity.
+    /// Records the outcome of an item. A refusal may depend on the capacity, so it does not count as a failure.
     fn note<T>(
         &mut self,
         external: &External,
@@ -227,7 +225,7 @@ impl Runtimes {
             }
             Err(error @ (AdapterError::Interrupted | AdapterError::Refused { .. })) => Err(error.into()),
             Err(error) => {
-                // Given up after one timeout: a second timeout could use up the time of all other trials.
+                // Given up after one timeout. A second timeout could use up the time of all other trials.
                 let hung = matches!(error, AdapterError::Hung { .. } | AdapterError::NoTime);
                 let reason = TrialFailure::from(error);
                 if let TrackRecord::Fails(times, last) =
@@ -240,7 +238,7 @@ impl Runtimes {
         }
     }
 
-    /// The pool of a runtime, created with the options of the run on first use.
+    /// The pool of a runtime. The first use creates it with the options of the run.
     fn pool(&mut self, external: &External, options: &Parameters) -> Result<&mut Pool, TrialFailure> {
         let runtime = &external.runtime;
         let offered = match self.known.get(runtime) {
@@ -269,7 +267,6 @@ fn late(limit: Duration) -> Result<Pass, AdapterError> {
     })
 }
 
-/// Announces the warm-up: its items, the number of processes and the maximum duration.
 fn sentence(items: &[(External, Request)], forks: u32, all: Duration) -> String {
     let names: BTreeSet<String> = items.iter().map(|(external, _)| external.to_string()).collect();
     let runtimes: BTreeSet<&str> = items.iter().map(|(external, _)| external.runtime.as_str()).collect();
@@ -302,7 +299,7 @@ fn request(external: &External, order: &TrialOrder<'_>) -> Result<(Duration, Req
     let RuntimeWork { operation, events, most } = order.probe.runtime_work(order.spec, order.options)?;
     let (mut cpus, roles) = (order.spec.placement.clone(), operation.roles());
     match operation {
-        // The created threads need no CPU of their own: they may run wherever their creator may.
+        // The created threads may run wherever their creator may. They need no CPU of their own.
         Operation::Spawn { .. } => match order.spec.mask() {
             Some(mask) => cpus = mask.iter().collect(),
             None => cpus.truncate(roles),

@@ -5,12 +5,12 @@ use super::pass::RoleShare;
 use super::protocol::{Operation, Request};
 use std::collections::BTreeMap;
 
-/// Tolerance between times that an adapter reports, and between these and times measured here.
+/// Tolerance between two times that an adapter reports, and between a reported time and a time measured here.
 pub(super) const SLACK_NS: u64 = 1_000_000;
-/// Minimum CPU time of a role per addition, in nanoseconds: the same as for a message.
+/// Minimum CPU time of a role per addition, in nanoseconds. It is the same as for a message.
 pub(super) const MIN_NS_PER_ADDITION: f64 = 0.25;
 
-/// The shares of the roles under contention, if they are consistent with the pass; empty for other operations.
+/// The shares of the roles under contention, empty for other operations. They must be consistent with the pass.
 pub(super) fn shares_of(
     request: &Request,
     reported: &BTreeMap<usize, RoleShare>,

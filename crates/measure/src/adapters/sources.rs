@@ -1,11 +1,11 @@
 //! Bundled adapters: their list and source files, compiled into the program.
 
-/// `crates/measure/adapters/adapters.toml`.
+/// The file `crates/measure/adapters/adapters.toml`.
 pub const LIST: &str = include_str!("../../adapters/adapters.toml");
 
 macro_rules! files {
     ($($name:literal),+ $(,)?) => {
-        /// Name and contents of each file in the list; names are relative to the folder of the list.
+        /// Names and contents of the files in the list. A name is relative to the folder of the list.
         pub const FILES: &[(&str, &str)] = &[$(($name, include_str!(concat!("../../adapters/", $name)))),+];
     };
 }

@@ -7,7 +7,7 @@ use std::fs;
 
 #[derive(Debug, Default)]
 pub(super) struct Tree {
-    /// CPU time of each process in nanoseconds, ended threads included; `None` if the system does not report it.
+    /// CPU time of each process in nanoseconds, with its ended threads; `None` if the system does not report it.
     pub(super) processes: BTreeMap<u32, Option<u64>>,
     pub(super) threads: BTreeMap<u32, Thread>,
 }
@@ -20,14 +20,14 @@ pub(super) struct Thread {
     /// Time runnable without a CPU, in nanoseconds.
     pub(super) run_delay_ns: Option<u64>,
     pub(super) switches: Option<[u64; 2]>,
-    /// Whether the thread slept: the CPU time of a running thread is incomplete until the next tick.
+    /// Whether the thread slept. The CPU time of a running thread is incomplete until the next tick.
     pub(super) sleeps: bool,
 }
 
 const MAX_PROCESSES: usize = 256;
 
 impl Tree {
-    /// Snapshot of a process and its descendants; processes that end meanwhile are skipped.
+    /// Takes a snapshot of a process and its descendants. Processes that end meanwhile are skipped.
     pub(super) fn new(root: u32) -> Tree {
         let mut tree = Tree::default();
         for (process, threads) in processes([root].into_iter(), MAX_PROCESSES) {
@@ -38,7 +38,7 @@ impl Tree {
         tree
     }
 
-    /// Delay of all threads except `excluded` since `before`, in nanoseconds.
+    /// Time that all threads except `excluded` waited for a CPU since `before`, in nanoseconds.
     pub(super) fn delays_since(&self, before: &Tree, excluded: &[u32]) -> u64 {
         let others = self.threads.iter().filter(|(thread, _)| !excluded.contains(thread));
         let delay = |(thread, now): (&u32, &Thread)| {
@@ -69,7 +69,7 @@ impl Tree {
 
 impl Thread {
     fn read(process: u32, folder: &str) -> Thread {
-        // Read the state first: if the thread slept then, its CPU time is complete.
+        // The state is read first. If the thread slept then, its CPU time is complete.
         let status = read(&format!("{folder}/status"));
         let schedstat = read(&format!("{folder}/schedstat"));
         let mut numbers = schedstat.split_whitespace().map(|word| word.parse().ok());
@@ -96,7 +96,6 @@ impl Thread {
     }
 }
 
-/// CPU of a thread and its migrations as counted by the scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Whereabouts {
     pub(super) cpu: Option<CpuId>,
@@ -105,9 +104,9 @@ pub(super) struct Whereabouts {
 }
 
 impl Whereabouts {
-    /// Reads the state of a thread. Takes 30 µs for two files, so call it only before and after a pass.
+    /// Reads the state of a thread. It takes 30 µs for two files, so it is called only before and after a pass.
     pub(super) fn read(thread: u32) -> Whereabouts {
-        // Read the CPU first: a migration between the two reads then never counts as one too many.
+        // The CPU is read first. A migration between the two reads then never counts as one too many.
         let cpu = cpu_of(thread);
         let sched = read(&format!("/proc/{thread}/task/{thread}/sched"));
         let migrations = sched.lines().find_map(|line| line.trim_start().strip_prefix("se.nr_migrations"));
@@ -118,18 +117,18 @@ impl Whereabouts {
 
 /// Current or last CPU of a thread; `None` if it does not exist.
 pub(super) fn cpu_of(thread: u32) -> Option<CpuId> {
-    // Field 39 (proc_pid_stat(5)), counted after the name, which may contain spaces.
+    // Field 39 (proc_pid_stat(5)), counted from after the name, which may contain spaces.
     let stat = read(&format!("/proc/{thread}/task/{thread}/stat"));
     let (_, fields) = stat.rsplit_once(')')?;
     fields.split_whitespace().nth(36)?.parse().ok().map(CpuId)
 }
 
-/// Time that the calling thread has waited for a CPU so far, in nanoseconds; 0 if unknown, so that it excuses no delay.
+/// Time that the calling thread has waited for a CPU so far, in nanoseconds. An unknown time is 0 and excuses nothing.
 pub(super) fn own_delay_ns() -> u64 {
     Thread::read(0, "/proc/thread-self").run_delay_ns.unwrap_or(0)
 }
 
-/// Time stolen by the hypervisor so far, in nanoseconds; 0 if unknown, so that it excuses no delay.
+/// Time stolen by the hypervisor so far, in nanoseconds. An unknown time is 0 and excuses nothing.
 pub(super) fn stolen_ns() -> u64 {
     // The eighth value of the first line, in hundredths of a second (proc_stat(5)).
     const TICK_NS: u64 = 10_000_000;
@@ -138,7 +137,6 @@ pub(super) fn stolen_ns() -> u64 {
     steal.map_or(0, |ticks| ticks * TICK_NS)
 }
 
-/// Process of a thread; `None` if the thread does not exist or has ended.
 pub(super) fn owner(thread: u32) -> Option<u32> {
     let status = read(&format!("/proc/{thread}/status"));
     let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
@@ -148,11 +146,11 @@ pub(super) fn owner(thread: u32) -> Option<u32> {
 
 fn used_by(process: u32) -> Option<u64> {
     // The clock id of `clock_getcpuclockid` (Linux, include/linux/posix-timers.h): the complement of the process id,
-    // and 2 for scheduler time.
+    // shifted by three bits, and 2 for scheduler time.
     const SCHED: libc::clockid_t = 2;
     let clock = (!(process as libc::clockid_t) << 3) | SCHED;
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the structure is writable; a clock that does not exist is refused.
+    // SAFETY: the structure is writable. The system refuses a clock that does not exist.
     let status = unsafe { libc::clock_gettime(clock, &mut time) };
     (status == 0).then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }

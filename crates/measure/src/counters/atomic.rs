@@ -1,6 +1,5 @@
-//! Counters without a lock: an atomic operation, a loop around one, per-thread counters, a data race.
-//!
-//! Also a counter of 16 bytes: by one instruction on x86-64, elsewhere under a lock.
+//! Counters without a lock: an atomic operation, a loop around one, per-thread counters, a data race, and 16 bytes. The
+//! 16-byte counter uses one instruction on x86-64, and a lock elsewhere.
 
 use super::{Counter, Setup, Step};
 use crate::kernel_context::{Guard, Halt, wait_until};
@@ -10,25 +9,25 @@ use crate::sync::Ordering::Relaxed;
 use crate::trial_context::CachePadded;
 use crate::wait::{Busy, Pause, WaitAction};
 
-// Every order in this file is Relaxed: the number publishes no other data, each addition is one atomic operation, and
-// the final reader has joined all threads.
+// Every order in this file is Relaxed. The number publishes no other data, and each addition is one atomic operation.
+// The final reader has joined all threads.
 
-/// Maximum spin hints between two attempts; doubled after each failure, as Anderson (1990) proposes.
+/// Maximum spin hints between two attempts. Their number doubles after each failure, as Anderson (1990) proposes.
 const MAX_HINTS: u32 = 64;
 
 /// One atomic addition.
 #[derive(Debug)]
 pub struct FetchAdd(AtomicU64);
 
-/// Compare-exchange until it succeeds; with exponential backoff (`BACKOFF`) or without pauses.
+/// Compare-exchange until it succeeds, with exponential backoff (`BACKOFF`) or without pauses.
 #[derive(Debug)]
 pub struct CasLoop<const BACKOFF: bool>(AtomicU64);
 
-/// One counter per thread, summed at the end: the cost without sharing.
+/// One counter per thread, summed at the end. It shows the cost without sharing.
 #[derive(Debug)]
 pub struct PerThread(Box<[CachePadded<AtomicU64>]>);
 
-/// A load and a store, which loses concurrent updates: the wrong answer, but no undefined behaviour.
+/// A load and a store, which lose concurrent updates. The result is wrong, but the behaviour is defined.
 #[derive(Debug)]
 pub struct Racy(AtomicU64);
 
@@ -139,7 +138,7 @@ impl Counter for Racy {
     }
 }
 
-/// Increments both halves, so that an operation that writes only one half is detected.
+/// An increment of both halves. It reveals an operation that writes only one half.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 const ONE: u128 = 1 << 64 | 1;
 
@@ -163,14 +162,13 @@ unsafe impl Sync for Wide {}
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 impl Wide {
-    /// Compare-exchange; returns the previous value.
     #[inline(always)]
     fn exchange(&self, old: u128, new: u128) -> u128 {
         let (low, high): (u64, u64);
-        // In assembly: compiled code for CPUs without the instruction would call a library. RBX is reserved by the
-        // compiler, so it is exchanged and restored.
-        // SAFETY: the address is aligned to 16 bytes and only this instruction accesses the bytes there; the type
-        // is used only where `is_native` holds; RBX is restored at the end.
+        // In assembly, since compiled code for CPUs without the instruction would call a library. The compiler reserves
+        // RBX, so the code exchanges and restores it.
+        // SAFETY: the address is aligned to 16 bytes, and only this instruction accesses the bytes there. The type is
+        // used only where `is_native` holds. RBX is restored at the end.
         unsafe {
             std::arch::asm!(
                 "xchg {new_low}, rbx",
@@ -200,7 +198,7 @@ impl Counter for Wide {
 
     #[inline(always)]
     fn step(&self, (): &mut (), guard: &Guard<'_>, inside: impl FnOnce()) -> Result<Step, Halt> {
-        // No 16-byte load is guaranteed to be atomic, so the first compare-exchange reads the value.
+        // No 16-byte load is guaranteed to be atomic. So the first compare-exchange reads the value.
         let mut seen = self.exchange(0, 0);
         crate::kernel_context::wait_until::<crate::wait::Busy>(guard, || {
             let now = self.exchange(seen, seen.wrapping_add(ONE));
@@ -222,9 +220,8 @@ impl Counter for Wide {
     }
 }
 
-/// Two words under a test-and-test-and-set lock, where no 16-byte compare-exchange is available.
-///
-/// *Lines.* The lock's word and both halves are on one line, which the holder of the lock writes.
+/// Two words under a test-and-test-and-set lock, where no 16-byte compare-exchange is available. The word of the lock
+/// and both halves are on one line, which the holder of the lock writes.
 #[derive(Debug)]
 pub struct LockedWide {
     lock: TasLock<true>,
@@ -243,7 +240,7 @@ impl Counter for LockedWide {
     #[inline(always)]
     fn step(&self, (): &mut (), guard: &Guard<'_>, inside: impl FnOnce()) -> Result<Step, Halt> {
         let held = self.lock.lock(guard)?;
-        // Relaxed: the lock keeps others out and orders everything.
+        // Relaxed: the lock excludes other threads and orders everything.
         let before = self.halves[0].load(Relaxed);
         for half in &self.halves {
             half.store(half.load(Relaxed) + 1, Relaxed);

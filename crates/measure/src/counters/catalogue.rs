@@ -1,10 +1,9 @@
 //! Methods of `contend`: a row per method, with its name, code, waiting and simulated cost.
 //!
-//! Comments give the measurements behind a cost, on two CPUs of an AMD EPYC guest (3.7 GHz, a hop of 27.6 ns, nothing
-//! else running), without sections: ns per operation with one thread, with two threads, and the length of runs of one
-//! thread (docs/evidence.md, "Contention"). A hop is a read and a write of a line, so fetching a line directly for
-//! writing costs less than a hop. The behaviour of more than two threads was not measured and is derived from the same
-//! numbers.
+//! Comments give the measurements behind a cost (docs/evidence.md, "Contention"): ns per operation with one thread and
+//! with two threads, then the length of runs of one thread. They are from two CPUs of an AMD EPYC guest (3.7 GHz, a hop
+//! of 27.6 ns, nothing else running), without critical sections. A hop is a read and a write of a line, so fetching a
+//! line directly for writing costs less than a hop. Costs of more than two threads were derived, not measured.
 
 #[cfg(all(target_os = "linux", not(miri)))]
 use super::{
@@ -43,13 +42,13 @@ pub struct Method {
     pub cost: ContendCost,
 }
 
-/// Generic code for a counter that is known only by name.
+/// Generic code for a counter that is named at run time.
 #[cfg(all(target_os = "linux", not(miri)))]
 pub trait Task {
-    /// The result.
+    /// Result of the task.
     type Output;
 
-    /// Runs with this counter.
+    /// Runs the task with this counter.
     fn with<C: Counter>(self) -> Self::Output;
 }
 
@@ -72,7 +71,7 @@ macro_rules! methods {
         },)+];
 
         impl MethodKind {
-            /// Runs a task with the counter of the method, each compiled into loops of its own.
+            /// Runs a task with the counter of the method. The compiler builds separate loops for each method.
             #[cfg(all(target_os = "linux", not(miri)))]
             pub fn run<T: Task>(self, task: T) -> T::Output {
                 #[cfg(target_arch = "x86_64")]
@@ -87,8 +86,8 @@ macro_rules! methods {
     };
 }
 
-/// Without mutual exclusion. The cost is that of `fetch-add`: 1.95, 10.4; runs of 4.8: the owner continues while
-/// another's request is on its way.
+/// Methods without mutual exclusion. The cost is that of `fetch-add`: 1.95 and 10.4 ns, runs of 4.8. The owner of the
+/// line continues while another thread's request is on its way.
 const OPEN: Method = Method {
     kind: MethodKind::FetchAdd,
     id: "",
@@ -106,8 +105,8 @@ const OPEN: Method = Method {
     },
 };
 
-/// A lock whose waiters poll. The cost is that of `tas`: 2.77, 23.5; runs of 5.2. A waiting thread takes the line for
-/// every attempt.
+/// Locks whose waiters poll. The cost is that of `tas`: 2.77 and 23.5 ns, runs of 5.2. A waiting thread takes the line
+/// for every attempt.
 const SPIN: Method = Method {
     waits: WaitMode::Spin,
     locks: true,
@@ -115,8 +114,8 @@ const SPIN: Method = Method {
     ..OPEN
 };
 
-/// A lock whose waiters sleep. The cost is that of `std-mutex`: 4.8, 71; runs of 3.9. A waiting thread reads the word,
-/// so that the owner has to fetch it back.
+/// Locks whose waiters sleep. The cost is that of `std-mutex`: 4.8 and 71 ns, runs of 3.9. A waiting thread reads the
+/// word, so the owner has to fetch it back.
 const BLOCK: Method = Method {
     waits: WaitMode::Block,
     cost: ContendCost {
@@ -132,62 +131,59 @@ const BLOCK: Method = Method {
 
 methods! {
     OPEN FetchAdd(FetchAdd) "fetch-add" "one atomic addition";
-    // 2.8, 26; runs of 2.2. Failed attempts take the line as well.
+    // 2.8 and 26 ns, runs of 2.2. Failed attempts take the line as well.
     OPEN CasLoop(CasLoop<false>) "cas-loop" "compare-exchange, retried at once until it succeeds"
         { transfers: 0.75, alone_cycles: 10.3, turn: Turn::Nearest(2) };
-    // 2.9, 19.7; runs of 10.
+    // 2.9 and 19.7 ns, runs of 10.
     OPEN CasBackoff(CasLoop<true>) "cas-backoff" "the same with 1, 2, 4 … 64 wait hints after each failure"
         { transfers: 2.5, alone_cycles: 10.7, turn: Turn::Nearest(10) };
     BLOCK StdMutex(Guarded<Sleeping<StdMutex>>) "std-mutex"
         "std's futex mutex: spins 100 times with a hint, then sleeps";
-    // 5.2, 24.9; runs of 9.1. A waiting thread backs off and reads rarely.
+    // 5.2 and 24.9 ns, runs of 9.1. A waiting thread backs off and reads rarely.
     BLOCK ParkingLotMutex(Guarded<Sleeping<LotMutex>>) "parking-lot-mutex"
         "spins and yields about 10 times, then parks; handed over fairly every half millisecond"
         { disturbed: 0.1, spin_limit_ns: 1_500.0, alone_cycles: 19.2, turn: Turn::Nearest(9) };
-    // 5.9, 37; runs of 15.5, and one sleep in 200,000 operations: the word changes before the kernel checks it.
+    // 5.9 and 37 ns, runs of 15.5, one sleep in 200,000 operations. The word changes before the kernel checks it.
     BLOCK PthreadMutex(Guarded<PlainMutex>) "pthread-mutex"
         "the C library's plain mutex: sleeps at once on a futex"
         { disturbed: 0.38, spin_limit_ns: 500.0, alone_cycles: 21.5, turn: Turn::Nearest(15) };
     SPIN Tas(Guarded<TasLock<false>>) "tas" "exchanges until the lock is free";
-    // 2.8, 22; runs of 5.1. A read, then an exchange.
+    // 2.8 and 22 ns, runs of 5.1. A read, then an exchange.
     SPIN Ttas(Guarded<TasLock<true>>) "ttas" "polls until the lock is free, then exchanges"
         { transfers: 1.0, disturbed: 0.12 };
-    // 2.8, 65; runs of 1. Both words are on one line.
+    // 2.8 and 65 ns, runs of 1. Both words are on one line.
     SPIN Ticket(Guarded<TicketLock>) "ticket" "first come, first served; all waiters poll one cache line"
         { transfers: 1.1, disturbed: 0.0, turn: Turn::Arrival };
-    // 4.7, 120; runs of 1. Accesses the tail of the queue and the node of the predecessor.
+    // 4.7 and 120 ns, runs of 1. A thread accesses the tail of the queue and the node of its predecessor.
     SPIN Mcs(Guarded<McsLock>) "mcs" "first come, first served; each waiter polls its own cache line"
         { transfers: 2.0, disturbed: 0.0, alone_cycles: 17.3, turn: Turn::Arrival };
-    // 4.4, 29.5; runs of 3.4. 12 hints of about 10 ns and four yields of about 100 ns precede a sleep.
+    // 4.4 and 29.5 ns, runs of 3.4. 12 hints of about 10 ns and four yields of about 100 ns precede a sleep.
     BLOCK FlagWait(Guarded<FlagLock>) "flag-wait"
         "a flag, exchanged until it is clear; polls 16 times, then sleeps; counts waiters like libstdc++"
         { transfers: 1.1, disturbed: 0.0, alone_cycles: 16.1, turn: Turn::Nearest(3), spin_limit_ns: 500.0 };
-    // 241, 234; runs of 1.1, and no sleep: the flag is free again by the time the kernel checks it.
+    // 241 and 234 ns, runs of 1.1, no sleep. The flag is free again by the time the kernel checks it.
     BLOCK FlagWaitAlways(Guarded<FlagLockAlways>) "flag-wait-always"
         "the same flag; sleeps at once, and every release makes a system call"
         { spin_limit_ns: 500.0, release_calls: 1.0 };
-    // 8.3, 52; runs of 1.7.
+    // 8.3 and 52 ns, runs of 1.7.
     OPEN Wide(LockedWide) "atomic-16" "16 bytes: cmpxchg16b, retried until it succeeds"
         { transfers: 1.3, alone_cycles: 30.5, turn: Turn::Nearest(2) };
-    // 4.5, 68; runs of 4.2.
+    // 4.5 and 68 ns, runs of 4.2.
     BLOCK ReadersWriter(ReadersWriter) "rwlock" "std's futex readers-writer lock"
         { disturbed: 0.9, alone_cycles: 16.5 };
-    // 0.29, 0.31. No shared line: independent additions overlap.
+    // 0.29 and 0.31 ns. No line is shared, and independent additions overlap.
     OPEN PerThread(PerThread) "per-thread" "one counter per thread, summed at the end: the upper bound"
         { transfers: 0.0, alone_cycles: 1.1, turn: Turn::Apart };
-    // 0.27, 1.4. A store that has been waiting for its line overwrites what was stored meanwhile.
+    // 0.27 and 1.4 ns. A store that has waited for its line overwrites what was stored meanwhile.
     OPEN Racy(Racy) "racy" "plain load and store: a data race whose lost updates are counted"
         { transfers: 0.5, alone_cycles: 1.0, turn: Turn::Nearest(32) };
 }
 
-/// Description of `atomic-16` on architectures for which Rust offers no such instruction.
+/// Description of `atomic-16` on architectures without a 16-byte compare-exchange in Rust.
 pub const REPLACED_WIDE: &str =
     "16 bytes: a ttas lock, as coretalk has no such instruction for this architecture";
 
-/// Finds a method by its name.
-///
-/// # Errors
-/// [`RequestError::Unknown`].
+/// Finds a method by its name, or returns [`RequestError::Unknown`].
 ///
 /// ```
 /// # use coretalk_measure::counters::catalogue::method_by_id;

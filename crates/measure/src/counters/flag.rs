@@ -1,7 +1,7 @@
 //! [`FlagLock`]: a lock made of a flag with wait and notify, as C++20's `std::atomic_flag` suggests.
 //!
-//! It is a lock because a thread exchanges the flag again after waking up, and because a release clears the flag before
-//! it notifies. Without the second exchange two threads could enter; without clearing, all could.
+//! A thread exchanges the flag again after it wakes up; otherwise two threads could enter. A release clears the flag
+//! before it notifies; otherwise no thread could enter.
 
 use super::guarded::Lock;
 use crate::kernel_context::{Guard, Halt};
@@ -16,18 +16,17 @@ const TAKEN: u32 = 1;
 
 /// Lock with wait and notify as in libstdc++ ([`Waiters`]).
 ///
-/// *Lines.* The flag is on the line of the protected number, which arriving and leaving threads write. The count of
-/// waiters and the version that they sleep on have a line each, as in libstdc++, away from the flag: a waiter writes
-/// the count twice and sleeps on the version; each release writes the version and reads the count. In libstdc++ a flag
-/// is no word of four bytes, so every release writes the version, waiters or not. Threads find count and version by
-/// their handle (libstdc++ computes the address from the flag's), so that only the flag is read from its line.
+/// The flag is on the line of the protected number. The count of waiters and the version are on a line each, as in
+/// libstdc++. A waiter writes the count twice and sleeps on the version. Each release reads the count and writes the
+/// version, even if no thread waits: in libstdc++ a flag is no word of four bytes. The handle of a thread holds the
+/// addresses of count and version, so only the flag is read from its line.
 #[derive(Debug)]
 pub struct FlagLock {
     flag: AtomicU32,
     bucket: Box<Bucket>,
 }
 
-/// Count of waiters and the version on which they sleep.
+/// Count of waiters, and the version on which they sleep.
 #[derive(Debug, Default)]
 pub struct Bucket {
     waiters: Waiters,
@@ -41,10 +40,9 @@ pub struct Flagged<'a> {
     bucket: &'a Bucket,
 }
 
-/// Lock whose waiters sleep on the flag itself without polling, and whose every release calls the kernel.
+/// Lock whose waiters sleep on the flag itself without polling. Every release calls the kernel.
 ///
-/// *Lines.* The flag is on the line of the protected number: arriving and leaving threads write that line, and the
-/// kernel reads it for each thread that goes to sleep.
+/// The flag is on the line of the protected number. The kernel reads that line for each thread that goes to sleep.
 #[derive(Debug)]
 pub struct FlagLockAlways(Futex);
 
@@ -54,9 +52,9 @@ pub struct FlaggedAlways<'a>(&'a Futex);
 
 #[inline(always)]
 fn clear(flag: &AtomicU32) {
-    // Release pairs with the Acquire of the next thread that takes it.
+    // Release pairs with the Acquire of the next holder.
     if cfg!(loom) {
-        // A failed exchange reads a value older than the store below and is atomic, so it precedes the store. loom
+        // A failed exchange reads a value older than the store below. It is atomic, so it precedes the store. Loom
         // (0.7) models that only if the store is an exchange too.
         flag.swap(FREE, Release);
     } else {
@@ -65,22 +63,21 @@ fn clear(flag: &AtomicU32) {
 }
 
 impl Bucket {
-    /// Waits until the flag was seen clear.
     #[cold]
     fn wait(&self, flag: &AtomicU32, guard: &Guard<'_>) -> Result<(), Halt> {
         let _counted = self.waiters.enter();
         loop {
             guard.check()?;
-            // SeqCst, after the count: a notifier that did not see this waiter has already raised the version, and its
-            // addition releases the clear flag, which is acquired here. libstdc++ uses Acquire, which is the same
-            // instruction on x86 and aarch64.
+            // SeqCst, after the count. A notifier that did not see this waiter has already raised the version. That
+            // addition releases the clear flag, which this load acquires. libstdc++ uses Acquire: the same instruction
+            // on x86 and aarch64.
             let version = self.version.word.load(SeqCst);
-            // Acquire would do here: the version alone decides whether to sleep.
+            // Acquire would suffice here, since only the version decides whether to sleep.
             let is_clear = || flag.load(SeqCst) == FREE;
             if poll_briefly(is_clear) {
                 return Ok(());
             }
-            // Sleeps only while no release has raised the version since the flag was read: no release is missed.
+            // Sleeps only if no release has raised the version since the flag was read. So no release is missed.
             self.version.wait(version);
             if is_clear() {
                 return Ok(());
@@ -115,8 +112,8 @@ impl Drop for Flagged<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         clear(self.flag);
-        // SeqCst: a waiter that the check below misses sees this version, and through it the clear flag. If two threads
-        // wait, the one that fails to take the flag sleeps on the version that it saw, and the next release wakes it.
+        // SeqCst: a waiter that the check below misses sees this version, and through it the clear flag. Of two waiting
+        // threads, one fails to take the flag and sleeps on the version that it saw. The next release wakes it.
         self.bucket.version.word.fetch_add(1, SeqCst);
         if self.bucket.waiters.any() {
             self.bucket.version.wake_all();
@@ -138,7 +135,7 @@ impl Lock for FlagLockAlways {
     fn lock<'a>(&'a self, (): &mut (), guard: &Guard<'_>) -> Result<FlaggedAlways<'a>, Halt> {
         // Acquire pairs with the Release of the previous holder.
         while self.0.word.swap(TAKEN, Acquire) != FREE {
-            // Sleeps only while the flag is set: a release in between is not missed.
+            // Sleeps only while the flag is set, so no release is missed.
             self.0.wait(TAKEN);
             guard.check()?;
         }
@@ -150,7 +147,6 @@ impl Drop for FlaggedAlways<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         clear(&self.0.word);
-        // Calls the kernel whether or not a thread sleeps.
         self.0.wake_one();
     }
 }

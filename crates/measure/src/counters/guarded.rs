@@ -13,7 +13,7 @@ pub trait Lock: Sync + Sized {
     where
         Self: 'a;
 
-    /// Guard, which releases the lock when dropped.
+    /// Guard that releases the lock when it is dropped.
     type Held<'a>
     where
         Self: 'a;
@@ -21,18 +21,15 @@ pub trait Lock: Sync + Sized {
     /// Creates a free lock for `threads` threads.
     fn new(threads: usize) -> Self;
 
-    /// State of the thread with this number, from 0; at most one thread may use it.
+    /// Returns the state of the thread with this number, counted from 0. At most one thread may use it.
     fn handle(&self, thread: usize) -> Self::Handle<'_>;
 
-    /// Acquires the lock.
-    ///
-    /// # Errors
-    /// The reason to leave; then it is not held.
+    /// Acquires the lock, or returns the reason to leave without it.
     fn lock<'a>(&'a self, handle: &mut Self::Handle<'a>, guard: &Guard<'_>) -> Result<Self::Held<'a>, Halt>;
 }
 
-/// A number and its lock on one line, as in a `Mutex<u64>`: the lock's word brings the number with it. Each lock
-/// documents what else is on the line and which threads write it.
+/// A number and its lock on one line, as in a `Mutex<u64>`. A thread that fetches the lock's word gets the number too.
+/// Each lock documents what else is on the line and which threads write it.
 #[derive(Debug)]
 pub struct Guarded<L> {
     lock: L,
@@ -62,7 +59,7 @@ impl<L: Lock> Counter for Guarded<L> {
     ) -> Result<Step, Halt> {
         let held = self.lock.lock(handle, guard)?;
         inside();
-        // Relaxed load and store, one instruction each: the lock alone keeps others out and orders the two. A broken
+        // Relaxed load and store, one instruction each. The lock excludes other threads and orders the two. A broken
         // lock loses updates, which is detected.
         let before = self.count.load(Relaxed);
         self.count.store(before + 1, Relaxed);

@@ -1,4 +1,4 @@
-//! [`McsLock`]: a queue of threads, each polling its own line (Mellor-Crummey and Scott 1991).
+//! [`McsLock`]: a queue of threads, each of which polls its own line (Mellor-Crummey and Scott 1991).
 
 use super::guarded::Lock;
 use crate::kernel_context::{Guard, Halt, wait_until};
@@ -9,15 +9,13 @@ use crate::wait::{Pause, WaitAction};
 
 const NOBODY: u64 = 0;
 
-/// MCS lock. Each thread has one node in the queue; nodes are named by their number plus one, so that 0 means none.
+/// MCS lock. Each thread has one node in the queue. The name of a node is its number plus one; 0 means no node.
 ///
-/// *Lines.* `tail` is on the line of the protected number, as the word of every lock here: the holder writes that line
-/// (the number, and the tail when it leaves an empty queue), and so does every arriving thread (the exchange). A
-/// pointer to the nodes on that line would make every acquisition fetch the line for reading before the exchange
-/// fetches it for writing; so each thread keeps the pointer in its [`Nodes`], on its own stack. Each node has its own
-/// lines: a thread writes its node before it queues and polls it while it waits, its successor writes `next` once, and
-/// its predecessor clears `waits` once. A handoff then moves the line of the tail and the lines of two nodes, and an
-/// acquisition touches the line of the tail only by its exchange.
+/// `tail` is on the line of the protected number. The holder writes that line, and every arriving thread exchanges the
+/// tail. If a pointer to the nodes were on that line, an arriving thread would fetch the line for reading and then
+/// again for writing. So each thread keeps the pointer in its [`Nodes`], on its own stack. Each node has its own lines.
+/// A thread writes its node before it queues, and polls the node while it waits. Its successor writes `next` once, and
+/// its predecessor clears `waits` once. A handoff moves the lines of the tail and of two nodes.
 #[derive(Debug)]
 pub struct McsLock {
     /// Name of the last node.
@@ -25,14 +23,14 @@ pub struct McsLock {
     nodes: Box<[CachePadded<Node>]>,
 }
 
-/// Per-thread state: the name of the thread's node, and the location of all nodes.
+/// State of one thread: the name of its node, and all nodes.
 #[derive(Debug, Clone, Copy)]
 pub struct Nodes<'a> {
     name: u64,
     nodes: &'a [CachePadded<Node>],
 }
 
-/// Node of one thread in the queue.
+/// The node of one thread.
 #[derive(Debug)]
 pub struct Node {
     next: AtomicU64,
@@ -73,11 +71,12 @@ impl Lock for McsLock {
         // Relaxed: no other thread reads this node before the exchange below has published its name.
         node.next.store(NOBODY, Relaxed);
         node.waits.store(1, Relaxed);
-        // Release shows the two stores above to the successor. Acquire pairs with the Release of the predecessor (its
-        // node may be written) or, without one, of the last release (its writes under the lock are visible).
+        // Release shows the two stores above to the successor. Acquire pairs with the Release of the predecessor, so
+        // its node may be written. Without predecessor it pairs with the last release and shows the writes under the
+        // lock.
         let before = self.tail.swap(name, AcqRel);
         if before != NOBODY {
-            // Release pairs with the Acquire in `drop`: the predecessor writes to this node only after it was prepared.
+            // Release pairs with the Acquire in `drop`. The predecessor writes to this node only after it was prepared.
             handle.node(before).next.store(name, Release);
             // Acquire pairs with the Release of the predecessor: its writes under the lock are visible.
             wait_until::<Pause>(guard, || node.waits.load(Acquire) == 0)?;
@@ -93,12 +92,13 @@ impl Drop for Queued<'_> {
         // Acquire pairs with the Release of the successor that stored its name here.
         let mut next = node.next.load(Acquire);
         if next == NOBODY {
-            // Release pairs with the Acquire of the thread that finds the queue empty. Relaxed on failure, which
+            // Release pairs with the Acquire of the thread that finds the queue empty. Relaxed on failure: the failure
             // only shows that a thread has arrived.
             if self.tail.compare_exchange(self.handle.name, NOBODY, Release, Relaxed).is_ok() {
                 return;
             }
-            // A successor is about to store its name: two instructions, with no check to leave in between.
+            // A successor is about to store its name. The store follows within two instructions, without a check to
+            // leave.
             while next == NOBODY {
                 Pause::wait();
                 next = node.next.load(Acquire);

@@ -9,13 +9,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{PoisonError, RwLock};
 
-/// A primitive of `wake` that is a lock: arming acquires it.
+/// A primitive of `wake` as a lock: arming acquires it.
 ///
-/// *Lines.* The mutexes of std (one word of four bytes), of parking_lot (one byte) and of the C library
-/// ([`PlainMutex`], 40 bytes of which a lock writes the word, the owner and a count) are on the line of the protected
-/// number: arriving and leaving threads write that line, and the kernel reads it for each thread that goes to sleep.
-/// parking_lot queues sleepers in its own table. Nothing else on the line is read to find the lock, in contrast to a
-/// pointer to a mutex on the heap.
+/// The mutex is on the line of the protected number. It is a word of four bytes in std, and one byte in parking_lot. In
+/// the C library it has 40 bytes ([`PlainMutex`]), of which a lock writes the word, the owner and a count. The kernel
+/// reads that line for each thread that goes to sleep. parking_lot queues sleepers in its own table. A mutex on the
+/// heap would need a pointer, which a thread would read before it locks.
 #[derive(Debug)]
 pub struct Sleeping<P>(P);
 
@@ -32,14 +31,13 @@ impl<P: Primitive> Lock for Sleeping<P> {
     fn new(_: usize) -> Self {
         match P::new() {
             Ok(lock) => Sleeping(lock),
-            // Creating a mutex can fail only for lack of memory.
             Err(error) => panic!("failed to make a lock: {error}"),
         }
     }
 
     fn handle(&self, _: usize) {}
 
-    /// Terminates: a holder leaves its critical section before it checks whether to stop.
+    /// Terminates, because a holder leaves its critical section before it checks whether to stop.
     #[inline(always)]
     fn lock<'a>(&'a self, (): &mut (), _: &Guard<'_>) -> Result<P::Held<'a>, Halt> {
         Ok(self.0.arm())
@@ -62,10 +60,10 @@ impl Lock for PlainMutex {
     }
 }
 
-/// std's readers-writer lock: writers add, readers check that the number does not change while they hold the lock.
+/// std's readers-writer lock. Writers add; readers check that the number does not change while they hold the lock.
 ///
-/// *Lines.* The lock's two words are on the line of the number; readers also write that line, to count themselves. The
-/// share of reads is in each thread's handle, so that the line is not fetched for reading first.
+/// Both words of the lock are on the line of the number. Readers write that line too, to count themselves. The handle
+/// of each thread holds the share of reads, so that the line is not fetched for reading first.
 #[derive(Debug)]
 pub struct ReadersWriter {
     count: RwLock<AtomicU64>,
@@ -92,7 +90,7 @@ impl Counter for ReadersWriter {
     fn step(&self, draws: &mut Draws, _: &Guard<'_>, inside: impl FnOnce()) -> Result<Step, Halt> {
         if draws.reads() {
             let count = self.count.read().unwrap_or_else(PoisonError::into_inner);
-            // Relaxed throughout: the lock orders everything, and keeps the number unchanged.
+            // Relaxed throughout: the lock orders everything and keeps the number unchanged.
             let before = count.load(Relaxed);
             inside();
             if count.load(Relaxed) != before {

@@ -1,7 +1,7 @@
-//! Creation of processes by a helper of known size, so that memory and threads of the tool have no influence.
+//! Creation of processes by a helper of known size. Memory and threads of the tool have no influence on the times.
 //!
-//! The helper is a fork of the tool with a single thread. It allocates nothing, communicates through shared memory, and
-//! dies with the thread that created it.
+//! The helper is a fork of the tool with a single thread. It allocates nothing and communicates through shared memory.
+//! It dies with the thread that created it.
 
 use super::program::{self, COUNTER_FD};
 use super::threads::finish;
@@ -46,7 +46,7 @@ impl Shared {
     }
 
     fn board(&self) -> &Board {
-        // SAFETY: the mapping outlives the borrow of `self`; zeros are a valid board, and all its fields are atomic.
+        // SAFETY: the mapping outlives the borrow of `self`. Zeros are a valid board, and all its fields are atomic.
         unsafe { self.0.as_ref() }
     }
 }
@@ -77,7 +77,7 @@ fn map(bytes: usize, kind: i32) -> io::Result<NonNull<u8>> {
     }
 }
 
-/// Added to the error number on the board if pinning was refused.
+/// Marks an error number on the board: pinning was refused.
 const PIN_FLAG: u64 = 1 << 32;
 
 struct Orders<'a> {
@@ -87,7 +87,7 @@ struct Orders<'a> {
     span_ticks: u64,
     pause_ticks: u64,
     program: Option<OwnedFd>,
-    /// `/proc/self/fd/N`, the program's path for posix_spawn.
+    /// Path of the program for posix_spawn: `/proc/self/fd/N`.
     path: [u8; 32],
 }
 
@@ -144,10 +144,10 @@ fn page_bytes() -> f64 {
     unsafe { libc::sysconf(libc::_SC_PAGESIZE) as f64 }
 }
 
-/// Forks the helper and waits for its end; kills it if the pass is given up.
+/// Forks the helper and waits for its end. Kills the helper if the pass is given up.
 fn run_helper(role: &RoleContext<'_>, orders: &Orders<'_>) -> Result<Result<(), Refused>, Halt> {
-    // SAFETY: the child calls only `helper_main`, which uses only system calls, atomics and the C library's own fork
-    // and spawn; both C libraries reset their locks in the child of a fork.
+    // SAFETY: the child calls only `helper_main`, which uses system calls, atomics, and the C library's fork and spawn.
+    // Both C libraries reset their locks in the child of a fork.
     let helper = unsafe { libc::fork() };
     match helper {
         -1 => {
@@ -187,7 +187,6 @@ fn run_helper(role: &RoleContext<'_>, orders: &Orders<'_>) -> Result<Result<(), 
     }
 }
 
-/// Main function of the helper: creates processes one after another and records the times.
 fn helper_main(orders: &Orders<'_>) -> i32 {
     let errno = || io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO) as u64;
     let failed = |errno: u64| {
@@ -215,7 +214,7 @@ fn helper_main(orders: &Orders<'_>) -> i32 {
     }
     let end = counter::now_ticks() + orders.span_ticks;
     for count in 0..MAX_CREATIONS {
-        // Relaxed here and below: one process writes at a time, and process creation and end order the writes.
+        // Relaxed here and below. One process writes at a time, and the start and end of a process order the writes.
         orders.board.began.store(0, Relaxed);
         let before = counter::start();
         let child = create(orders);
@@ -293,8 +292,8 @@ fn create(orders: &Orders<'_>) -> i32 {
 /// Resident pages of this process; 0 if unknown.
 fn resident_pages() -> u64 {
     let mut text = [0u8; 128];
-    // SAFETY: the path ends with a zero byte, the buffer is writable for the length given, and the descriptor was
-    // just opened.
+    // SAFETY: the path ends with a zero byte, the buffer is writable for the given length, and the descriptor was just
+    // opened.
     let length = unsafe {
         let file = libc::open(c"/proc/self/statm".as_ptr(), libc::O_RDONLY);
         if file < 0 {

@@ -1,9 +1,8 @@
-//! A minimal program, without loader and libraries: reads the counter, writes it to a descriptor and ends.
+//! A minimal program without loader and libraries. It reads the counter, writes the value to a descriptor and ends.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-/// Descriptor to which the program writes the counter.
 pub const COUNTER_FD: i32 = 200;
 
 /// Whether the program exists for this architecture.
@@ -12,10 +11,9 @@ pub const fn is_known() -> bool {
 }
 
 const BASE: u64 = 0x40_0000;
-/// Bytes of the ELF header and the single program header.
 const HEADERS: usize = 64 + 56;
 
-/// Machine code: reads the counter after all earlier instructions, writes its eight bytes to the descriptor, exits.
+/// Machine code. It reads the counter after all earlier instructions, writes eight bytes to the descriptor and exits.
 const CODE: [u8; 42] = {
     let [d0, d1, ..] = (COUNTER_FD as u32).to_le_bytes();
     [
@@ -35,7 +33,7 @@ const CODE: [u8; 42] = {
     ]
 };
 
-/// The ELF file: header, one loadable segment that covers the whole file, and the code (System V ABI, "Object Files").
+/// The ELF file: header, one loadable segment that covers the whole file, and code (System V ABI, "Object Files").
 fn file() -> Vec<u8> {
     let size = (HEADERS + CODE.len()) as u64;
     let mut file = Vec::with_capacity(size as usize);
@@ -62,7 +60,6 @@ fn file() -> Vec<u8> {
     file
 }
 
-/// Creates the program as an anonymous file.
 pub fn open() -> io::Result<OwnedFd> {
     // SAFETY: the name is a string that ends with a zero byte.
     let descriptor = unsafe { libc::memfd_create(c"coretalk-child".as_ptr(), 0) };

@@ -1,4 +1,4 @@
-//! Creation of threads with the C library, one after another; for comparison `pool`, a handoff to a waiting thread.
+//! Creation of threads with the C library, one after another. For comparison, `pool` hands work to a waiting thread.
 
 use super::{Config, Kind, Refused, Tallies};
 use crate::counter;
@@ -13,9 +13,9 @@ use std::ffi::c_void;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
-/// Size of a small stack; the C library needs 16 KiB and room for its own data.
+/// Size of a small stack. The C library needs 16 KiB and room for its own data.
 const SMALL_STACK: usize = 64 << 10;
-/// Relative jitter of each pause, so that nothing periodic stays in step.
+/// Relative jitter of each pause. It prevents a fixed phase with periodic events.
 const JITTER: f64 = 0.25;
 
 /// Whether the C library has a thread attribute for the affinity.
@@ -24,7 +24,7 @@ pub const HAS_ATTRIBUTE: bool = cfg!(target_env = "gnu");
 #[derive(Debug, Default)]
 struct Child {
     pin_to: Option<CpuSet>,
-    /// Time of its first statement; 0 before.
+    /// Time of the first statement; 0 before it.
     began: AtomicU64,
     errno: AtomicI32,
 }
@@ -48,7 +48,7 @@ impl Attributes {
     #[cfg(target_env = "gnu")]
     fn set_affinity(&mut self, cpus: &CpuSet) -> Result<(), Refused> {
         let words = cpus.words();
-        // SAFETY: the attribute is initialised, the mask is readable for the length given and copied.
+        // SAFETY: the attribute is initialised. The mask is readable for the given length and is copied.
         let status = unsafe {
             libc::pthread_attr_setaffinity_np(&mut self.0, size_of_val(words), words.as_ptr().cast())
         };
@@ -73,14 +73,15 @@ fn checked(status: i32, refused: impl Fn(i32) -> Refused) -> Result<(), Refused>
 }
 
 extern "C" fn body(child: *mut c_void) -> *mut c_void {
-    // SAFETY: the creator keeps the child's record until it has joined the thread, and shares it only by reference.
+    // SAFETY: the creator keeps the child's record until it has joined the thread. The record is shared by reference
+    // only.
     let child = unsafe { &*child.cast::<Child>() };
     if let Some(cpus) = &child.pin_to
         && let Err(error) = affinity::set_mask(cpus)
     {
         child.errno.store(error.raw_os_error().unwrap_or(libc::EINVAL), Release);
     }
-    // Release is not required: the join orders this store before the read.
+    // Release is not required, since the join orders this store before the read.
     child.began.store(counter::stop(), Release);
     std::ptr::null_mut()
 }
@@ -111,7 +112,7 @@ pub fn perform(
     finish(context, outcomes.into_iter().flatten().next())
 }
 
-/// Runs `task` with the creator on the CPUs of the trial's mask; restores its affinity afterwards.
+/// Runs `task` with the creator on the CPUs of the trial's mask, and restores its affinity afterwards.
 pub fn within<T>(
     role: &RoleContext<'_>,
     config: &Config,
@@ -128,7 +129,7 @@ pub fn finish(
     let cpus = context.cpus();
     match outcome {
         Some(Ok(tallies)) => Ok(tallies.observed(context.rate())),
-        // The last CPU is that of the pinned new threads; without a separate CPU for them it is the creator's.
+        // The last CPU is that of the pinned new threads, or of the creator if they have no separate CPU.
         Some(Err(refused)) => Err(refused.failure(cpus[cpus.len() - 1])),
         None => Err(TrialFailure::PartnerLost { cpu: cpus[0] }),
     }
@@ -172,11 +173,11 @@ fn create_all(
         };
         let returned = counter::stop();
         if status != 0 {
-            // For a thread with an affinity attribute EINVAL means that the CPU was refused.
+            // With an affinity attribute, EINVAL means that the CPU was refused.
             let is_pin = config.kind == Kind::AttrPinned && status == libc::EINVAL;
             return Ok(Err(if is_pin { Refused::Pin(status) } else { Refused::Creation(status) }));
         }
-        // SAFETY: the handle was written by the creation that succeeded, and is joined once.
+        // SAFETY: the successful creation has written the handle, which is joined once.
         let joined = unsafe { libc::pthread_join(thread.assume_init(), std::ptr::null_mut()) };
         let ended = counter::stop();
         let errno = child.errno.load(Acquire);
@@ -199,18 +200,17 @@ const LAST: u32 = u32::MAX;
 
 #[derive(Debug, Default)]
 struct Mailbox {
-    /// Number of the current task; the worker sleeps on it.
+    /// Number of the current task, on which the worker sleeps.
     task: CachePadded<AtomicU32>,
-    /// Number of the last completed task; the creator sleeps on it.
+    /// Number of the last completed task, on which the creator sleeps.
     done: CachePadded<AtomicU32>,
     began: CachePadded<AtomicU64>,
 }
 
 impl Mailbox {
-    /// Sleeps until `word` differs from `was`.
     fn await_change(role: &RoleContext<'_>, word: &AtomicU32, was: u32) -> Result<u32, Halt> {
         loop {
-            // Acquire pairs with the Release of the thread that changed it: its earlier writes are visible.
+            // Acquire pairs with the Release of the thread that changed the word, and shows its earlier writes.
             let now = word.load(Acquire);
             if now != was {
                 return Ok(now);
@@ -227,7 +227,7 @@ impl Mailbox {
     }
 }
 
-/// Performs one pass: role 0 hands over, role 1 works.
+/// Performs one pass. Role 0 hands over tasks, and role 1 performs them.
 pub fn perform_by_pool(
     context: &TrialContext<'_>,
     order: &TrialOrder<'_>,

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Why a thread could not be pinned.
 #[derive(Debug, thiserror::Error)]
 pub enum PinError {
-    /// The system refused: the CPU does not exist, is offline or is outside the cpuset.
+    /// The system refused. The CPU does not exist, is offline or is outside the cpuset.
     #[error("set the affinity to CPU {cpu}")]
     Refused {
         /// The CPU.
@@ -16,7 +16,7 @@ pub enum PinError {
         /// The error of the operating system.
         source: io::Error,
     },
-    /// The system reported success without effect (seen on emulators).
+    /// The system reported success without effect, as some emulators do.
     #[error(
         "stay on CPU {cpu}: the system accepted the mask, but the mask is now {mask} and the thread runs on CPU {found}"
     )]
@@ -49,13 +49,10 @@ impl PinError {
 }
 
 /// Pins the calling thread to one CPU and verifies affinity and current CPU. An error leaves the affinity unchanged.
-///
-/// # Errors
-/// [`PinError`] if the system refuses or ignores the request.
 pub fn pin_current_thread(cpu: CpuId) -> Result<(), PinError> {
     let refused = |source| PinError::Refused { cpu, source };
     if cpu.0 > MAX_CPU {
-        // A mask for this CPU would be too large, and the kernel has no such CPU.
+        // The kernel has no such CPU, and a mask for it would be too large.
         return Err(refused(io::Error::from_raw_os_error(libc::EINVAL)));
     }
     let before = current_mask().map_err(refused)?;
@@ -76,32 +73,26 @@ pub fn pin_current_thread(cpu: CpuId) -> Result<(), PinError> {
     }
 }
 
-/// Thread id of the calling thread.
+/// Id of the calling thread.
 pub fn current_thread() -> i32 {
-    // SAFETY: asks for a number, no memory involved.
+    // SAFETY: the call only returns a number.
     unsafe { libc::syscall(libc::SYS_gettid) as i32 }
 }
 
-/// Affinity of the calling thread.
-///
-/// # Errors
-/// The error of the operating system; some emulators lack the call.
+/// Affinity of the calling thread. Some emulators lack the system call.
 pub fn current_mask() -> io::Result<CpuSet> {
     mask_of(CALLING_THREAD)
 }
 
-/// Thread id that stands for the calling thread in system calls.
+/// Stands for the calling thread in system calls.
 const CALLING_THREAD: i32 = 0;
 
-/// Affinity of a thread of this process, online CPUs only.
-///
-/// # Errors
-/// As for [`current_mask`], or the thread has ended.
+/// Affinity of a thread of this process, online CPUs only. Fails if the thread has ended.
 pub fn mask_of(thread: i32) -> io::Result<CpuSet> {
-    // The kernel returns EINVAL while the buffer is smaller than its masks; more than 1,024 CPUs exceed `cpu_set_t`.
+    // The kernel returns EINVAL while the buffer is smaller than its masks. Over 1,024 CPUs exceed `cpu_set_t`.
     let mut words = vec![0u64; 16];
     loop {
-        // SAFETY: the buffer is writable for the length given, and any bit pattern is a valid mask.
+        // SAFETY: the buffer is writable for the given length, and any bit pattern is a valid mask.
         let status = unsafe {
             libc::sched_getaffinity(
                 thread,
@@ -120,15 +111,15 @@ pub fn mask_of(thread: i32) -> io::Result<CpuSet> {
     }
 }
 
-/// Handle for moving a thread off the CPU to which it pinned itself. If another thread of real-time priority occupies
-/// that CPU, the pinned thread could not even be killed, and the process would never end.
+/// Moves a thread off the CPU to which it pinned itself. A thread of real-time priority may occupy that CPU. Then the
+/// pinned thread could not even be killed, and the process would never end.
 ///
-/// The lock is held while the thread is moved, so that its id cannot be reused meanwhile.
+/// The lock is held while the thread is moved, so that its id is not reused meanwhile.
 #[derive(Debug, Default)]
 pub struct Hold(Mutex<Option<i32>>);
 
 impl Hold {
-    /// Registers the calling thread; call before it is pinned.
+    /// Registers the calling thread. Must be called before the thread is pinned.
     pub fn begin(&self) {
         *self.thread() = Some(current_thread());
     }
@@ -142,8 +133,8 @@ impl Hold {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets the thread run on all CPUs of the calling thread except `from`; no effect if the thread has ended or no
-    /// such CPU exists.
+    /// Lets the thread run on all CPUs of the calling thread except `from`. Has no effect if the thread has ended or
+    /// there is no such CPU.
     pub fn release(&self, from: CpuId) {
         let Ok(mask) = current_mask() else { return };
         if let Some(thread) = *self.thread() {
@@ -152,34 +143,25 @@ impl Hold {
     }
 }
 
-/// Sets the affinity of the calling thread.
-///
-/// # Errors
-/// The error of the operating system: none of the CPUs is online and inside the cpuset.
+/// Sets the affinity of the calling thread. Fails if none of the CPUs is online and inside the cpuset.
 pub fn set_mask(cpus: &CpuSet) -> io::Result<()> {
     set_mask_of(CALLING_THREAD, cpus)
 }
 
-/// Sets the affinity of a thread of this process.
-///
-/// # Errors
-/// As for [`set_mask`], or the thread has ended.
+/// Sets the affinity of a thread of this process. Fails as [`set_mask`], or if the thread has ended.
 pub fn set_mask_of(thread: i32, cpus: &CpuSet) -> io::Result<()> {
     // The kernel pads a short mask with zeros and truncates a long one.
     let words = cpus.words();
-    // SAFETY: the buffer is readable for the length given.
+    // SAFETY: the buffer is readable for the given length.
     let status = unsafe {
         libc::sched_setaffinity(thread, size_of_val(words), words.as_ptr().cast::<libc::cpu_set_t>())
     };
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// CPU of the calling thread; about 1 ns through the vDSO on x86-64, without a system call.
-///
-/// # Errors
-/// The error of the operating system; some emulators lack the call.
+/// CPU of the calling thread. Takes about 1 ns through the vDSO on x86-64. Some emulators lack the call.
 pub fn current_cpu() -> io::Result<CpuId> {
-    // SAFETY: no arguments, no memory.
+    // SAFETY: the call takes no arguments.
     let cpu = unsafe { libc::sched_getcpu() };
     u32::try_from(cpu).map(CpuId).map_err(|_| io::Error::last_os_error())
 }

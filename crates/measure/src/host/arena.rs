@@ -1,9 +1,9 @@
 //! [`Arena`]: the measured memory, and the choice of cache lines for a span.
 //!
-//! A span gets aligned runs of 16 consecutive lines: with 16 L3 slices such a run hits each slice once (McCalpin,
-//! TR-2021-03), which makes it a stratified sample. Runs are in different 4 KiB frames, since memory-side homes and
-//! channels interleave by frames. Concurrent pairs get disjoint runs, each with complete pairs of lines, so that the
-//! 128-byte pair prefetch never crosses between CPU pairs.
+//! A span gets aligned runs of 16 consecutive lines. With 16 L3 slices such a run hits each slice once (McCalpin,
+//! TR-2021-03), so it is a stratified sample. Runs are in different 4 KiB frames, since memory-side homes and channels
+//! interleave by frames. Concurrent pairs of CPUs get disjoint runs of complete line pairs. So the 128-byte prefetch of
+//! line pairs never crosses between pairs of CPUs.
 
 use super::memory::Region;
 use crate::kernel_context::Line;
@@ -14,28 +14,30 @@ use std::sync::Arc;
 /// Lines per run.
 pub const RUN: usize = 16;
 const FRAME_BYTES: usize = 4096;
-/// First frames of every region, reserved for [`Walk::OnePlace`]: enough for 64 concurrent pairs with two lines each.
+/// First frames of every region, reserved for [`Walk::OnePlace`]. They suffice for 64 concurrent pairs with two lines
+/// each.
 const FRAMES_KEPT: usize = 8;
 
-/// Memory for measured lines by NUMA node.
+/// Memory for measured lines, by NUMA node.
 #[derive(Debug)]
 pub struct Arena {
     regions: BTreeMap<u32, Vec<Arc<Region>>>,
-    /// Structures of 64 bytes per cache line: 1 for lines of 64 bytes, 2 for 128.
+    /// Structures of 64 bytes per cache line: 1 for lines of 64 bytes, 2 for lines of 128.
     stride: usize,
 }
 
 /// Lines of one span in the order of access, with the memory that contains them.
 #[derive(Debug)]
 pub struct Places {
-    /// Never escapes with this lifetime: [`Places::lines`] shortens it to that of the struct, which owns the regions.
+    /// The lifetime `'static` stays private: [`Places::lines`] shortens it to that of the struct, which owns the
+    /// regions.
     lines: Vec<&'static Line>,
     is_elsewhere: bool,
     _regions: Vec<Arc<Region>>,
 }
 
 impl Places {
-    /// Lines at the given (region, index) positions; `None` if one does not exist.
+    /// Lines at the given (region, index) positions; `None` if a position does not exist.
     fn new(regions: &[Arc<Region>], positions: impl Iterator<Item = (usize, usize)>) -> Option<Places> {
         let regions = regions.to_vec();
         let mut is_elsewhere = false;
@@ -44,7 +46,7 @@ impl Places {
             is_elsewhere |= region.is_elsewhere;
             let line = std::ptr::from_ref(region.lines().get(index)?);
             // SAFETY: the region keeps the memory of the line mapped. The struct below owns the region as long as the
-            // reference and hands the reference out only with its own lifetime.
+            // reference, and lends the reference only with its own lifetime.
             Some(unsafe { &*line })
         };
         let lines = positions.map(line).collect::<Option<Vec<&'static Line>>>()?;
@@ -62,10 +64,10 @@ impl Places {
     }
 }
 
-/// Run of lines: index of the region, and of the run in it.
+/// A run of lines: index of the region, and index of the run in the region.
 type RunId = (usize, usize);
 
-/// Runs assigned in one round, so that none is assigned twice.
+/// Runs assigned in one round. No run is assigned twice.
 #[derive(Debug, Default)]
 pub struct UsedRuns(HashSet<(u32, RunId)>);
 
@@ -95,7 +97,7 @@ impl LineRequest {
         }
     }
 
-    /// Places whose first line is in the same run. The other lines of the run belong to places of other runs.
+    /// Number of places whose first line is in the same run. Their other lines are in other runs.
     fn places_per_run(&self) -> usize {
         (RUN / self.lines_per_place.max(1)).max(1)
     }
@@ -107,7 +109,7 @@ impl Arena {
         Arena { regions: BTreeMap::new(), stride: line_bytes.clamp(64, 256).next_power_of_two() / 64 }
     }
 
-    /// Number of regions to add before `runs` runs can be drawn at random from at least twice as many.
+    /// Number of regions to add, so that `runs` runs can be drawn at random from at least twice as many.
     pub fn missing(&self, node: u32, runs: usize) -> usize {
         let have = self.regions.get(&node).map_or(0, Vec::len);
         (2 * runs).div_ceil(self.runs_per_region()).max(1).saturating_sub(have)
@@ -134,9 +136,9 @@ impl Arena {
     fn fresh_runs(&self, wanted: LineRequest, draws: &mut Draws, used: &mut UsedRuns) -> Option<Places> {
         let regions = self.regions.get(&wanted.node)?;
         let runs = self.distinct_runs(wanted, draws, used)?;
-        // With two lines per place, the first is an even line of a run and the second an odd line of another run, half
-        // of all runs away. So neither the two lines of a place nor the first lines of two places share a pair of
-        // lines, which the prefetcher combines.
+        // With two lines per place, the first is an even line of a run. The second is an odd line of another run, half
+        // of all runs away. The prefetcher combines pairs of lines. Two lines of one place never share such a pair, nor
+        // do the first lines of two places.
         let (per_run, layers) = (wanted.places_per_run(), wanted.lines_per_place);
         let mut order: Vec<usize> = (0..wanted.places).collect();
         draws.shuffle(&mut order);
@@ -161,7 +163,7 @@ impl Arena {
         let mut frames = HashSet::new();
         let mut runs = Vec::with_capacity(wanted.runs());
         while runs.len() < wanted.runs() {
-            // Half of the runs are free (`missing`), so few tries suffice; finally any free run is taken.
+            // Half of the runs are free (`missing`), so few attempts suffice. The last resort is any free run.
             let mut found = None;
             for attempt in 0..128 {
                 let run = (draws.below(regions.len()), kept + draws.below(usable));
@@ -204,13 +206,13 @@ impl Arena {
     }
 }
 
-/// Random numbers that depend only on a key: SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number
-/// generators", OOPSLA 2014).
+/// Random numbers that depend only on a key. The generator is SplitMix64 (Steele, Lea, Flood: "Fast splittable
+/// pseudorandom number generators", OOPSLA 2014).
 #[derive(Debug, Clone)]
 pub struct Draws(u64);
 
 impl Draws {
-    /// Stream number `stream` of a key.
+    /// Random numbers of stream `stream` of a key.
     pub fn new(key: u64, stream: u64) -> Draws {
         let mut mixed = Draws(key ^ stream.wrapping_mul(0xA076_1D64_78BD_642F));
         mixed.bits();

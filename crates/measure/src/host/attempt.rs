@@ -2,14 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-/// Outcome of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attempt {
-    /// The function returned true.
     Yes,
-    /// The function returned false.
     No,
-    /// This signal killed the process.
+    /// A signal with this number killed the process.
     Killed(i32),
     /// The fork failed, or the process exceeded the time limit.
     Unknown,
@@ -18,18 +15,18 @@ pub enum Attempt {
 const LIMIT: Duration = Duration::from_secs(2);
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Runs `function` in a forked process. It must not allocate, lock or print: other threads may have held locks at the
-/// fork.
+/// Runs `function` in a forked process. `function` must not allocate, lock or print, because another thread may have
+/// held a lock at the fork.
 pub fn attempt(function: impl FnOnce() -> bool) -> Attempt {
-    // SAFETY: the child calls only functions that are safe after a fork of a process with threads (signal, setrlimit,
-    // `function`, _exit), and never returns into the program.
+    // SAFETY: the child calls only functions that are safe after a fork of a process with threads: signal, setrlimit,
+    // `function` and _exit. It never returns into the program.
     let child = unsafe { libc::fork() };
     match child {
         -1 => Attempt::Unknown,
         0 => {
             let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-            // SAFETY: the structure is valid; no core dump is written, and signals end the process as they would
-            // without a handler of the parent.
+            // SAFETY: the structure is valid. No core dump is written. Signals end the process, without a handler of
+            // the parent.
             unsafe {
                 libc::setrlimit(libc::RLIMIT_CORE, &none);
                 for signal in [libc::SIGILL, libc::SIGSEGV, libc::SIGBUS] {

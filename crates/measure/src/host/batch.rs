@@ -1,8 +1,8 @@
 //! [`Batch`]: a sequence of rounds that the workers run without the coordinating thread.
 //!
-//! The whole schedule is published first. The last role to finish a round releases the next one by writing its number
-//! to each worker; the coordinating thread sleeps meanwhile. A worker that waits for a round polls its own cache line
-//! briefly and then sleeps, so that an idle CPU, in particular a sibling, does not disturb the round.
+//! The whole schedule is published first. The last role that finishes a round releases the next round: it writes the
+//! number of that round to each worker. The coordinating thread sleeps meanwhile. A waiting worker polls its own cache
+//! line briefly and then sleeps. So an idle CPU, such as an SMT sibling, does not disturb the round.
 
 use super::clock::sources;
 use super::futex;
@@ -25,7 +25,7 @@ pub struct Batch {
     workers: BTreeMap<CpuId, WorkerState>,
     stop: Stop,
     completed: CachePadded<AtomicU32>,
-    /// 1 once no further round will be released; the coordinating thread sleeps on it.
+    /// 1 after the last round was released. The coordinating thread sleeps on it.
     over: CachePadded<AtomicU32>,
 }
 
@@ -36,17 +36,16 @@ struct RunningRound {
     released_at: AtomicU64,
 }
 
-/// Roles of one worker, and the word on which it waits.
 #[derive(Debug, Default)]
 struct WorkerState {
-    /// (round, trial, role).
+    /// Round, trial and role.
     roles: Vec<(usize, usize, usize)>,
     wake: CachePadded<WakeWord>,
 }
 
 #[derive(Debug, Default)]
 struct WakeWord {
-    /// Number of the last released round of this worker, from 1; `u32::MAX` ends the batch.
+    /// Number of the last released round of this worker, counted from 1. `u32::MAX` ends the batch.
     released: AtomicU32,
     asleep: AtomicU32,
 }
@@ -82,7 +81,7 @@ impl Batch {
         self.workers.keys().copied()
     }
 
-    /// Releases the first round; call after every worker got its task.
+    /// Releases the first round. Must be called after every worker got its task.
     pub fn begin(&self) {
         self.release(0);
     }
@@ -98,7 +97,7 @@ impl Batch {
             if let Ok(trial) = &running.trials[trial] {
                 trial.take_part(role);
             }
-            // Release publishes this role's log; Acquire lets the role that finishes the round see all logs.
+            // Release publishes this role's log. Acquire shows all logs to the role that finishes the round.
             if running.remaining.0.fetch_sub(1, AcqRel) == 1 {
                 self.completed.0.store(round as u32 + 1, Release);
                 self.release(round + 1);
@@ -106,7 +105,7 @@ impl Batch {
         }
     }
 
-    /// Releases the first round from `next` on that has roles; ends the batch if there is none.
+    /// Releases the first round from `next` on that has roles. Ends the batch if there is no such round.
     fn release(&self, next: usize) {
         let mut next = next;
         while self.rounds.get(next).is_some_and(|round| round.remaining.0.load(Relaxed) == 0) {
@@ -186,14 +185,14 @@ impl Batch {
 impl WakeWord {
     fn wait_for(&self, round: u32) {
         for hint in 0..HINTS {
-            // Poll only at every eighth hint, which reduces the accesses to the line.
+            // Every eighth hint only, which reduces the accesses to the line.
             if hint % 8 == 0 && self.released.load(Acquire) >= round {
                 return;
             }
             std::hint::spin_loop();
         }
-        // SeqCst puts four accesses into one order: this store and the load in the loop, the store and the load in
-        // `release`. So either this thread sees the number, or the releasing thread sees `asleep` and wakes this one.
+        // SeqCst orders four accesses: this store and the load in the loop, and the store and the load in `release`. So
+        // this thread sees the number, or the releasing thread sees `asleep` and wakes this thread.
         self.asleep.store(1, SeqCst);
         loop {
             let released = self.released.load(SeqCst);
@@ -206,7 +205,7 @@ impl WakeWord {
     }
 
     fn release(&self, round: u32) {
-        // The maximum, so that no release overwrites the end of the batch (`u32::MAX`).
+        // The maximum keeps a release from overwriting the end of the batch (`u32::MAX`).
         self.released.fetch_max(round, SeqCst);
         if self.asleep.load(SeqCst) == 1 {
             futex::wake_all(&self.released);

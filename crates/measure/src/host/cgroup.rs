@@ -1,7 +1,5 @@
-//! CPU set, CPU quota and free memory granted by control groups, versions 1 and 2.
-//!
-//! The files are documented in the kernel's `Documentation/admin-guide/cgroup-v2.rst` and
-//! `Documentation/admin-guide/cgroup-v1/`.
+//! CPU set, CPU quota and free memory granted by control groups, versions 1 and 2. The kernel documents the files in
+//! `Documentation/admin-guide/cgroup-v2.rst` and `Documentation/admin-guide/cgroup-v1/`.
 
 mod hierarchy;
 
@@ -10,12 +8,9 @@ use crate::machine::Allowance;
 use coretalk_model::CpuSet;
 use hierarchy::{Hierarchy, Version};
 
-/// The online CPUs that this process may use: without control groups all of them, even if pinning is refused later.
+/// The online CPUs that this process may use. Without control groups these are all CPUs, even if pinning fails later.
 ///
-/// The mask is that of the main thread, which equals the inherited one only until that thread is pinned.
-///
-/// # Errors
-/// A file is unreadable or has no valid CPU list.
+/// The mask is that of the main thread. It equals the inherited mask only until that thread is pinned.
 pub fn read_allowance(root: &SystemRoot, online: &CpuSet) -> Result<Allowance, ReadError> {
     let cpuset = match group_cpus(root)? {
         Some(group) => group.intersection(online),
@@ -26,10 +21,7 @@ pub fn read_allowance(root: &SystemRoot, online: &CpuSet) -> Result<Allowance, R
     Ok(Allowance { cpuset, mask, offline: present.difference(online) })
 }
 
-/// CPU set of this process's control group; `None` if none is accessible.
-///
-/// # Errors
-/// A file has no valid CPU list.
+/// CPU set of this process's control group; `None` if no group is accessible.
 pub fn group_cpus(root: &SystemRoot) -> Result<Option<CpuSet>, ReadError> {
     let mut set: Option<CpuSet> = None;
     for hierarchy in hierarchy::of_controller(root, "cpuset") {
@@ -45,9 +37,6 @@ pub fn group_cpus(root: &SystemRoot) -> Result<Option<CpuSet>, ReadError> {
 }
 
 /// Affinity mask in `/proc/self/status`; `None` if missing.
-///
-/// # Errors
-/// The file is unreadable or has no valid CPU list.
 pub fn inherited_mask(root: &SystemRoot) -> Result<Option<CpuSet>, ReadError> {
     let path = "/proc/self/status";
     let Some(status) = root.text(path)? else { return Ok(None) };
@@ -69,9 +58,8 @@ pub struct Quota {
     pub throttled_us: Option<u64>,
 }
 
-/// CPU quota; `None` if no CPU controller is accessible.
-///
-/// Groups above the root of a container's name space are invisible; their limits show only as throttling.
+/// CPU quota; `None` if no CPU controller is accessible. Groups above the root of a container's name space are
+/// invisible. Their limits show only as throttling.
 pub fn read_quota(root: &SystemRoot) -> Option<Quota> {
     let mut known = false;
     let mut quota = Quota { limit_cpus: None, throttled_periods: None, throttled_us: None };
@@ -110,7 +98,7 @@ pub fn free_memory(root: &SystemRoot) -> Option<u64> {
     };
     let hierarchies = hierarchy::of_controller(root, "memory");
     let available = hierarchies.iter().flat_map(|hierarchy| {
-        // Version 1 reports a limit near 2⁶³ if unlimited; version 2 reports `max`, which does not parse.
+        // An unlimited group reports a limit near 2⁶³ in version 1, and `max` in version 2, which does not parse.
         let (files, reclaimed): (_, &[&str]) = match hierarchy.version {
             Version::One => (
                 ["memory.limit_in_bytes", "memory.usage_in_bytes"],
@@ -170,8 +158,7 @@ fn throttled(root: &SystemRoot, directory: &str) -> Option<(u64, Option<u64>)> {
     Some((number("nr_throttled")?, us))
 }
 
-/// The list of the nearest group that has one: a group without the controller follows its parent, and so does a group
-/// with an empty list, which was never configured.
+/// The list of the nearest group that has a list. A group follows its parent if it has no controller or an empty list.
 fn nearest_list(
     root: &SystemRoot,
     hierarchy: &Hierarchy,
@@ -180,7 +167,7 @@ fn nearest_list(
     for directory in &hierarchy.directories {
         for name in names {
             let list = match root.list(&format!("{directory}/{name}")) {
-                // Inaccessible, or the group is being removed.
+                // The file is inaccessible, or the group is being removed.
                 Err(ReadError::Io { .. }) => None,
                 other => other?,
             };

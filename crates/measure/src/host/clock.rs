@@ -13,9 +13,9 @@ pub mod sources;
 
 pub use offset::Offset;
 
-/// Span of the rate measurement: with brackets of 40 ns at both ends the error is below 2 ppm.
+/// Span of the rate measurement. With brackets of 40 ns at both ends the error is below 2 ppm.
 const SPAN: Duration = Duration::from_millis(50);
-/// Longer span for wide brackets (a clock read by system call) whose error would exceed 10 ppm.
+/// Longer span, if the error would exceed 10 ppm because the clock is read by a system call.
 const LONG_SPAN: Duration = Duration::from_millis(200);
 
 /// Properties of the counter.
@@ -27,13 +27,13 @@ pub struct ClockReport {
     pub rate: TickRate,
     /// Bound of the relative error of the rate, in parts per million.
     pub rate_error_ppm: f64,
-    /// Histogram of the cost of a start-stop pair: ticks and how often each occurred.
+    /// Histogram of the cost of a start-stop pair: ticks, and number of occurrences.
     pub costs: BTreeMap<u64, u64>,
     /// Median cost in ticks.
     pub cost_ticks: u64,
     /// Smallest observed step in ticks.
     pub step_ticks: u64,
-    /// Greatest common divisor of all observed differences: a step may be several counts.
+    /// Greatest common divisor of all observed differences. One step may be several ticks.
     pub gcd_ticks: u64,
     /// Whether the rate is the same in every power state.
     pub invariant: Option<bool>,
@@ -45,15 +45,12 @@ pub struct ClockReport {
     pub hint_cycles: Option<f64>,
     /// Counter offsets of the measured CPU pairs.
     pub offsets: Vec<Offset>,
-    /// CPUs that went offline while offsets were measured, with the time since the beginning.
+    /// CPUs that went offline during the measurement of offsets, with the time since the beginning.
     pub departed: Vec<CpuLoss>,
 }
 
 impl ClockReport {
-    /// Measures the counter on the CPU of the calling thread, which should be pinned; takes 50 to 200 ms.
-    ///
-    /// # Errors
-    /// [`ClockError`]: the counter is unreadable, stands still, runs backwards or is too coarse.
+    /// Measures the counter on the CPU of the calling thread, which should be pinned. Takes 50 to 200 ms.
     pub fn measure() -> Result<ClockReport, ClockError> {
         counter::check()?;
         let begin = anchor();
@@ -96,7 +93,7 @@ impl ClockReport {
         }
     }
 
-    /// Largest offset of the measured pairs; `None` before any was measured.
+    /// Largest offset of the measured pairs; `None` if no pair was measured.
     pub fn spread(&self) -> Option<Spread> {
         let farthest_by = |distance: fn(&Offset) -> f64| {
             self.offsets.iter().max_by(|a, b| distance(a).total_cmp(&distance(b)))
@@ -120,16 +117,15 @@ impl ClockReport {
     }
 }
 
-/// One counter reading between two readings of the system clock.
 #[derive(Debug, Clone, Copy)]
 struct Bracket {
     ticks: u64,
     ns: f64,
-    /// Nanoseconds between the two readings: the error of `ns` is at most half of this.
+    /// Nanoseconds between the two readings. The error of `ns` is at most half of this width.
     width: f64,
 }
 
-/// The ten narrowest of 500 brackets: an interrupt can only widen a bracket.
+/// The ten narrowest of 500 brackets. An interrupt can only widen a bracket.
 fn anchor() -> Vec<Bracket> {
     let mut brackets: Vec<Bracket> = (0..500)
         .map(|_| {
@@ -148,7 +144,7 @@ fn anchor() -> Vec<Bracket> {
     brackets
 }
 
-/// Rate between `begin` and about 50 ms later, with the bound of its error in parts per million.
+/// Rate from `begin` until about 50 ms later, with the bound of its error in parts per million.
 fn measured_rate(begin: &[Bracket]) -> Result<(TickRate, f64), ClockError> {
     let rate_over = |span: Duration| {
         let remaining_ns = |now: u64| (begin[0].ns + span.as_nanos() as f64 - now as f64).max(0.0) as u64;
@@ -160,7 +156,7 @@ fn measured_rate(begin: &[Bracket]) -> Result<(TickRate, f64), ClockError> {
 }
 
 fn rate_between(begin: &[Bracket], end: &[Bracket]) -> Result<(TickRate, f64), ClockError> {
-    // Means over the narrowest brackets of each end; differences from the first keep all digits.
+    // Means over the narrowest brackets of each end. Differences from the first bracket keep all digits.
     let mean = |brackets: &[Bracket], value: &dyn Fn(&Bracket) -> f64| {
         brackets.iter().map(value).sum::<f64>() / brackets.len() as f64
     };
@@ -171,12 +167,11 @@ fn rate_between(begin: &[Bracket], end: &[Bracket]) -> Result<(TickRate, f64), C
     if ticks <= 0.0 || ns <= 0.0 || last.ticks <= first.ticks {
         return Err(ClockError::NoRate(first.ticks, last.ticks, ns));
     }
-    // Each mean is within half a bracket of the true value; the clock has a resolution of a nanosecond.
+    // Each mean is within half a bracket of the true value. The resolution of the clock is a nanosecond.
     let error_ns = (mean(begin, &|b| b.width) + mean(end, &|b| b.width)) / 2.0 + 1.0;
     Ok((TickRate { hz: ticks * 1e9 / ns }, error_ns / ns * 1e6))
 }
 
-/// Histogram of ticks per start-stop pair, and the greatest common divisor of all differences.
 fn costs() -> (BTreeMap<u64, u64>, u64) {
     let mut counts = BTreeMap::new();
     let mut divisor = 0;
@@ -190,13 +185,12 @@ fn costs() -> (BTreeMap<u64, u64>, u64) {
     (counts, divisor)
 }
 
-/// Smallest positive difference between two readings.
 fn step() -> Result<u64, ClockError> {
     let mut smallest = None;
     let mut last = counter::now_ticks();
     for _ in 0..100_000 {
         let now = counter::now_ticks();
-        // Unfenced reads may be reordered by a few ticks; a real step backwards is larger.
+        // Unfenced reads may be reordered by a few ticks. A real step backwards is larger.
         if now + 1000 < last {
             return Err(ClockError::Backwards(last, now));
         }
@@ -208,7 +202,7 @@ fn step() -> Result<u64, ClockError> {
     smallest.ok_or(ClockError::Still(last))
 }
 
-/// Ticks per spin hint in the fastest of eight loops of a thousand: an upper bound, since it includes the loop.
+/// Ticks per spin hint in the fastest of eight loops of a thousand. The loop is included, so this is an upper bound.
 fn hint_ticks() -> f64 {
     const HINTS: u32 = 1000;
     let loops = (0..8).map(|_| {

@@ -1,8 +1,8 @@
 //! Runs a program on a set of CPUs: pins it, watches it, measures its time and removes everything that it started.
 //!
-//! The affinity is set between fork and exec, so that every instruction runs on these CPUs and all its threads and
-//! processes inherit them. If a launcher is available, it does the fork, so that the peak memory is that of the
-//! program. The program has its own process group, and this process is a subreaper: it adopts orphans and kills them.
+//! The affinity is set between fork and exec. So every instruction runs on these CPUs, and all threads and processes
+//! inherit them. A launcher does the fork if one is available; then the peak memory is that of the program. The program
+//! has its own process group. This process is a subreaper: it adopts orphans and kills them.
 
 pub(crate) mod capture;
 pub mod counters;
@@ -26,13 +26,13 @@ use std::process::{ChildStderr, ChildStdout, ExitStatus};
 use std::time::{Duration, Instant};
 use watchdog::Watchdog;
 
-/// Maximum interval between two samples of a running program: stop flag and affinity of its threads.
+/// Maximum interval between two samples of a running program. A sample reads the stop flag and affinities of threads.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
-/// First interval, doubled up to [`SAMPLE_INTERVAL`]: most processes start early, and many are short-lived.
+/// First interval, doubled up to [`SAMPLE_INTERVAL`]. Most processes start early, and many are short-lived.
 const FIRST_INTERVAL: Duration = Duration::from_millis(2);
-/// Minimum ratio of interval to sampling time: sampling hundreds of processes takes milliseconds.
+/// Minimum ratio of interval to sampling time. It takes milliseconds to sample hundreds of processes.
 const SAMPLE_SHARE: u32 = 100;
-/// Maximum wait for killed processes: one in an uninterruptible wait does not end at once.
+/// Maximum wait for killed processes. A process in an uninterruptible wait does not end at once.
 const LAST_WAIT: Duration = Duration::from_secs(5);
 
 /// A program to run and its conditions.
@@ -40,20 +40,20 @@ const LAST_WAIT: Duration = Duration::from_secs(5);
 pub struct Launch<'a> {
     /// The program, looked up in `PATH`.
     pub program: &'a OsString,
-    /// Its arguments.
+    /// Arguments of the program.
     pub arguments: &'a [OsString],
     /// Environment variables added to those of this process.
     pub environment: &'a [(String, String)],
-    /// Affinity.
+    /// Affinity of the program.
     pub cpus: &'a CpuSet,
     /// Kills leftover processes if this process is killed.
     pub watchdog: Option<&'a Watchdog>,
-    /// Executable that serves as a launcher with the argument [`launcher::LAUNCH`]; without one this process forks.
+    /// Executable that serves as a launcher with the argument [`launcher::LAUNCH`]. Without it this process forks.
     pub launcher: Option<&'a Path>,
     /// Time limit.
     pub limit: Duration,
-    /// Returns a CPU of the program that went offline; called with each sample, ends the program. A result with fewer
-    /// CPUs would be meaningless and may take minutes instead of milliseconds.
+    /// Returns a CPU of the program that went offline. It is called with each sample; a CPU ends the program. A result
+    /// with fewer CPUs would be meaningless and may take minutes instead of milliseconds.
     pub lost: &'a dyn Fn() -> Option<CpuId>,
 }
 
@@ -62,15 +62,15 @@ pub struct Launch<'a> {
 pub struct Finished {
     /// Time from before the fork to the end.
     pub wall: Duration,
-    /// How it ended.
+    /// How the program ended.
     pub status: ExitStatus,
-    /// Resources used by it and its children.
+    /// Resources used by the program and its children.
     pub usage: Usage,
-    /// Events that the system counted in it and its children.
+    /// Events that the system counted in the program and its children.
     pub counts: Counts,
-    /// Observed affinity of its threads.
+    /// Observed affinity of the program's threads.
     pub stay: Stay,
-    /// Number of processes that it left behind; they were killed.
+    /// Number of processes that the program left behind. They were killed.
     pub orphans: u32,
     /// Standard output.
     pub stdout: Printed,
@@ -85,7 +85,8 @@ pub struct Usage {
     pub user_s: f64,
     /// CPU time in the kernel, in seconds.
     pub system_s: f64,
-    /// Peak memory of one process in bytes; `None` if not above the parent's memory, which Linux counts for it as well.
+    /// Peak memory of one process in bytes. Linux also counts the memory of the parent; `None` if the peak does not
+    /// exceed it.
     pub peak_bytes: Option<u64>,
     /// Voluntary and involuntary context switches.
     pub switches: u64,
@@ -94,20 +95,20 @@ pub struct Usage {
 /// Affinity of a program's threads as sampled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stay {
-    /// Some thread was allowed to run outside the CPUs.
+    /// Whether a thread was allowed to run outside the CPUs.
     pub left: bool,
-    /// Some thread was limited to fewer CPUs.
+    /// Whether a thread was limited to fewer CPUs.
     pub narrowed: bool,
-    /// Maximum number of threads seen at once, over all its processes.
+    /// Maximum number of threads at once, over all processes of the program.
     pub tasks: usize,
-    /// Total time that its threads waited for a CPU, as far as sampled; `None` if the system does not report it.
+    /// Sampled time that the threads waited for a CPU in total; `None` if the system does not report it.
     pub waited: Option<Duration>,
 }
 
 /// Why a program did not end by itself.
 #[derive(Debug, thiserror::Error)]
 pub enum RunFailure {
-    /// It could not be started.
+    /// The program could not be started.
     #[error("start `{program}`")]
     NotStarted {
         /// The program.
@@ -115,7 +116,7 @@ pub enum RunFailure {
         /// The error of the operating system.
         source: io::Error,
     },
-    /// It exceeded its time limit and was killed.
+    /// The program exceeded its time limit and was killed.
     #[error("run for more than {} s", .limit.as_secs_f64())]
     TimedOut {
         /// The limit.
@@ -128,21 +129,19 @@ pub enum RunFailure {
     /// The user interrupted the run.
     #[error("interrupted")]
     Interrupted,
-    /// One of its CPUs went offline; it was killed.
+    /// A CPU of the program went offline, and the program was killed.
     #[error("run on CPU {cpu}, which went away")]
     LostCpu {
         /// The CPU.
         cpu: CpuId,
     },
-    /// A system call needed to watch it failed.
+    /// A system call that watches the program failed.
     #[error("watch a program")]
     Watch(#[source] io::Error),
 }
 
 /// Runs a program to its end. Other children that this process starts meanwhile count as the program's and are killed.
-///
-/// # Errors
-/// [`RunFailure`]; all processes of the program are gone then.
+/// After an error all processes of the program are gone.
 pub fn run(launch: &Launch<'_>, stop: &Stop) -> Result<Finished, RunFailure> {
     tree::adopt_orphans();
     let mut others = tree::children();
@@ -180,7 +179,7 @@ pub fn run(launch: &Launch<'_>, stop: &Stop) -> Result<Finished, RunFailure> {
     Ok(Finished { wall, status, usage, counts, stay: watched.stay(), orphans, stdout, stderr })
 }
 
-/// The kernel counts pages in batches per CPU, so identical children differ: by up to 170 KiB as measured.
+/// The kernel counts pages in batches per CPU, so identical children differ. Differences of 170 KiB were measured.
 const SLACK: u64 = 512 << 10;
 
 enum Ended {
@@ -196,7 +195,7 @@ struct Watched<'a> {
     stdout: Capture,
     stderr: Capture,
     stay: Stay,
-    /// Waiting time of each thread when last sampled, by thread id.
+    /// Waiting time of each thread at its last sample, by thread id.
     waited: BTreeMap<u32, Duration>,
     /// Earlier children of this process, and the launcher.
     others: Vec<u32>,
@@ -216,7 +215,7 @@ impl<'a> Watched<'a> {
                 Ok(Watched { parent, cpus, stdout, stderr, stay, waited, others })
             }
             (stdout, stderr) => {
-                // Do not leave an unwatched program running.
+                // An unwatched program must not keep running.
                 let mut parent = parent;
                 tree::kill_group(parent.pid());
                 let _ = parent.reap(Instant::now() + LAST_WAIT);
@@ -258,12 +257,12 @@ impl<'a> Watched<'a> {
         }
     }
 
-    /// Waits for output, the end or `span`; returns whether the program has ended.
+    /// Waits for output, the end of the program or `span`. Returns whether the program has ended.
     fn wait(&mut self, span: Duration) -> io::Result<bool> {
         let watch = |fd: Option<i32>| libc::pollfd { fd: fd.unwrap_or(-1), events: libc::POLLIN, revents: 0 };
         let mut fds =
             [watch(self.parent.end()), watch(self.stdout.descriptor()), watch(self.stderr.descriptor())];
-        // Without a file descriptor for the end, poll it each millisecond.
+        // If no file descriptor reports the end, the end is polled each millisecond.
         let has_descriptor = self.parent.end().is_some();
         let span = if has_descriptor { span } else { span.min(Duration::from_millis(1)) };
         let span_ms = span.as_micros().div_ceil(1000) as libc::c_int;
@@ -282,7 +281,6 @@ impl<'a> Watched<'a> {
         if has_descriptor { Ok(fds[0].revents != 0) } else { tree::has_ended(self.parent.pid()) }
     }
 
-    /// Samples the affinity of the program, its descendants and adopted orphans.
     fn sample(&mut self) {
         let adopted = tree::children().into_iter().filter(|child| !self.others.contains(child));
         let threads = tree::threads(adopted.chain([self.parent.pid()]));
@@ -301,9 +299,9 @@ impl<'a> Watched<'a> {
         Stay { waited, ..self.stay }
     }
 
-    /// Kills all remaining processes; returns the end of the program, total usage and the number of orphans.
+    /// Kills all remaining processes. Returns the end of the program, total usage and the number of orphans.
     fn clear_away(&mut self) -> io::Result<(Reaped, u32)> {
-        // Until the leader is reaped, the id of its group cannot be reused.
+        // The id of the group cannot be reused until the leader is reaped.
         tree::kill_group(self.parent.pid());
         let reaped = self.parent.reap(Instant::now() + LAST_WAIT);
         let ended = end_orphans(&self.others);
@@ -318,7 +316,7 @@ impl<'a> Watched<'a> {
     }
 }
 
-/// Kills children adopted by this process meanwhile; returns their usage and number.
+/// Kills children that this process has adopted meanwhile. Returns their usage and number.
 fn end_orphans(others: &[u32]) -> io::Result<(Usage, u32)> {
     let (mut usage, mut orphans, deadline) = (Usage::default(), 0, Instant::now() + LAST_WAIT);
     // Children of a killed orphan become orphans in turn.

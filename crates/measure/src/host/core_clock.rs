@@ -1,15 +1,16 @@
 //! Core clock, measured with a chain of dependent instructions of known latency.
 //!
-//! Latency is proportional to the core clock, which changes by 10 % within minutes, so the clock is probed on both CPUs
-//! before and after every trial. A probe takes about 8 µs. Its result is low by a constant error below 1 %, the cost of
-//! reading the counter.
+//! Latency is proportional to the cycle time, which changes by 10 % within minutes. So the clock of both CPUs is probed
+//! before and after every trial. A probe takes about 8 µs. The cost of reading the counter makes its result too low, by
+//! a constant error below 1 %.
 
 use crate::counter;
 use coretalk_model::TickRate;
 
-/// Dependent instructions per chain, over 1 µs: some Zen counters have steps of 10 ns, 1 % of 1,024 multiplications.
+/// Dependent instructions per chain, which takes over 1 µs. Some Zen counters have steps of 10 ns: 1 % of 1,024
+/// multiplications.
 const LINKS: u64 = 4096;
-/// Number of chains; the fastest counts, since an interrupt can only lengthen one.
+/// Number of chains. The fastest counts, since an interrupt can only lengthen a chain.
 const CHAINS: usize = 2;
 /// Plausible core clocks in GHz. Other values come from emulators, or from chains that were all interrupted.
 const PLAUSIBLE: std::ops::RangeInclusive<f64> = 0.2..=8.0;
@@ -22,12 +23,12 @@ pub fn probe(rate: TickRate) -> Option<f64> {
 }
 
 /// A 64-bit multiplication takes 3 cycles on every Intel core since Nehalem and every AMD core since Zen (Fog,
-/// "Instruction tables"). Additions are unsuitable: on Zen 5 such a loop randomly takes 1.7 times as long.
+/// "Instruction tables"). Additions are unsuitable: on Zen 5 a loop of them randomly takes 1.7 times as long.
 #[cfg(target_arch = "x86_64")]
 const CYCLES_PER_LINK: u64 = 3;
 
-/// An exclusive-or of registers takes 1 cycle on every Arm core. 64-bit multiplications are unsuitable: they take 2, 3,
-/// 4 or 5 cycles depending on the core (Arm's software optimization guides of Cortex-A72, Neoverse N1 and V1).
+/// An exclusive-or of registers takes 1 cycle on every Arm core. Multiplications are unsuitable: they take 2 to 5
+/// cycles, depending on the core (Arm's software optimization guides of Cortex-A72, Neoverse N1 and V1).
 #[cfg(target_arch = "aarch64")]
 const CYCLES_PER_LINK: u64 = 1;
 
@@ -37,7 +38,7 @@ const CYCLES_PER_LINK: u64 = 1;
 #[cfg(target_arch = "x86_64")]
 fn chain_ticks() -> Option<u64> {
     let begun = counter::start();
-    // SAFETY: only arithmetic on declared registers. Not `pure`, so it is never optimised away.
+    // SAFETY: only arithmetic on declared registers. Not `pure`, so the code is never optimised away.
     unsafe {
         std::arch::asm!(
             "2:",
@@ -57,7 +58,7 @@ fn chain_ticks() -> Option<u64> {
 #[cfg(target_arch = "aarch64")]
 fn chain_ticks() -> Option<u64> {
     let begun = counter::start();
-    // SAFETY: only arithmetic on declared registers. Not `pure`, so it is never optimised away.
+    // SAFETY: only arithmetic on declared registers. Not `pure`, so the code is never optimised away.
     unsafe {
         std::arch::asm!(
             "2:",
@@ -81,7 +82,7 @@ fn chain_ticks() -> Option<u64> {
     None
 }
 
-/// Lets the core reach its frequency: runs chains until the speed changes by less than 1 % per ms, at most 200 ms.
+/// Lets the core reach its frequency. Runs chains until the speed changes by less than 1 % per ms, for at most 200 ms.
 pub fn ramp_up(rate: TickRate) {
     let (millisecond, limit) = (rate.ticks(1e6) as u64, rate.ticks(200e6) as u64);
     let begun = counter::now_ticks();

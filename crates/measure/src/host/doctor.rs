@@ -1,4 +1,4 @@
-//! [`examine`]: checks for everything that could disturb a measurement; changes nothing.
+//! [`examine`]: checks for everything that could disturb a measurement. Changes nothing.
 
 mod cpus;
 mod frequency;
@@ -23,7 +23,7 @@ pub struct LiveFacts<'a> {
     pub pinning: Option<Result<(), &'a str>>,
     /// CPU times during the observation before a measurement.
     pub recent: Option<&'a CpuTimes>,
-    /// C library: [`libc_version`](super::facts::libc_version).
+    /// Version of the C library, from [`libc_version`](super::facts::libc_version).
     pub libc: Option<&'a str>,
 }
 
@@ -36,9 +36,9 @@ impl<'a> LiveFacts<'a> {
 /// One check of `doctor`.
 #[derive(Debug, Clone, Copy)]
 pub struct CheckSpec {
-    /// Kebab-case id, stable.
+    /// Stable kebab-case id.
     pub id: &'static str,
-    /// What is checked and why it matters, in a few words.
+    /// What is checked, and why, in a few words.
     pub about: &'static str,
     /// All possible verdicts.
     pub verdicts: &'static [Verdict],

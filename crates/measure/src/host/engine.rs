@@ -1,4 +1,4 @@
-//! `Engine`: prepares a [`Batch`] of rounds, supervises it while sleeping, and collects the results.
+//! `Engine`: prepares a [`Batch`] of rounds, sleeps while the batch runs, and collects the results.
 
 use super::arena::{Arena, Draws, LineRequest, UsedRuns};
 use super::batch::Batch;
@@ -19,16 +19,16 @@ use std::time::Duration;
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Poll interval where the coordinating thread shares a CPU with workers.
 const RARE_POLL_INTERVAL: Duration = Duration::from_millis(40);
-/// Duration of a round after which lost CPUs are searched. Threads of a lost CPU share another CPU, where each handoff
-/// takes a scheduler quantum, so every round of the batch would last until its time limit.
+/// Duration of a round after which the engine searches for lost CPUs. Threads of a lost CPU share another CPU, where
+/// each handoff takes a quantum. Every round of the batch would then last until its time limit.
 const LONG_ROUND: Picos = Picos::from_ms(100);
-/// Time that a role may take to leave when told to; afterwards its thread counts as lost.
+/// Time that a role may take to leave when told to. Afterwards its thread counts as lost.
 const GRACE: Picos = Picos::from_ms(1500);
 /// Time that a thread may take to be scheduled and report that it is idle.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Maximum delay before a span, so that periodic interrupts of 1 and 4 ms do not always hit the same part of a pass.
+/// Maximum delay before a span. It keeps periodic interrupts of 1 and 4 ms from always hitting the same part of a pass.
 const PHASE_NS: f64 = 20_000.0;
-/// Share of a batch above which the busy time of a sibling exceeds kernel housekeeping.
+/// Busy share of an SMT sibling during a batch above which it does more than kernel housekeeping.
 const BUSY_SIBLING: f64 = 0.05;
 
 #[derive(Debug)]
@@ -42,10 +42,8 @@ pub struct Engine<'a> {
 }
 
 impl Engine<'_> {
-    /// Performs rounds; returns fewer than given if `stop` was raised.
-    ///
-    /// # Errors
-    /// [`MachineError::Memory`] if a round needs more lines than available.
+    /// Performs rounds. Returns fewer outcomes than rounds if `stop` was raised. Fails with [`MachineError::Memory`] if
+    /// a round needs more lines than available.
     pub fn perform(&self, rounds: &[Round], stop: &Stop) -> Result<Vec<RoundOutcome>, MachineError> {
         let mut outcomes = Vec::with_capacity(rounds.len());
         while outcomes.len() < rounds.len() && !stop.is_raised() {
@@ -56,7 +54,7 @@ impl Engine<'_> {
             let (root, before) = (SystemRoot::live(), cpu_times());
             let throttles = Throttles::read(&root, &cpus);
             let begun = sources::monotonic();
-            // A lost thread ends the batch with its round; the remaining rounds run without it.
+            // A lost thread ends the batch with its round. The remaining rounds run without it.
             let completed = self.run(&batch, stop);
             let spent = before.and_then(|before| Some(cpu_times()?.since(&before)));
             let elapsed = sources::monotonic().saturating_sub(begun);
@@ -154,7 +152,7 @@ impl Engine<'_> {
         for cpu in batch.cpus() {
             let worker_batch = Arc::clone(batch);
             if let Some(worker) = self.workers.worker(cpu) {
-                // Never fails: these workers are idle, and only this thread gives tasks.
+                // Cannot fail: these workers are idle, and only this thread gives them tasks.
                 let _ = worker.give(Box::new(move || worker_batch.take_part(cpu)));
             }
         }
@@ -172,7 +170,7 @@ impl Engine<'_> {
                 batch.cpus().filter(lost).for_each(|cpu| batch.give_up_cpu(cpu, Halt::Partner));
             }
             let Some(overdue) = batch.overdue() else { continue };
-            // Waiting roles have noticed the deadline; this concerns roles that never began.
+            // Waiting roles have noticed the deadline. Only roles that never began are left.
             let round = batch.completed();
             batch.give_up_round(round, Halt::Deadline);
             if overdue > GRACE {
@@ -222,8 +220,8 @@ impl BatchEvidence<'_> {
         }
     }
 
-    /// System counters are too coarse for one trial, so losses in a batch are distributed over its trials by their
-    /// duration: exact for zero, otherwise only the sum is right.
+    /// Losses of a batch are distributed over its trials by their duration, since system counters are too coarse for
+    /// one trial. The value of a trial is exact only if the sum is zero.
     fn conditions(&self, trial: &Trial) -> TrialConditions {
         let share = trial.times().map_or(0.0, |(started, ended)| {
             ended.saturating_sub(started).secs() / self.elapsed.max(Picos(1)).secs()
@@ -238,7 +236,7 @@ impl BatchEvidence<'_> {
         }
     }
 
-    /// Judges only siblings without a worker: siblings with a worker are busy with other rounds.
+    /// Whether a sibling without a worker was busy. Siblings with a worker run other rounds.
     fn has_busy_sibling(&self, cpu: CpuId) -> bool {
         let outside = self.engine.topology.siblings(cpu).difference(&self.engine.workers.cpus());
         let Some(spent) = &self.spent else { return false };
@@ -257,7 +255,7 @@ fn wanted(order: &SpanOrder, pair: usize, placement: &[CpuId], topology: &Topolo
     };
     let places = match order.walk {
         crate::machine::Walk::FreshRuns => order.lines as usize,
-        // A single place, visited once for each line of the order.
+        // A single place. Each line of the order is one visit.
         crate::machine::Walk::OnePlace => 1,
     };
     LineRequest {

@@ -1,4 +1,4 @@
-//! Disturbances: context switches, throttling, and CPU time of the hypervisor, interrupts or other programs.
+//! Disturbances: context switches, throttling, and CPU time used by the hypervisor, by interrupts or by other programs.
 
 use super::cgroup;
 use super::clock::sources;
@@ -19,7 +19,7 @@ pub struct Switches {
 }
 
 impl Switches {
-    /// Switches of the calling thread so far; one system call. `None` if the system does not count them.
+    /// Switches of the calling thread so far; `None` if the system does not count them. Costs one system call.
     pub fn of_this_thread() -> Option<Switches> {
         // SAFETY: an all-zero `rusage` is valid.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -42,7 +42,7 @@ impl Switches {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Throttles {
     cpus: CpuSet,
-    /// Events per CPU in order; empty where the system has no counters, as on most guests and on Arm.
+    /// Events per CPU. Empty if the system has no counters, as on most guests and on Arm.
     counts: Vec<u64>,
 }
 
@@ -54,7 +54,7 @@ impl Throttles {
                 "/sys/devices/system/cpu/cpu{cpu}/thermal_throttle/core_throttle_count"
             ))
         };
-        // Stops at the first missing file, which saves a thousand accesses.
+        // The first missing file ends the loop, which saves a thousand accesses.
         let counts = cpus.iter().map_while(of_cpu).collect();
         Throttles { cpus: cpus.clone(), counts }
     }
@@ -66,15 +66,14 @@ impl Throttles {
     }
 }
 
-/// Throttling by the CPU quotas of this process's cgroups since their creation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct QuotaThrottling {
     periods: u64,
-    /// Summed over CPUs; `None` if a cgroup does not report it.
+    /// Sum over CPUs; `None` if a cgroup does not report it.
     us: Option<u64>,
 }
 
-/// Retry interval for cgroups without counters, since a controller may be enabled.
+/// Retry interval for cgroups without counters. A controller may be enabled later.
 const RETRY_INTERVAL: Picos = Picos::from_ms(200);
 
 impl QuotaThrottling {
@@ -92,9 +91,8 @@ pub struct QuotaWatch {
     began: Picos,
     first: Option<QuotaThrottling>,
     latest: Option<QuotaThrottling>,
-    /// Time of the last reading.
     read_at: Picos,
-    /// Earliest start of the throttling: the last reading without it. Work may run for seconds between readings.
+    /// Earliest start of the throttling: the last reading without it. Readings may be seconds apart while work runs.
     throttled_from: Option<Picos>,
 }
 
@@ -105,10 +103,10 @@ impl QuotaWatch {
         QuotaWatch { began, first, latest: first, read_at: began, throttled_from: None }
     }
 
-    /// Reads the counters; returns whether the process was throttled since the last reading.
+    /// Reads the counters. Returns whether the process was throttled since the last reading.
     pub fn sample(&mut self) -> bool {
         let at = sources::monotonic();
-        // Without counters, checks for newly enabled ones every 200 ms only.
+        // New counters are looked for only every 200 ms.
         if self.latest.is_none() && at.saturating_sub(self.read_at) < RETRY_INTERVAL {
             return false;
         }
@@ -141,8 +139,8 @@ impl QuotaWatch {
     }
 }
 
-/// Share of these CPUs used by other programs now, measured for 50 to 200 ms (longer with fewer CPUs, where one tick of
-/// the counters is a larger share); `None` if the system has no counters.
+/// Share of these CPUs used by other programs now; `None` if the system has no counters. Takes 50 to 200 ms. With fewer
+/// CPUs it takes longer, since one tick of the counters is a larger share.
 pub fn share_of_others(cpus: &CpuSet) -> Option<f64> {
     let count = cpus.len().max(1) as f64;
     let window = Duration::from_millis((400 / cpus.len().max(1) as u64).clamp(50, 200));
@@ -154,14 +152,14 @@ pub fn share_of_others(cpus: &CpuSet) -> Option<f64> {
     Some((busy - own / count).max(0.0))
 }
 
-/// Share of time that each CPU is busy, over 300 ms: thirty steps of the system's counters. `None` without counters.
+/// Busy share of each CPU over 300 ms, which are thirty steps of the system's counters; `None` without counters.
 pub fn use_of_cpus() -> Option<CpuUse> {
     let before = cpu_times()?;
     std::thread::sleep(Duration::from_millis(300));
     Some(cpu_times()?.since(&before).use_of_each())
 }
 
-/// CPU use of other programs during measurements: in consecutive windows, and in total.
+/// CPU use of other programs during measurements, in consecutive windows and in total.
 #[derive(Debug, Default)]
 pub struct Others {
     cpus: CpuSet,
@@ -170,7 +168,7 @@ pub struct Others {
     recent: Option<f64>,
 }
 
-/// Minimum window: the system's counters have steps of 10 ms.
+/// Minimum window. The counters of the system have steps of 10 ms.
 const WINDOW: Picos = Picos::from_ms(200);
 
 #[derive(Debug, Clone)]
@@ -219,7 +217,7 @@ impl Others {
         self.recent.is_some_and(|share| share > DISTURBED_SHARE)
     }
 
-    /// Share of other programs over all completed windows; `None` before the first or without counters.
+    /// Share of other programs over all completed windows; `None` if there is no window or no counter.
     pub fn share(&self) -> Option<f64> {
         self.recent?;
         self.latest.as_ref()?.others_since(self.first.as_ref()?, &self.cpus)

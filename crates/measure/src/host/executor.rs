@@ -1,4 +1,4 @@
-//! [`HostExecutor`]: runs a pass of a trial in fresh pinned threads. [`TrialRunner`]: runs passes of several trials.
+//! [`HostExecutor`]: runs a pass of a trial in new pinned threads. [`TrialRunner`]: runs passes of several trials.
 
 use super::clock::sources;
 use super::evidence::Switches;
@@ -21,11 +21,11 @@ use std::time::{Duration, Instant};
 
 const UNBLOCK_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Time after which threads of a given-up pass may run on any CPU: a thread pinned to a CPU that a thread of real-time
-/// priority occupies would never notice that it has to leave.
+/// Time after which threads of a given-up pass may run on any CPU. A thread of real-time priority may occupy their CPU.
+/// Then they would never notice that they have to leave.
 const RELEASED_AFTER: Duration = Duration::from_secs(2);
 
-/// Creates fresh threads for each pass: they cost 0.1 ms and carry no state of another trial.
+/// Creates new threads for each pass. They cost 0.1 ms and carry no state of another trial.
 #[derive(Debug)]
 pub struct HostExecutor<'a> {
     pub rate: TickRate,
@@ -102,7 +102,7 @@ impl Executor for HostExecutor<'_> {
     }
 }
 
-/// The failure of a pass for which one of `threads` threads could not be started.
+/// The failure of a pass if one of its `threads` threads could not be started.
 pub fn not_started(threads: usize, error: &std::io::Error) -> TrialFailure {
     let threads = if threads == 1 { "a thread".to_owned() } else { format!("one of {threads} threads") };
     TrialFailure::refused(&format!("start {threads}"), error.raw_os_error().unwrap_or_default())
@@ -118,7 +118,7 @@ impl HostExecutor<'_> {
         let cpu = role.cpu;
         affinity::pin_current_thread(cpu)
             .map_err(|error| TrialFailure::NotPinned { cpu, errno: error.errno() })?;
-        // A refused priority was reported when the workers were engaged; here the thread runs without it.
+        // A refused priority was reported when the workers were engaged. The thread runs without it.
         let _ = priority::apply(self.priority);
         // Roles that share a CPU would disturb each other's probe.
         let probe = || core_clock::probe(self.rate).filter(|_| distinct_cpus).map(|ghz| ghz as f32);
@@ -138,7 +138,7 @@ impl HostExecutor<'_> {
         })
     }
 
-    /// Sleeps until all roles have left; tells them to leave on stop or at the deadline.
+    /// Sleeps until all roles have left. Tells them to leave on stop or at the deadline.
     fn watch(&self, order: &RoleOrder<'_>, guard: &Guard<'_>, cpu_losses: &CpuLosses, roles: usize) {
         let mut nap = Duration::from_nanos(order.nap.ns() as u64);
         let mut given_up = None;
@@ -149,7 +149,7 @@ impl HostExecutor<'_> {
             if counter::now_ticks() > guard.deadline_ticks {
                 guard.give_up(Halt::Deadline);
             }
-            // Relaxed: only the flag matters; `unblock` reads nothing that the roles wrote.
+            // Relaxed: only the flag matters. `unblock` reads nothing that the roles wrote.
             if guard.halt.load(Relaxed) != 0 {
                 (order.unblock)();
                 nap = UNBLOCK_INTERVAL;
@@ -161,7 +161,6 @@ impl HostExecutor<'_> {
     }
 }
 
-/// Counts roles that have left and records the threads of the others.
 #[derive(Debug, Default)]
 struct CpuLosses {
     roles: Mutex<Roles>,
@@ -171,7 +170,7 @@ struct CpuLosses {
 #[derive(Debug, Default)]
 struct Roles {
     departed: usize,
-    /// Thread id by role. Removed before the thread ends, since its id may be reused.
+    /// Thread ids by role. An id is removed before its thread ends, since the id may be reused.
     present: BTreeMap<usize, i32>,
 }
 
@@ -191,7 +190,7 @@ impl CpuLosses {
         self.changed.notify_all();
     }
 
-    /// Lets the threads of all remaining roles run on the CPUs of the calling thread.
+    /// Lets the threads of the remaining roles run on the CPUs of the calling thread.
     fn release(&self) {
         let Ok(mask) = affinity::current_mask() else { return };
         for &thread in self.roles().present.values() {
@@ -217,12 +216,11 @@ fn thread_cpu_ns() -> Option<u64> {
     (status == 0).then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// Facts of the machine needed by passes; `Copy`, so that several threads can each coordinate a pass.
+/// Facts of the machine for passes. They are `Copy`, so that several threads can each coordinate a pass.
 #[derive(Debug, Clone, Copy)]
 pub struct TrialRunner<'a> {
     pub topology: &'a Topology,
     pub rate: TickRate,
-    /// Cost of a start-stop pair of counter reads.
     pub clock_ns: f64,
     pub priority: Priority,
     pub guest: bool,
@@ -257,8 +255,8 @@ impl TrialRunner<'_> {
         })
     }
 
-    /// Performs one pass of each trial at the same time. Each has a coordinating thread that mostly sleeps and inherits
-    /// the affinity of the calling thread, which excludes measured CPUs where possible.
+    /// Performs one pass of each trial at the same time. Each trial has a coordinating thread that mostly sleeps. It
+    /// inherits the affinity of the calling thread, which excludes measured CPUs where possible.
     pub fn perform_all(
         &self,
         orders: &[TrialOrder<'_>],

@@ -1,4 +1,4 @@
-//! [`read_environment`]: conditions of a measurement as far as system files and the processor report them.
+//! [`read_environment`]: conditions of a measurement, from system files and the processor.
 
 mod cpu_times;
 mod platform;
@@ -56,7 +56,7 @@ pub fn compiler() -> Option<String> {
     non_empty(env!("CORETALK_COMPILER"))
 }
 
-/// Build settings of this crate, hence of its timed loops; a program that uses it adds its own facts.
+/// Build settings of this crate and its timed loops. A program that uses the crate adds its own facts.
 pub fn build_facts() -> BuildFacts {
     let features = env!("CORETALK_FEATURES").split(',').filter(|name| !name.is_empty());
     BuildFacts {
@@ -69,20 +69,20 @@ pub fn build_facts() -> BuildFacts {
     }
 }
 
-/// Implementation of atomic operations: compilers for aarch64 call a helper that detects the Large System Extensions
-/// once and otherwise uses exclusive load-store pairs.
+/// Implementation of atomic operations. Compilers for aarch64 call a helper, which detects the Large System Extensions
+/// once. Without them it uses exclusive load-store pairs.
 #[cfg(target_arch = "aarch64")]
 fn atomics() -> Option<Atomics> {
     Some(if std::arch::is_aarch64_feature_detected!("lse") { Atomics::Lse } else { Atomics::LlSc })
 }
 
-/// Implementation of atomic operations: only one on this architecture.
+/// Implementation of atomic operations. This architecture has only one.
 #[cfg(not(target_arch = "aarch64"))]
 fn atomics() -> Option<Atomics> {
     None
 }
 
-/// Versions of measured libraries. There is no bundled allocator: heap messages use the system's.
+/// Versions of measured libraries. No allocator is bundled: messages on the heap use the allocator of the system.
 fn libraries() -> BTreeMap<String, String> {
     let allocator = format!("malloc of {}", libc_version().as_deref().unwrap_or("the C library"));
     let versions = VERSIONS.map(|(name, version)| (name.to_owned(), version.to_owned()));
@@ -92,7 +92,7 @@ fn libraries() -> BTreeMap<String, String> {
 /// Name and version of the C library, such as `glibc 2.36`; `None` if unknown.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub fn libc_version() -> Option<String> {
-    // SAFETY: the function takes nothing and returns a constant, NUL-terminated string of the C library.
+    // SAFETY: the function takes nothing. It returns a constant, NUL-terminated string of the C library.
     let version = unsafe { std::ffi::CStr::from_ptr(libc::gnu_get_libc_version()) };
     Some(format!("glibc {}", version.to_string_lossy()))
 }
@@ -122,7 +122,7 @@ pub fn boost(root: &SystemRoot) -> Option<bool> {
         _ => None,
     };
     let no_turbo = || switch(format!("{CPU}/intel_pstate/no_turbo")).map(|off| !off);
-    // Recent kernels have a switch per policy; a single enabled one lets clocks change.
+    // Recent kernels have a switch per policy. Clocks can change if any switch is on.
     let policies = || {
         let policies = root.numbered(&format!("{CPU}/cpufreq"), "policy");
         policies.iter().filter_map(|policy| switch(format!("{CPU}/cpufreq/policy{policy}/boost"))).max()
@@ -136,7 +136,6 @@ pub fn load_1min(root: &SystemRoot) -> Option<f64> {
     (0.0..f64::MAX).contains(&load).then_some(load)
 }
 
-/// Distinct values of a cpufreq file over all CPUs, sorted.
 pub(super) fn distinct(root: &SystemRoot, file: &str) -> Option<String> {
     let policies = root.numbered(&format!("{CPU}/cpufreq"), "policy");
     let mut values: Vec<String> = policies
@@ -157,7 +156,7 @@ pub(super) struct CpuInfo(String);
 
 impl CpuInfo {
     pub(super) fn read(root: &SystemRoot) -> CpuInfo {
-        // Under an emulator the file describes another processor, so ignore it.
+        // Under an emulator the file describes another processor.
         let is_emulated = root.is_live() && platform::translated(root, std::env::consts::ARCH).is_some();
         CpuInfo(root.peek("/proc/cpuinfo").filter(|_| !is_emulated).unwrap_or_default())
     }
@@ -166,7 +165,6 @@ impl CpuInfo {
         self.values(key).next()
     }
 
-    /// All values of a key, in the order of the CPUs.
     pub(super) fn values(&self, key: &'static str) -> impl Iterator<Item = &str> {
         self.0.lines().filter_map(move |line| {
             let (name, value) = line.split_once(':')?;
@@ -232,7 +230,7 @@ fn non_empty(text: &str) -> Option<String> {
 }
 
 /// Implementer, part and name of `MIDR_EL1`, from the kernel's `arch/arm64/include/asm/cputype.h` and util-linux'
-/// `lscpu`. Only cores of machines worth measuring; others are shown by number.
+/// `lscpu`. Cores of small machines are left out and shown by number.
 const CORES: &[(u32, u32, &str)] = &[
     (0x41, 0xd03, "Arm Cortex-A53"),
     (0x41, 0xd04, "Arm Cortex-A35"),
@@ -276,7 +274,7 @@ const CORES: &[(u32, u32, &str)] = &[
     (0xc0, 0xac4, "Ampere-1a"),
 ];
 
-/// Kinds of Arm cores in the order of their first CPU, joined by ` + `; `None` without such numbers.
+/// Models of Arm cores in the order of their first CPU, joined by ` + `; `None` without model numbers.
 fn arm_model(cpuinfo: &CpuInfo) -> Option<String> {
     let implementers = cpuinfo.values("CPU implementer").filter_map(hexadecimal);
     let parts = cpuinfo.values("CPU part").filter_map(hexadecimal);

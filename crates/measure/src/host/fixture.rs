@@ -11,7 +11,7 @@ pub struct Tree {
 
 impl Tree {
     pub fn new() -> Tree {
-        // Thousands of small files: a RAM disk is a hundred times faster than a busy disk.
+        // For thousands of small files a RAM disk is a hundred times faster than a busy disk.
         let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let root = SystemRoot::new(directory.path());
         Tree { directory, root }
@@ -65,7 +65,7 @@ impl Tree {
         self.groups("package_cpus_list", "physical_package_id", groups)
     }
 
-    /// Caches of a level; the directory index equals the level except for data caches (0), as on most systems.
+    /// Adds caches of a level. The directory index equals the level, except for data caches (0), as on most systems.
     pub fn caches(mut self, level: u32, kind: &str, groups: &[&str]) -> Tree {
         let index = if kind == "Data" { 0 } else { level };
         for (id, group) in groups.iter().enumerate() {
@@ -88,7 +88,7 @@ impl Tree {
         self
     }
 
-    /// Describes the topology: one line per level, omitted level, node without CPUs and core class.
+    /// Describes the topology with one line per level, omitted level, node without CPUs and core class.
     pub fn topology(&self) -> String {
         let topology = super::sysfs::read_topology(&self.root).unwrap();
         let mut text = format!("cpus {}\n", topology.cpus());

@@ -12,20 +12,17 @@ use coretalk_model::{
 };
 use std::convert::Infallible;
 
-/// The machine that this process runs on; unavailable on this system.
+/// The machine that this process runs on, which this system cannot measure.
 #[derive(Debug)]
 pub struct HostMachine(Infallible);
 
 impl HostMachine {
-    /// Fails.
-    ///
-    /// # Errors
-    /// Always [`MachineError::NoPinning`].
+    /// Always fails with [`MachineError::NoPinning`].
     pub fn open() -> Result<HostMachine, MachineError> {
         Err(MachineError::NoPinning { reason: reason(std::env::consts::OS) })
     }
 
-    /// As on Linux.
+    /// All checks of `doctor` that are possible without an open machine.
     #[cfg(not(target_os = "linux"))]
     pub fn examine_closed(error: &MachineError) -> Vec<DoctorFinding> {
         use super::doctor::{LiveFacts, examine};
@@ -37,26 +34,23 @@ impl HostMachine {
         examine(&super::root::SystemRoot::live(), &live)
     }
 
-    /// Fails.
-    ///
-    /// # Errors
-    /// As for [`open`](HostMachine::open).
+    /// Always fails with [`MachineError::NoPinning`].
     #[cfg(not(target_os = "linux"))]
     pub fn reported() -> Result<(Topology, Allowance), MachineError> {
         HostMachine::open().map(|machine| match machine.0 {})
     }
 
-    /// As on Linux.
+    /// Adds the facts of the program's build to the environment.
     #[cfg(not(target_os = "linux"))]
     pub fn measured_by(self, _build: BuildFacts) -> HostMachine {
         match self.0 {}
     }
 }
 
-/// Why threads cannot be pinned; `system` is the name in the standard library.
+/// Why threads cannot be pinned. `system` is the name in the standard library.
 fn reason(system: &str) -> String {
     match system {
-        // `thread_affinity_policy` groups threads that share data, and Apple's processors ignore it.
+        // `thread_affinity_policy` only groups threads that share data, and Apple's processors ignore it.
         "macos" => "macOS takes only hints about which CPUs threads run on".to_owned(),
         other => format!("no support for {other}"),
     }

@@ -1,17 +1,17 @@
-//! Sleeping until a word changes, by which workers wait without using a CPU.
+//! Sleeping until a word changes.
 
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
-/// Sleeps while `word` equals `expected`, until woken or `timeout`. May return early: callers check the word again.
+/// Sleeps while `word` equals `expected`, until woken or `timeout`. May return early, so callers check the word again.
 pub fn wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>) {
     let span = timeout.map(|timeout| libc::timespec {
         tv_sec: timeout.as_secs().min(i32::MAX as u64) as libc::time_t,
         tv_nsec: timeout.subsec_nanos() as libc::c_long,
     });
     let span = span.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: the word outlives the call, and the kernel only reads it; the time span is null or valid. The result is
-    // ignored: after every outcome (woken, changed, timed out, interrupted) callers check the word again.
+    // SAFETY: the word outlives the call, and the kernel only reads it. The time span is null or valid. The result is
+    // ignored, since callers check the word again after every outcome (woken, changed, timed out, interrupted).
     unsafe {
         libc::syscall(
             libc::SYS_futex,

@@ -41,7 +41,7 @@ use std::time::{Duration, Instant};
 const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 /// Maximum time of an examination for comparing the counters of CPUs.
 const MAX_EXAMINATION: Duration = Duration::from_secs(3);
-/// Maximum share of the budget for this comparison: one part in this many.
+/// Maximum share of the budget for the comparison of counters: one part in this many.
 const MAX_EXAMINATION_SHARE: u64 = 20;
 
 /// Maximum time for comparing counters, and for observing other programs, before a run with this budget.
@@ -63,25 +63,22 @@ pub struct HostMachine {
     workers: Option<Workers>,
     arena: Arena,
     coordinator_mask: Option<CoordinatorMask>,
-    /// Last settings of the workers; threads of trials ask for the same priority.
+    /// Last settings of the workers. Threads of trials ask for the same priority.
     worker_settings: WorkerSettings,
     others: Others,
     quota: QuotaWatch,
-    /// Kills leftover processes if this process is killed; started with the first program.
+    /// Kills leftover processes if this process is killed. It starts with the first program.
     watchdog: Option<Option<Watchdog>>,
     runtimes: Runtimes,
     preparing: Picos,
     deadline: Option<Instant>,
-    /// CPUs that were offline while work ran, and since when on the system clock.
+    /// CPUs that were offline while work ran, each with the time of its loss on the system clock.
     missed: BTreeMap<CpuId, Picos>,
 }
 
 impl HostMachine {
-    /// Reads the system's description and calibrates the counter; takes 50 to 200 ms.
-    ///
-    /// # Errors
-    /// [`MachineError::NoPinning`] if threads cannot be pinned, [`MachineError::Clock`] if the counter is unusable,
-    /// [`MachineError::System`] for invalid system files.
+    /// Reads the system's description and calibrates the counter. Takes 50 to 200 ms. Fails if threads cannot be
+    /// pinned, the counter is unusable or a system file is invalid.
     pub fn open() -> Result<HostMachine, MachineError> {
         let opened = sources::monotonic();
         let (topology, allowance) = surroundings::read()?;
@@ -121,10 +118,8 @@ impl HostMachine {
         }
     }
 
-    /// Topology and allowed CPUs as the system reports them, also where [`open`](HostMachine::open) fails.
-    ///
-    /// # Errors
-    /// [`MachineError::System`] for invalid system files.
+    /// Topology and allowed CPUs as the system reports them. Works where [`open`](HostMachine::open) fails, but fails
+    /// with [`MachineError::System`] for invalid system files.
     pub fn reported() -> Result<(Topology, Allowance), MachineError> {
         surroundings::read()
     }
@@ -135,18 +130,18 @@ impl HostMachine {
         self
     }
 
-    /// Properties of the counter; [`measure_offsets`](HostMachine::measure_offsets) adds the offsets between CPUs.
+    /// Properties of the counter. [`measure_offsets`](HostMachine::measure_offsets) adds the offsets between CPUs.
     pub fn clock(&self) -> &ClockReport {
         &self.clock
     }
 
-    /// Measures the counter offsets of CPU pairs, about a millisecond each. Skips pairs with a CPU that refuses a
-    /// thread or does not answer, and notes CPUs that go offline.
+    /// Measures the counter offsets of CPU pairs, about a millisecond each, in order until `end`. Skips pairs with a
+    /// CPU that refuses a thread or does not answer. Notes CPUs that go offline.
     ///
-    /// Pairs are measured in order until `end`, each within its share of the time: an emulated CPU would take half a
-    /// second per pair, one shared with other programs many seconds.
+    /// Each pair has a share of the time. An emulated CPU would take half a second, a CPU shared with other programs
+    /// many seconds.
     pub fn measure_offsets(&mut self, pairs: &[(CpuId, CpuId)], end: Instant, stop: &Stop) -> &ClockReport {
-        // A reading is uncertain by one step of the counter: with steps of 1 µs most exchanges seem to take no time.
+        // A reading is uncertain by one step of the counter. With steps of 1 µs most exchanges seem to take no time.
         let step = self.clock.step_ticks as f64;
         let blurred = |it: Offset| Offset { bound_ticks: it.bound_ticks + step, ..it };
         let requested: Vec<_> = pairs.iter().filter(|(from, to)| from != to).collect();
@@ -167,7 +162,7 @@ impl HostMachine {
             tracker.note([from, to], &measured, after(), &absence);
             self.clock.offsets.extend(measured.map(blurred).ok());
         }
-        // CPUs lost in the last pair, or after their last pair.
+        // CPUs lost during or after their last pair.
         let all: CpuSet = requested.iter().flat_map(|pair| [pair.0, pair.1]).collect();
         tracker.misses(&all.iter().collect::<Vec<_>>(), after(), &absence);
         self.clock.departed = tracker.end();
@@ -190,7 +185,7 @@ impl HostMachine {
             topology: self.topology(),
             rate: self.clock.rate,
             clock_ns: self.clock.rate.ns(self.clock.cost_ticks as f64),
-            // This priority was granted with the workers; if it is no longer valid, threads take the best available.
+            // This priority was granted with the workers. If it is no longer valid, threads take the best available.
             priority: Priority::from_settings(&self.worker_settings, &self.usable())
                 .unwrap_or(Priority::Best),
             guest: self.environment.hypervisor.is_some(),
@@ -235,7 +230,7 @@ impl HostMachine {
         Picos::from_ns(self.runtimes.used_ns() as f64)
     }
 
-    /// Samples other programs; returns whether they disturbed the latest measurements.
+    /// Samples other programs. Returns whether they disturbed the latest measurements.
     fn sample_others(&mut self) -> bool {
         let runtimes = &self.runtimes;
         self.others.sample(|| Picos::from_ns(runtimes.used_ns() as f64));
@@ -243,7 +238,7 @@ impl HostMachine {
         self.others.disturb()
     }
 
-    /// Samples the quota; returns whether it throttled the latest measurements.
+    /// Samples the quota. Returns whether it throttled the latest measurements.
     fn sample_quota(&mut self) -> bool {
         let throttled = self.quota.sample();
         self.environment.throttled = self.quota.throttled();
@@ -254,19 +249,18 @@ impl HostMachine {
         self.deadline.map_or_else(|| stop.clone(), |deadline| stop.until(deadline))
     }
 
-    /// CPUs to which threads can be pinned: online and in the cpuset.
     fn usable(&self) -> CpuSet {
         self.allowance.cpuset.intersection(self.topology.cpus())
     }
 
-    /// Allocates the memory missing on a node for `runs` runs.
+    /// Allocates the memory that a node lacks for `runs` runs.
     fn provide(&mut self, node: u32, runs: usize) -> Result<(), MachineError> {
         for _ in 0..self.arena.missing(node, runs) {
             if let Some(reason) = room::lacking(REGION_BYTES as u64) {
                 return Err(MachineError::Memory { node, reason });
             }
             let mut region = self.region(node)?;
-            // With a single node its number is not in the topology, and no memory can be elsewhere.
+            // The topology does not list a single node. Then no memory can be elsewhere.
             region.is_elsewhere = self.topology.level(Level::Node).len() > 1
                 && matches!(region.residence(), Residence::Elsewhere { .. });
             let found = region.page_bytes();
@@ -323,7 +317,7 @@ impl Machine for HostMachine {
     fn examine(&mut self, cpus: &CpuSet, budget: Option<Picos>) -> Vec<DoctorFinding> {
         let most = examined(budget);
         if self.clock.offsets.is_empty() {
-            // Comparing one CPU with up to 64 others is enough to find an unusable clock.
+            // A comparison of one CPU with up to 64 others suffices to find an unusable clock.
             let usable = self.usable().intersection(cpus);
             let first = usable.first();
             let pairs: Vec<_> = usable.iter().skip(1).take(64).filter_map(|to| Some((first?, to))).collect();
@@ -357,7 +351,7 @@ impl Machine for HostMachine {
     }
 
     fn engage(&mut self, settings: &WorkerSettings) -> Result<Granted, MachineError> {
-        // Drop the old workers first: two threads on one CPU would disturb each other.
+        // The old workers are dropped first. Two threads on one CPU would disturb each other.
         (self.workers, self.coordinator_mask) = (None, None);
         let measured: CpuSet = settings
             .cpus
@@ -403,7 +397,7 @@ impl Machine for HostMachine {
             opened: self.opened,
             coordinator_shared: self.coordinator_mask.is_none(),
         };
-        // Deliver outcomes only after the last round: nothing may disturb the rounds of a batch.
+        // Outcomes are delivered after the last round, since nothing may disturb the rounds of a batch.
         let mut outcomes = engine.perform(batch, &self.bounded(stop))?;
         if self.sample_others() {
             let trials = outcomes.iter_mut().flat_map(|round| round.trials.iter_mut().flatten());
@@ -508,7 +502,7 @@ impl Machine for HostMachine {
         orders: &[TrialOrder<'_>],
         stop: &Stop,
     ) -> Vec<Result<PassOutcome, TrialFailure>> {
-        // Processes of runtimes die with the thread that starts them, so this thread makes all passes.
+        // Processes of runtimes die with the thread that starts them. So this thread performs all passes.
         if orders.iter().any(|order| order.probe.external(order.spec).is_some()) {
             return orders.iter().map(|order| self.perform_trial(order, stop)).collect();
         }

@@ -1,28 +1,28 @@
-//! [`Region`]: 2 MiB of memory requested on a NUMA node, with its actual node and page size.
+//! [`Region`]: 2 MiB of memory requested on a NUMA node.
 
 use crate::kernel_context::Line;
 use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Size and alignment of a region: one huge page fixes 21 bits of the physical address.
+/// Size and alignment of a region. One huge page fixes 21 bits of the physical address.
 pub const REGION_BYTES: usize = 2 << 20;
 const FRAME_BYTES: usize = 4096;
-/// From `linux/mempolicy.h`; the `libc` crate has only the system call numbers.
+/// From `linux/mempolicy.h`. The `libc` crate has only the system call numbers.
 const MPOL_PREFERRED: libc::c_int = 1;
 
-/// Zeroed memory aligned to 2 MiB, on one NUMA node if it has free memory; unmapped when dropped.
+/// Zeroed memory aligned to 2 MiB, on one NUMA node if the node has free memory.
 #[derive(Debug)]
 pub struct Region {
     start: NonNull<Line>,
     node: u32,
-    /// Whether part of it is on another node.
+    /// Whether part of the region is on another node.
     pub is_elsewhere: bool,
 }
 
-// SAFETY: a region is plain memory that nothing but this struct unmaps; access goes through atomics only.
+// SAFETY: a region is plain memory that only this struct unmaps. All access goes through atomics.
 unsafe impl Send for Region {}
-// SAFETY: as above: shared references give out lines of atomics.
+// SAFETY: as above. Shared references give out lines of atomics.
 unsafe impl Sync for Region {}
 
 /// Actual location of pages.
@@ -43,13 +43,10 @@ pub enum Residence {
 }
 
 impl Region {
-    /// Maps memory and requests `node` and a huge page. No page is allocated yet: the first write from a CPU of the
-    /// node, by [`touch`](Region::touch), allocates the pages.
-    ///
-    /// # Errors
-    /// The system has no memory.
+    /// Maps memory and requests `node` and a huge page. Fails if the system has no memory. The first write from a CPU
+    /// of the node, by [`touch`](Region::touch), allocates the pages.
     pub fn map(node: u32) -> io::Result<Region> {
-        // Twice the size always contains one aligned region; the rest is unmapped at once.
+        // Twice the size always contains one aligned region. The rest is unmapped at once.
         // SAFETY: a fresh private mapping at an address of the kernel's choice touches no memory of ours.
         let mapped = unsafe {
             libc::mmap(
@@ -66,10 +63,10 @@ impl Region {
         }
         let head = mapped.cast::<u8>().align_offset(REGION_BYTES);
         let start = mapped.wrapping_byte_add(head);
-        // SAFETY: head, region and tail are parts of the mapping just made, and nothing points into them yet. The
-        // advice may fail (no huge pages here), which costs nothing but the page size that is reported later.
-        // DONTFORK: a command run by the tool shares no page with us, so that no copy-on-write fault hits a span; it
-        // also keeps the kernel from merging the region with other mappings, so that its page size can be read.
+        // SAFETY: head, region and tail are parts of the new mapping, and nothing points into them yet. The advice may
+        // fail where there are no huge pages; then only the reported page size is smaller. DONTFORK: a command that the
+        // tool runs shares no page with us, so no copy-on-write fault hits a span. The kernel also cannot merge the
+        // region with other mappings, so its page size can be read.
         unsafe {
             if head > 0 {
                 libc::munmap(mapped, head);
@@ -86,33 +83,33 @@ impl Region {
         Ok(region)
     }
 
-    /// Requested node.
+    /// The requested node.
     pub fn node(&self) -> u32 {
         self.node
     }
 
-    /// Its cache lines, 64 bytes each.
+    /// The cache lines, 64 bytes each.
     pub fn lines(&self) -> &[Line] {
-        // SAFETY: the mapping is this long, aligned far beyond a line, zeroed by the kernel (a valid `Line`), lives as
-        // long as `self`, and is only ever accessed through the atomics of `Line`.
+        // SAFETY: the mapping is this long and aligned far beyond a line. The kernel zeroed it, which makes each `Line`
+        // valid. It lives as long as `self`, and is only accessed through the atomics of `Line`.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), REGION_BYTES / size_of::<Line>()) }
     }
 
-    /// Writes to every page, so that it is allocated before anything is timed. Call on a CPU of the node.
+    /// Writes to every page, which allocates the page. Must be called on a CPU of the node before anything is timed.
     pub fn touch(&self) {
         for line in self.lines().iter().step_by(FRAME_BYTES / size_of::<Line>()) {
-            // Relaxed: only the page fault is of interest.
+            // Relaxed: only the page fault matters.
             line.words[0].store(0, Relaxed);
         }
     }
 
-    /// Actual location of its pages, after [`touch`](Region::touch).
+    /// Actual location of the pages, after [`touch`](Region::touch).
     pub fn residence(&self) -> Residence {
         let pages: Vec<*const Line> =
             self.lines().iter().step_by(FRAME_BYTES / size_of::<Line>()).map(std::ptr::from_ref).collect();
         let mut nodes = vec![0 as libc::c_int; pages.len()];
-        // SAFETY: both arrays have `pages.len()` elements; without target nodes the call moves nothing and writes
-        // the node of each page, or a negative error, into the second array.
+        // SAFETY: both arrays have `pages.len()` elements. Without target nodes the call moves nothing. It writes the
+        // node of each page, or a negative error, into the second array.
         let status = unsafe {
             libc::syscall(
                 libc::SYS_move_pages,
@@ -140,18 +137,18 @@ impl Region {
         Residence::Proven
     }
 
-    /// Page size in bytes, that of a huge page only if the whole region is one; `None` if unknown.
+    /// Page size in bytes; `None` if unknown. It is that of a huge page only if the whole region is one.
     pub fn page_bytes(&self) -> Option<u64> {
         page_bytes_in(&std::fs::read_to_string("/proc/self/smaps").ok()?, self.start.as_ptr() as u64)
     }
 
-    /// Requests the node. Where that is forbidden or unsupported, first touch on a CPU of the node has the same effect,
-    /// and [`residence`](Region::residence) shows the result. The node is preferred, not required: a page fault in a
-    /// full required node kills programs although other nodes are free (`man 2 set_mempolicy`).
+    /// Requests the node. Where the call is refused, the first touch on a CPU of the node has the same effect, and
+    /// [`residence`](Region::residence) shows the result. The node is preferred, not required: a page fault in a full
+    /// required node kills programs although other nodes are free (`man 2 set_mempolicy`).
     fn prefer(&self) {
         let mut nodes = vec![0 as libc::c_ulong; self.node as usize / 64 + 1];
         nodes[self.node as usize / 64] |= 1 << (self.node % 64);
-        // The kernel reads one bit less than stated.
+        // The kernel reads one bit fewer than stated.
         let bits = nodes.len() * 64 + 1;
         // SAFETY: the region is mapped, and the mask is readable for `bits - 1` bits.
         unsafe {
@@ -170,7 +167,7 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        // SAFETY: the mapping is ours, this long, and every reference into it borrows from `self`.
+        // SAFETY: the mapping is ours and this long. Every reference into it borrows from `self`.
         unsafe {
             libc::munmap(self.start.as_ptr().cast(), REGION_BYTES);
         }
@@ -193,7 +190,7 @@ fn page_bytes_in(smaps: &str, address: u64) -> Option<u64> {
     match (size?, base?, huge) {
         (size, _, Some(huge)) if huge == size => Some(REGION_BYTES as u64),
         (_, base, Some(_)) => Some(base * 1024),
-        // No such line in kernels without transparent huge pages.
+        // Kernels without transparent huge pages have no such line.
         (_, base, None) => Some(base * 1024),
     }
 }
@@ -213,7 +210,7 @@ fn range(line: &str) -> Option<std::ops::Range<u64>> {
 
 /// Resets lines as if unused: flushes every cached copy, then writes zeros from the calling CPU.
 ///
-/// Without the flush, a line last written by a third core stays slow on Zen for one of the two measured cores
+/// On Zen, a line last written by a third core would otherwise stay slow for one of the two measured cores
 /// (core-to-core-latency issue 155). [`Freshness::Kept`] skips the flush, like tools that use a single address.
 pub fn prepare(lines: &[&Line], freshness: Freshness) {
     if freshness == Freshness::Flushed {
@@ -221,7 +218,7 @@ pub fn prepare(lines: &[&Line], freshness: Freshness) {
         fence();
     }
     for line in lines {
-        // Relaxed: the gate between preparing and measuring orders these writes before everything the roles do.
+        // Relaxed: the gate after the preparation orders these writes before everything the roles do.
         line.words.iter().for_each(|word| word.store(0, Relaxed));
     }
     fence();
@@ -238,15 +235,15 @@ pub enum Freshness {
 
 #[cfg(target_arch = "x86_64")]
 fn flush(line: &Line) {
-    // CLFLUSH is in the base set of x86-64 and ordered with respect to other CLFLUSH. The unordered CLFLUSHOPT is
-    // faster, but this is outside every timed span, and 64 lines take a few µs either way.
-    // SAFETY: the address is that of a live line; flushing changes no contents.
+    // CLFLUSH is in the base set of x86-64 and is ordered with other CLFLUSH instructions. The unordered CLFLUSHOPT is
+    // faster, but 64 lines take a few µs either way, outside every timed span.
+    // SAFETY: the address is that of a live line, and a flush changes no contents.
     unsafe { std::arch::x86_64::_mm_clflush(std::ptr::from_ref(line).cast()) }
 }
 
 #[cfg(target_arch = "aarch64")]
 fn flush(line: &Line) {
-    // SAFETY: Linux lets user space clean and invalidate by address (SCTLR_EL1.UCI); contents do not change.
+    // SAFETY: Linux lets user space clean and invalidate by address (SCTLR_EL1.UCI). Contents do not change.
     unsafe {
         std::arch::asm!("dc civac, {}", in(reg) std::ptr::from_ref(line), options(nostack, preserves_flags));
     }
@@ -257,13 +254,13 @@ fn flush(_line: &Line) {}
 
 #[cfg(target_arch = "x86_64")]
 fn fence() {
-    // SAFETY: a fence has no operands; SSE2 is in the base set of x86-64.
+    // SAFETY: a fence has no operands, and SSE2 is in the base set of x86-64.
     unsafe { std::arch::x86_64::_mm_mfence() }
 }
 
 #[cfg(target_arch = "aarch64")]
 fn fence() {
-    // DSB, not DMB: only DSB waits until cache maintenance by address has completed.
+    // DSB instead of DMB: only DSB waits until cache maintenance by address has completed.
     // SAFETY: a barrier has no operands.
     unsafe { std::arch::asm!("dsb ish", options(nostack, preserves_flags)) }
 }

@@ -7,22 +7,19 @@ use std::io;
 /// Requested priority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Priority {
-    /// Unchanged.
+    /// The priority stays unchanged.
     Inherited,
     /// Niceness −20 if the system allows it.
     Best,
     /// Exactly this niceness.
     Nice(i32),
-    /// `SCHED_FIFO` at this priority.
+    /// `SCHED_FIFO` with this priority.
     Fifo(i32),
 }
 
 impl Priority {
-    /// The priority requested for workers.
-    ///
-    /// # Errors
-    /// [`MachineError::Priority`] if out of range, or if real-time threads would spin on every CPU and stop the
-    /// machine.
+    /// The priority requested for workers. Fails with [`MachineError::Priority`] if it is out of range, or if real-time
+    /// threads would spin on every CPU and stop the machine.
     pub fn from_settings(settings: &WorkerSettings, usable: &CpuSet) -> Result<Priority, MachineError> {
         let refuse =
             |priority: String, reason: &str| MachineError::Priority { priority, reason: reason.to_owned() };
@@ -55,14 +52,12 @@ impl std::fmt::Display for Priority {
     }
 }
 
-/// Applies a priority to the calling thread; returns the actual one: `nice -20`, `fifo 50`, `normal`.
-///
-/// # Errors
-/// The error of the operating system for an explicit priority; [`Priority::Best`] never fails.
+/// Applies a priority to the calling thread. Returns the actual priority: `nice -20`, `fifo 50`, `normal`. Fails if the
+/// system refuses an explicit priority; [`Priority::Best`] never fails.
 pub fn apply(priority: Priority) -> io::Result<String> {
     match priority {
         Priority::Inherited => {}
-        // Usually refused for lack of CAP_SYS_NICE; the returned name shows the result.
+        // Usually refused for lack of CAP_SYS_NICE. The returned name shows the result.
         Priority::Best => drop(set_nice(-20)),
         Priority::Nice(nice) => set_nice(nice)?,
         Priority::Fifo(fifo) => set_fifo(fifo)?,
@@ -72,7 +67,7 @@ pub fn apply(priority: Priority) -> io::Result<String> {
 
 /// Priority of the calling thread.
 pub fn in_force() -> String {
-    // SAFETY: asks about the calling thread, no memory involved.
+    // SAFETY: the call only returns a number.
     let policy = unsafe { libc::sched_getscheduler(0) } & !libc::SCHED_RESET_ON_FORK;
     if policy == libc::SCHED_FIFO || policy == libc::SCHED_RR {
         // SAFETY: an all-zero `sched_param` is valid.
@@ -82,9 +77,9 @@ pub fn in_force() -> String {
         let name = if policy == libc::SCHED_FIFO { "fifo" } else { "round-robin" };
         return format!("{name} {}", param.sched_priority);
     }
-    // On Linux niceness belongs to the thread, and 0 denotes the calling one. −1 is also the error value, but the call
+    // On Linux niceness belongs to the thread, and 0 means the calling thread. −1 is also the error value, but the call
     // cannot fail for the calling thread.
-    // SAFETY: no memory involved.
+    // SAFETY: the call only returns a number.
     match unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) } {
         0 => "normal".to_owned(),
         nice => format!("nice {nice}"),
@@ -92,7 +87,7 @@ pub fn in_force() -> String {
 }
 
 fn set_nice(nice: i32) -> io::Result<()> {
-    // SAFETY: no memory involved.
+    // SAFETY: the call takes only numbers.
     let status = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) };
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

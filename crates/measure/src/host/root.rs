@@ -7,18 +7,18 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// Directory with `proc` and `sys`: `/` on a live system, any tree of the same layout in tests.
+/// Directory with `proc` and `sys`: `/` on a live system, any tree with this layout in tests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SystemRoot(PathBuf);
 
-/// Maximum bytes read from a file, more than any has with 4,096 CPUs: `/proc/cpuinfo` takes about 1.5 KiB per CPU.
-/// Without a limit an endless file would take all memory.
+/// Maximum bytes read from a file. `/proc/cpuinfo` takes about 1.5 KiB per CPU, so it fits with 4,096 CPUs. Without a
+/// limit an endless file would take all memory.
 const MAX_FILE_BYTES: u64 = 16 << 20;
 
-/// Why a system file is unusable. A missing file is no error: see [`SystemRoot::text`].
+/// Why a system file is unusable. [`SystemRoot::text`] does not count a missing file as an error.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The system refused to read it.
+    /// The system refused to read the file.
     #[error("read {path}")]
     Io {
         /// Path.
@@ -70,7 +70,7 @@ impl SystemRoot {
         SystemRoot::new("/")
     }
 
-    /// Whether this is the running system, so that instructions such as CPUID describe the same machine as the files.
+    /// Whether this is the running system. Then instructions such as CPUID describe the same machine as the files.
     pub fn is_live(&self) -> bool {
         self.0 == Path::new("/")
     }
@@ -81,11 +81,8 @@ impl SystemRoot {
         Some(path.file_name()?.to_string_lossy().into_owned())
     }
 
-    /// Text of a file such as `/proc/stat`, trailing white space removed, invalid UTF-8 as `�`; `None` if it is
-    /// missing.
-    ///
-    /// # Errors
-    /// [`ReadError::Io`] if the file exists but is unreadable; [`ReadError::TooLong`].
+    /// Text of a file such as `/proc/stat`; `None` if it is missing. Trailing white space is removed, and invalid UTF-8
+    /// becomes `�`. Fails if the file exists but is unreadable or too long.
     pub fn text(&self, path: &str) -> Result<Option<String>, ReadError> {
         let failed = |source| ReadError::Io { path: path.to_owned(), source };
         let file = match File::open(self.full_path(path)) {
@@ -103,10 +100,8 @@ impl SystemRoot {
         Ok(Some(text))
     }
 
-    /// CPU list such as `0-3,8`; `None` if the file does not exist.
-    ///
-    /// # Errors
-    /// As for [`text`](SystemRoot::text), and [`ReadError::List`] for invalid contents.
+    /// CPU list such as `0-3,8`; `None` if the file does not exist. Fails as [`text`](SystemRoot::text), and for
+    /// invalid contents.
     pub fn list(&self, path: &str) -> Result<Option<CpuSet>, ReadError> {
         let Some(text) = self.text(path)? else { return Ok(None) };
         CpuSet::from_list(&text).map(Some).map_err(|source| ReadError::List { path: path.to_owned(), source })
@@ -149,7 +144,7 @@ impl SystemRoot {
     }
 }
 
-/// Whether the error means a missing file; this includes paths through a file that is no directory.
+/// Whether the error means a missing file, or a path through a file that is no directory.
 fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

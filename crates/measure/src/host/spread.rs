@@ -1,12 +1,12 @@
-//! [`Spread`]: differences between the counters of CPUs.
+//! [`Spread`]: the largest difference between the counters of CPUs.
 
-/// Largest counter offset of some CPU pairs.
+/// Largest counter offset of CPU pairs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
     /// Number of pairs.
     pub pairs: usize,
-    /// Offset of the pair whose offset is certainly largest, in nanoseconds; if none is proven, of the pair with the
-    /// largest error.
+    /// The offset that exceeds its error bound by most, in nanoseconds. If no offset exceeds its bound, it is that of
+    /// the pair with the largest error.
     pub largest_ns: f64,
     /// Error bound of that offset in nanoseconds.
     pub bound_ns: f64,

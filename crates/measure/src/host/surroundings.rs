@@ -18,7 +18,7 @@ pub fn read() -> Result<(Topology, Allowance), MachineError> {
     Ok((topology, allowance))
 }
 
-/// CPUs that are online and in the cpuset of this process at some moment; `None` if unknown.
+/// CPUs that are online and in the cpuset of this process; `None` if unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Present {
     online: Option<CpuSet>,
@@ -61,7 +61,7 @@ pub fn examine(
         std::thread::sleep(span);
         Some(cpu_times()?.since(before.as_ref()?))
     };
-    // Load within 200 ms may be transient: only then observe longer.
+    // Load within 200 ms may be transient.
     let recent = match observe(Duration::from_millis(200)) {
         Some(recent) if doctor::needs_longer_observation(&recent) => {
             observe(longer.min(Duration::from_millis(800)))

@@ -1,9 +1,9 @@
 //! [`read_topology`]: the topology that Linux reports in `/sys/devices/system`.
 //!
-//! The files are documented in the kernel's `Documentation/admin-guide/cputopology.rst` and
-//! `Documentation/ABI/testing/sysfs-devices-system-cpu`. A level that the system omits is omitted, and so is a level
-//! equal to another: [`Relation`](coretalk_model::Relation) takes the first level that two CPUs share, so otherwise
-//! every pair of an ordinary desktop would be "same die".
+//! The kernel documents the files in `Documentation/admin-guide/cputopology.rst` and
+//! `Documentation/ABI/testing/sysfs-devices-system-cpu`. A level equal to another level is omitted:
+//! [`Relation`](coretalk_model::Relation) takes the first level that two CPUs share. Otherwise every pair of an
+//! ordinary desktop would be "same die".
 
 mod cache;
 mod class;
@@ -19,7 +19,7 @@ use std::io;
 
 const CPU: &str = "/sys/devices/system/cpu";
 
-/// Why there is no topology; missing levels are no error.
+/// Why there is no topology. A missing level is no error.
 #[derive(Debug, thiserror::Error)]
 pub enum TopologyError {
     /// A file has invalid contents.
@@ -42,27 +42,23 @@ impl From<TopologyError> for MachineError {
     }
 }
 
-/// Reads the topology of all online CPUs, whether or not this process may use them.
+/// Reads the topology of all online CPUs, whether or not this process may use them. Fails if there is no CPU or a CPU
+/// list is invalid.
 ///
 /// - **Core**: `core_cpus_list`, before Linux 5.3 `thread_siblings_list`.
 /// - **Cluster**: `cluster_cpus_list`, if larger than a core, smaller than the package and not equal to a last-level
-///   cache; or the second-largest unified cache where no cluster is reported for its CPUs.
-/// - **L2**: the second-largest unified cache if it is an L2 and clusters are different groups ([`with_shared_l2`]).
-/// - **L3** means the *last-level* cache: the largest unified cache of each CPU. On many small Arm machines, and for
-///   the low-power cores of some hybrids, that is an L2. A last-level cache below L3 that belongs to a single core is
-///   omitted.
+///   cache. Without such a cluster it is the second-largest unified cache.
+/// - **L2**: the second-largest unified cache, if it is an L2 and clusters are different groups ([`with_shared_l2`]).
+/// - **L3**: the last-level cache, which is the largest unified cache of each CPU. On many small Arm machines, and for
+///   the low-power cores of some hybrids, it is an L2. An L2 that belongs to a single core is omitted.
 /// - **Die**: `die_cpus_list`, if smaller than the package.
 /// - **Node**: `node*/cpulist`, if several nodes have CPUs. A single node with all CPUs is omitted:
 ///   [`Topology::node_of`] then is `None`, and [`read_nodes`] returns its number.
 /// - **Package**: `package_cpus_list`, before Linux 5.3 `core_siblings_list`.
 /// - **Book**, **Drawer**: `book_cpus_list`, `drawer_cpus_list` on IBM Z.
 ///
-/// Levels omitted for being equal to another, and NUMA nodes without CPUs, are in [`Topology::other_facts`].
-///
-/// Without sysfs the topology has CPUs but no levels.
-///
-/// # Errors
-/// [`TopologyError::NoCpus`], or [`TopologyError::Read`] for an invalid CPU list.
+/// [`Topology::other_facts`] has NUMA nodes without CPUs, and levels omitted because they equal another. Without sysfs
+/// the topology has CPUs but no levels.
 pub fn read_topology(root: &SystemRoot) -> Result<Topology, TopologyError> {
     let cpus = online_cpus(root)?;
     let reader = Reader { root, cpus: &cpus };
@@ -114,7 +110,7 @@ pub fn read_topology(root: &SystemRoot) -> Result<Topology, TopologyError> {
     Ok(Topology::new(cpus, domains, classes).with(Some(other_facts)))
 }
 
-/// The level that an omitted level is equal to; the largest if several match.
+/// The level to which an omitted level is equal, or the largest if several match.
 fn same_as(groups: &[Domain], domains: &[Domain], all: &CpuSet) -> Same {
     let is_one_of = |group: &Domain, level: Level| {
         domains.iter().any(|domain| domain.level == level && domain.cpus == group.cpus)
@@ -127,7 +123,6 @@ fn same_as(groups: &[Domain], domains: &[Domain], all: &CpuSet) -> Same {
     }
 }
 
-/// The group that contains the first CPU of `part`.
 fn holder<'a>(groups: &'a [Domain], part: &Domain) -> Option<&'a CpuSet> {
     let first = part.cpus.first()?;
     groups.iter().map(|group| &group.cpus).find(|cpus| cpus.contains(first))
@@ -161,7 +156,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The groups of a level that counts only with a valid id: some kernels report lists of unknown levels.
+    /// The groups of a level that needs a valid id. Some kernels report lists of unknown levels.
     fn groups_with_id(&self, level: Level, list: &str, id: &str) -> Result<Vec<Domain>, ReadError> {
         collect(level, self.cpus, |cpu| {
             let Some(id) = self.id(cpu, id) else { return Ok(None) };
@@ -170,13 +165,13 @@ impl Reader<'_> {
         })
     }
 
-    /// A valid id; unknown ids are −1, or 65535 where a kernel stores 16 bits.
+    /// A valid id. An unknown id is −1, or 65535 where a kernel stores 16 bits.
     fn id(&self, cpu: CpuId, name: &str) -> Option<u32> {
         self.root.number(&format!("{CPU}/cpu{cpu}/topology/{name}")).filter(|&id: &u32| id != 0xffff)
     }
 }
 
-/// Reads each group from its first CPU; ignores lists that do not contain the CPU itself.
+/// Reads each group from its first CPU. Ignores lists that do not contain that CPU.
 fn collect(
     level: Level,
     cpus: &CpuSet,
@@ -200,9 +195,7 @@ fn collect(
 }
 
 /// All online CPUs: from `online`, else the directories in sysfs, else `/proc/cpuinfo`, else this process's affinity.
-///
-/// # Errors
-/// [`TopologyError::NoCpus`] if all these sources are missing.
+/// Fails with [`TopologyError::NoCpus`] if all these sources are missing.
 pub fn online_cpus(root: &SystemRoot) -> Result<CpuSet, TopologyError> {
     if let Some(cpus) = listed_online(root)? {
         return Ok(cpus);
@@ -214,7 +207,7 @@ pub fn online_cpus(root: &SystemRoot) -> Result<CpuSet, TopologyError> {
     let listed = processors(&root.text("/proc/cpuinfo")?.unwrap_or_default());
     let mask = inherited_mask(root)?;
     match mask {
-        // Some containers renumber a shortened `/proc/cpuinfo` from 0: the affinity has the real numbers.
+        // Some containers renumber a shortened `/proc/cpuinfo` from 0. The affinity has the real numbers.
         Some(mask) if mask.intersection(&listed).is_empty() && !mask.is_empty() => Ok(mask),
         _ if !listed.is_empty() => Ok(listed),
         _ => Err(TopologyError::NoCpus),
@@ -222,14 +215,11 @@ pub fn online_cpus(root: &SystemRoot) -> Result<CpuSet, TopologyError> {
 }
 
 /// CPUs in the kernel's `online` file; `None` if missing or empty.
-///
-/// # Errors
-/// The file has no valid CPU list.
 pub fn listed_online(root: &SystemRoot) -> Result<Option<CpuSet>, ReadError> {
     Ok(root.list(&format!("{CPU}/online"))?.filter(|cpus| !cpus.is_empty()))
 }
 
-/// CPUs with a directory. Those that cannot be taken offline have no file `online`.
+/// CPUs with a directory. CPUs that cannot be taken offline have no file `online`.
 fn entries_of_sysfs(root: &SystemRoot) -> CpuSet {
     let numbers = root.numbered(CPU, "cpu").into_iter();
     numbers
@@ -249,21 +239,18 @@ fn processors(cpuinfo: &str) -> CpuSet {
 
 const NODES: &str = "/sys/devices/system/node";
 
-/// A NUMA node with the system's number. It may have no CPUs (memory expanders) or no memory.
+/// A NUMA node. It may have no CPUs (memory expanders) or no memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NumaNode {
-    /// Its number in the system.
+    /// Number in the system.
     pub id: u32,
-    /// Its CPUs.
+    /// CPUs of the node.
     pub cpus: CpuSet,
     /// Memory in bytes; `None` if the system does not report it.
     pub memory_bytes: Option<u64>,
 }
 
-/// All NUMA nodes by number; empty if the system reports none.
-///
-/// # Errors
-/// A `cpulist` is invalid.
+/// All NUMA nodes by number; empty if the system reports none. Fails if a `cpulist` is invalid.
 pub fn read_nodes(root: &SystemRoot) -> Result<Vec<NumaNode>, ReadError> {
     let mut nodes = Vec::new();
     for id in root.numbered(NODES, "node") {
@@ -289,13 +276,13 @@ fn node_domains(nodes: &[NumaNode], online: &CpuSet) -> Vec<Domain> {
     with_cpus.into_iter().map(domain).collect()
 }
 
-/// Nodes without CPUs and their distances from the nodes with CPUs.
+/// Nodes without CPUs, and their distances from the nodes with CPUs.
 pub(super) fn without_cpus(root: &SystemRoot, nodes: &[NumaNode]) -> Vec<MemoryNode> {
     let numbers = root.numbered(NODES, "node");
     let distances_from = |node: &NumaNode| -> Option<Vec<u32>> {
         let row = root.peek(&format!("{NODES}/node{}/distance", node.id))?;
         let row: Vec<u32> = row.split_whitespace().map(|word| word.parse().ok()).collect::<Option<_>>()?;
-        // A row has a column for each online node, that is, for each node with a directory.
+        // A row has a column for each online node, which is each node with a directory.
         (row.len() == numbers.len()).then_some(row)
     };
     let rows: Vec<(u32, Vec<u32>)> = nodes
@@ -314,7 +301,7 @@ pub(super) fn without_cpus(root: &SystemRoot, nodes: &[NumaNode]) -> Vec<MemoryN
     nodes.iter().filter(|node| node.cpus.is_empty()).map(memory).collect()
 }
 
-/// Parses `Node 0 MemTotal:       24684096 kB` into bytes.
+/// Parses a line such as `Node 0 MemTotal:       24684096 kB` into bytes.
 fn total_bytes(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find(|line| line.contains("MemTotal:"))?;
     let kib: u64 = line.split_once("MemTotal:")?.1.trim().strip_suffix("kB")?.trim().parse().ok()?;

@@ -1,4 +1,4 @@
-//! [`Trial`]: one pair in one round, from the first gate of its roles to the recording.
+//! [`Trial`]: one pair in one round.
 
 use super::affinity;
 use super::arena::Places;
@@ -17,23 +17,22 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// Number of buckets, one per tick: events shorter than this (about 6 µs at 2.6 GHz) are counted by duration.
+/// Number of buckets, one per tick. Shorter events (up to about 6 µs at 2.6 GHz) are counted by duration.
 const BUCKETS: usize = 1 << 14;
 const MAX_BEYOND: u64 = 1 << 20;
 const POLLS_PER_YIELD: u32 = 1 << 12;
 
-/// A prepared trial: no memory is allocated after it starts.
+/// A prepared trial. It allocates no memory after it starts.
 #[derive(Debug)]
 pub struct Trial {
     placement: Vec<CpuId>,
     spans: Vec<Prepared>,
     limit: Picos,
     rate: TickRate,
-    /// Reason for the roles to leave; see [`Guard::halt`].
     halt: CachePadded<AtomicU64>,
-    /// Arrivals of all roles at gates: gate `k` opens when every role has arrived `k` times.
+    /// Arrivals of all roles at gates. Gate `k` opens when every role has arrived `k` times.
     arrivals: CachePadded<AtomicU32>,
-    /// Log of each role, locked by its role during the trial, without contention.
+    /// Log of each role. The role holds the lock during the trial, without contention.
     logs: Vec<CachePadded<Mutex<Log>>>,
 }
 
@@ -41,10 +40,10 @@ pub struct Trial {
 pub struct Prepared {
     pub order: SpanOrder,
     pub home: Home,
-    /// Role that prepares the lines: its CPU is on the home node.
+    /// Role that prepares the lines. Its CPU is on the home node.
     pub home_role: usize,
     pub places: Places,
-    /// Delay before the span, so that periodic interrupts do not always hit the same part.
+    /// Delay before the span. It keeps periodic interrupts from always hitting the same part.
     pub phase_ns: f64,
 }
 
@@ -62,7 +61,7 @@ struct Log {
 #[derive(Debug, Default)]
 struct SpanLog {
     verified: u64,
-    /// Ticks of batches, or event counts by ticks; empty except for the recording role.
+    /// Ticks of batches, or event counts by ticks. Empty except for the recording role.
     numbers: Vec<u32>,
     beyond: Vec<u64>,
 }
@@ -77,7 +76,7 @@ enum Ending {
 
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TrialConditions {
-    /// Time that its CPUs lost to the hypervisor and to interrupts.
+    /// Time that the CPUs of the trial lost to the hypervisor and to interrupts.
     pub lost_ms: Option<f32>,
     pub coordinator_shared: bool,
     pub sibling_busy: bool,
@@ -119,7 +118,7 @@ impl Trial {
         self.guard(0).give_up(reason);
     }
 
-    /// Runs one role on its CPU; returns once the role's own code returns.
+    /// Runs one role on its CPU. Returns after the role's code has returned.
     pub fn take_part(&self, role: usize) {
         let mut log = lock(&self.logs[role].0);
         log.started = sources::monotonic();
@@ -136,7 +135,7 @@ impl Trial {
         let guard = self.guard(counter::now_ticks().saturating_add(self.rate.ticks(self.limit.ns()) as u64));
         let before = Switches::of_this_thread();
         log.core_ghz[0] = core_clock::probe(self.rate);
-        // A role that panics leaves its log as it is; no thread reads the log while the lock is held.
+        // A role that panics leaves its log as it is. No thread reads the log while the lock is held.
         let spans = &mut log.spans;
         let ended = catch_unwind(AssertUnwindSafe(|| self.run_spans(role, &guard, spans)));
         log.core_ghz[1] = core_clock::probe(self.rate);
@@ -146,7 +145,7 @@ impl Trial {
             log.migrated = true;
         }
         match ended {
-            // The kernel widens the affinity of a thread whose CPU is removed (hot-unplug, a new cpuset).
+            // The kernel widens the affinity of a thread if its CPU is removed (hot-unplug, a new cpuset).
             _ if !is_pinned(cpu) => Ending::CpuLost,
             Err(_) => Ending::Panicked,
             Ok(Err(halt)) => Ending::Halted(halt),
@@ -176,7 +175,7 @@ impl Trial {
             log.verified = context.verified;
             ended?;
             if log.verified < least_verified(&span.order) {
-                // A role that returns too early would leave its partner waiting forever.
+                // Without this, the partner of a role that returns too early would wait forever.
                 guard.give_up(Halt::Partner);
                 return Err(Halt::Partner);
             }
@@ -186,8 +185,8 @@ impl Trial {
 
     fn wait_at_gate(&self, gate: u32, guard: &Guard<'_>) -> Result<(), Halt> {
         let all_arrived = gate * self.placement.len() as u32;
-        // Release makes the writes of this role before the gate visible to every role that passes it; the Acquire load
-        // below, and that of the last role to arrive, makes the writes of all others visible here.
+        // Release shows this role's writes before the gate to every role that passes the gate. The Acquire load below,
+        // and that of the last role to arrive, show the writes of all others here.
         self.arrivals.0.fetch_add(1, AcqRel);
         loop {
             for _ in 0..POLLS_PER_YIELD {
@@ -196,7 +195,7 @@ impl Trial {
                 }
                 std::hint::spin_loop();
             }
-            // A missing role may be waiting for the CPU on which this role polls.
+            // A missing role may wait for the CPU on which this role polls.
             std::thread::yield_now();
             guard.check()?;
         }
@@ -215,10 +214,8 @@ impl Trial {
         self.placement.iter().zip(&self.logs).filter(move |(_, log)| !has_left(log)).map(|(&cpu, _)| cpu)
     }
 
-    /// The recording, once every role has left or was given up.
-    ///
-    /// # Errors
-    /// The first of: lost CPU, lost thread, deadline, stop flag, differing counts; each explains the later ones.
+    /// The recording, after every role has left or was given up. Returns the first of these failures: lost CPU, lost
+    /// thread, deadline, stop flag, differing counts. Each explains the later ones.
     pub fn outcome(&self, conditions: TrialConditions) -> Result<Recording, TrialFailure> {
         let mut logs = Vec::with_capacity(self.logs.len());
         for (role, log) in self.logs.iter().enumerate() {
@@ -275,7 +272,7 @@ impl Trial {
             sibling_busy: conditions.sibling_busy,
             throttled: conditions.throttled,
             lines_elsewhere: self.spans.iter().any(|span| span.places.is_elsewhere()),
-            // Filled in by `HostMachine`, at the end of the accounting window.
+            // `HostMachine` fills this in at the end of the accounting window.
             others_busy: false,
             quota: false,
         };
@@ -299,7 +296,6 @@ impl Trial {
         Recording { started, elapsed: ended.saturating_sub(started), spans, core_ghz, disturbance }
     }
 
-    /// Begin and end, as far as roles have logged them.
     pub fn times(&self) -> Option<(Picos, Picos)> {
         let logs: Vec<_> = self.logs.iter().filter_map(|log| log.0.try_lock().ok()).collect();
         let begun = logs.iter().filter(|log| log.ending.is_some());
@@ -319,7 +315,6 @@ impl Prepared {
 
 impl SpanLog {
     fn for_role(role: usize, order: &SpanOrder, limit_ticks: f64) -> SpanLog {
-        // Only the initiator records.
         if role != 0 {
             return SpanLog::default();
         }
@@ -328,7 +323,7 @@ impl SpanLog {
                 SpanLog { numbers: resident_zeros(order.samples() as usize), ..SpanLog::default() }
             }
             Sampling::Events { round_trips } => {
-                // No more events longer than the buckets fit before the deadline.
+                // Maximum number of events beyond the buckets before the deadline.
                 let longest = (limit_ticks / BUCKETS as f64) as u64 + 1;
                 let mut beyond = resident_zeros(round_trips.min(longest).min(MAX_BEYOND) as usize);
                 beyond.clear();
@@ -357,21 +352,21 @@ impl SpanLog {
     }
 }
 
-/// Zeros in resident pages: fresh memory would cause page faults in the timed span.
+/// Zeros in resident pages. New memory would cause page faults in the timed span.
 fn resident_zeros<T: Copy + From<u8>>(length: usize) -> Vec<T> {
     let mut numbers = vec![T::from(1); length];
     std::hint::black_box(&mut numbers).fill(T::from(0));
     numbers
 }
 
-/// At least two seconds, and 10 µs per round trip: ten times the slowest known interconnect.
+/// Time limit: at least two seconds, and 10 µs per round trip, ten times the slowest known interconnect.
 fn limit(round_trips: u64) -> Picos {
     Picos::from_ms(2000).max(Picos(round_trips.saturating_mul(10_000_000)))
 }
 
 fn log_recorder<'a>(order: &SpanOrder, numbers: &'a mut [u32], beyond: &'a mut Vec<u64>) -> Recorder<'a> {
     match (order.sampling, order.walk) {
-        // With one place, the lines of the order become additional visits, so that the protocol's counter continues.
+        // With one place, the lines of the order become additional visits. So the protocol's counter continues.
         (Sampling::Batches { visits, round_trips }, Walk::OnePlace) => {
             Recorder::Batches { visits: visits.saturating_mul(order.lines), round_trips, ticks: numbers }
         }
@@ -382,17 +377,17 @@ fn log_recorder<'a>(order: &SpanOrder, numbers: &'a mut [u32], beyond: &'a mut V
     }
 }
 
-/// Minimum number of handoffs that each side must have counted; kernels add untimed ones.
+/// Minimum number of handoffs that each side must have counted. Kernels add untimed handoffs.
 fn least_verified(order: &SpanOrder) -> u64 {
     match (order.kernel.cost, order.sampling) {
         (Cost::PingPong { .. } | Cost::Stamp { .. }, _) => order.round_trips(),
-        // Chase operations are reads; one handoff dirties all lines of a batch.
+        // The operations of a chase are reads. One handoff dirties all lines of a batch.
         (Cost::Chase { .. }, Sampling::Batches { .. }) => order.samples(),
         (Cost::Chase { .. }, Sampling::Events { round_trips }) => round_trips.min(1),
     }
 }
 
-/// Pins the thread again if it was moved; returns whether it is pinned to its CPU and runs there.
+/// Pins the thread again if it was moved. Returns whether it is pinned to its CPU and runs there.
 fn ensure_pinned(cpu: CpuId) -> bool {
     let there = is_pinned(cpu) && affinity::current_cpu().ok() == Some(cpu);
     there || affinity::pin_current_thread(cpu).is_ok()

@@ -21,9 +21,10 @@ use std::os::unix::process::ExitStatusExt;
 
 /// Characters kept from the beginning and from the end of each stream of a failed run.
 const KEPT_LETTERS: usize = 4096;
-/// Environment variable without a meaning, whose length varies.
+/// Environment variable without a meaning. Its length varies.
 const PADDING: &str = "CORETALK_PADDING";
-/// Run time of a workload that runs for a fixed time: long compared with process start, short compared with the budget.
+/// Run time of a workload that runs for a fixed time. It is long compared with process start, short compared with the
+/// budget.
 const SPAN_MS: u64 = 250;
 
 #[derive(Debug, Clone, Copy)]
@@ -31,21 +32,20 @@ pub struct Runner<'a> {
     pub rate: TickRate,
     pub usable: &'a CpuSet,
     pub topology: &'a Topology,
-    /// Kills leftover processes if this process is killed.
     pub watchdog: Option<&'a Watchdog>,
-    /// CPUs of the comparison that are offline, and since when on the system clock.
+    /// CPUs of the comparison that are offline, each with the time of its loss on the system clock.
     pub missed: &'a RefCell<BTreeMap<CpuId, Picos>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct CoordinatorCpus {
     cpus: CpuSet,
-    /// Whether they belong to the work.
+    /// Whether the CPUs belong to the work.
     shared: bool,
 }
 
-/// Chooses CPUs outside the cores of all placements of a comparison, else outside their CPUs: the same for every
-/// placement, which keeps placements comparable. If there are none, chooses the first CPU of the placement.
+/// Chooses CPUs outside the cores of all placements of a comparison, or else outside their CPUs. All placements have
+/// the same choice, so they stay comparable. The last resort is the first CPU of the placement.
 fn coordinator_cpus(order: &WorkOrder<'_>, usable: &CpuSet, topology: &Topology) -> CoordinatorCpus {
     let siblings = order.around.iter().flat_map(|cpu| topology.siblings(cpu).iter().collect::<Vec<_>>());
     let cores: CpuSet = siblings.chain(order.around.iter()).collect();
@@ -96,7 +96,7 @@ impl Runner<'_> {
         Ok(outcome)
     }
 
-    /// Runs a workload in its own process, a subcommand of this program that prints the results.
+    /// Runs a workload in a process of its own, a subcommand of this program that prints the results.
     fn workload(
         &self,
         order: &WorkOrder<'_>,
@@ -134,7 +134,6 @@ impl Runner<'_> {
         Ok(outcome)
     }
 
-    /// Runs a program to its end; disturbances are recorded in the outcome.
     fn launch(
         &self,
         order: &WorkOrder<'_>,
@@ -180,7 +179,7 @@ impl Runner<'_> {
         let spent = before.and_then(|before| Some(evidence::cpu_times()?.since(&before)));
         let steal_ms = spent.as_ref().and_then(|spent| spent.stolen_ms(cpus)).map(|ms| ms as f32);
         let mut observed = observe(&finished, self.core_ghz(&order.placement.cpus));
-        // CPU time used by other programs; unknown for unpinned work, which may have run on other CPUs.
+        // CPU time used by other programs. It is unknown for unpinned work, which may have run on other CPUs.
         if order.placement.binding == Binding::Bound
             && let Some(busy_ms) = spent.and_then(|spent| spent.busy_ms(cpus))
         {
@@ -190,7 +189,7 @@ impl Runner<'_> {
         Ok((finished, PassOutcome { steal_ms, coordinator_shared, observed, ..PassOutcome::default() }))
     }
 
-    /// Clock of the first CPU of a placement, probed on it right after a run.
+    /// Clock of the first CPU of a placement, measured there right after a run.
     fn core_ghz(&self, cpus: &[CpuId]) -> Option<f64> {
         let before = affinity::current_mask().ok()?;
         affinity::pin_current_thread(*cpus.first()?).ok()?;
@@ -228,9 +227,9 @@ fn observe(finished: &Finished, core_ghz: Option<f64>) -> Observed {
     observed
 }
 
-/// The number that a pattern finds in standard output, else in standard error. The last match counts, since programs
-/// summarise at the end; a match before missing bytes may not be the last. The error is the number of bytes dropped
-/// before the searched lines, 0 if nothing is missing.
+/// The number that a pattern finds in standard output, or else in standard error. The last match counts, since programs
+/// summarise at the end. A match before missing bytes may not be the last. The error is the number of bytes dropped
+/// before the searched lines; 0 if nothing is missing.
 fn find_number(pattern: &Regex, streams: [&Printed; 2]) -> Result<f64, u64> {
     for printed in streams {
         let found = pattern.captures_iter(printed.last_lines()).last();
@@ -243,7 +242,8 @@ fn find_number(pattern: &Regex, streams: [&Printed; 2]) -> Result<f64, u64> {
     Err(0)
 }
 
-/// The number of a match: its first participating group, since alternatives have a group each, or the whole match.
+/// The number of a match. It is the first participating group, as each alternative has a group, or else the whole
+/// match.
 fn captured_number(found: &Captures<'_>) -> Option<f64> {
     let group = found.iter().skip(1).flatten().next().or_else(|| found.get(0))?;
     let number = std::str::from_utf8(group.as_bytes()).ok()?.trim().parse().ok()?;

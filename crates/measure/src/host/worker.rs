@@ -18,11 +18,10 @@ const MAX_WAIT: Duration = Duration::from_millis(500);
 /// Task of a worker.
 pub type Task = Box<dyn FnOnce() + Send>;
 
-/// A pinned thread, ended when dropped. A thread whose task never returns cannot be ended and is left behind.
+/// A pinned thread, which ends when dropped. A thread whose task never returns cannot be ended and is left behind.
 #[derive(Debug)]
 pub struct Worker {
     cpu: CpuId,
-    /// Thread id.
     number: i32,
     mailbox: Arc<Mailbox>,
     thread: Option<JoinHandle<()>>,
@@ -37,7 +36,7 @@ pub enum Unavailable {
     Pin(PinError),
     /// The requested priority was refused.
     Priority(io::Error),
-    /// The thread does not run: another thread of real-time priority occupies the CPU.
+    /// The thread does not run, because a thread of real-time priority occupies the CPU.
     Silent,
 }
 
@@ -48,13 +47,13 @@ pub struct Starting {
     report: mpsc::Receiver<Result<(String, i32), Unavailable>>,
 }
 
-/// Tasks of a worker. Aligned so that measured lines do not share the mailbox's pair of cache lines.
+/// Tasks of a worker. The alignment keeps measured lines off the mailbox's pair of cache lines.
 #[derive(Debug, Default)]
 #[repr(align(256))]
 struct Mailbox {
-    /// Number of tasks given; the worker sleeps on it.
+    /// Number of tasks given. The worker sleeps on it.
     given: AtomicU32,
-    /// Number of tasks done; written only by the worker.
+    /// Number of tasks done. Only the worker writes it.
     done: AtomicU32,
     hold: Hold,
     order: Mutex<Option<Order>>,
@@ -75,10 +74,7 @@ impl std::fmt::Debug for Order {
 }
 
 impl Worker {
-    /// Starts a thread that pins itself to `cpu`.
-    ///
-    /// # Errors
-    /// [`Unavailable::Spawn`].
+    /// Starts a thread that pins itself to `cpu`. Fails with [`Unavailable::Spawn`].
     pub fn start(cpu: CpuId, priority: Priority) -> Result<Starting, Unavailable> {
         let mailbox = Arc::new(Mailbox::default());
         let (ready, report) = mpsc::sync_channel(1);
@@ -92,7 +88,7 @@ impl Worker {
                     .and_then(|()| priority::apply(priority).map_err(Unavailable::Priority));
                 let failed = granted.is_err();
                 let granted = granted.map(|granted| (granted, affinity::current_thread()));
-                // The creator waits for this message; if the creator is gone, there is nothing to do.
+                // The creator waits for this message. If the creator is gone, nothing is left to do.
                 if ready.send(granted).is_ok() && !failed {
                     thread_mailbox.serve();
                 }
@@ -113,22 +109,19 @@ impl Worker {
         self.number
     }
 
-    /// Whether the thread is pinned to its CPU; tries to pin it again if it was moved.
+    /// Whether the thread is pinned to its CPU. Tries to pin it again if it was moved.
     pub fn is_held(&self) -> bool {
         let only = CpuSet::from_iter([self.cpu]);
         self.is_bound() || (affinity::set_mask_of(self.number, &only).is_ok() && self.is_bound())
     }
 
-    /// Whether the affinity is its CPU alone: the kernel widens the affinity when the CPU is removed.
+    /// Whether the affinity is the worker's CPU alone. The kernel widens the affinity when the CPU is removed.
     pub fn is_bound(&self) -> bool {
         let only = CpuSet::from_iter([self.cpu]);
         affinity::mask_of(self.number).is_ok_and(|mask| mask == only)
     }
 
-    /// Gives a task to an idle worker.
-    ///
-    /// # Errors
-    /// Returns the task if the worker is busy.
+    /// Gives a task to an idle worker. Returns the task if the worker is busy.
     pub fn give(&self, task: Task) -> Result<(), Task> {
         if !self.is_idle() {
             return Err(task);
@@ -139,11 +132,11 @@ impl Worker {
 
     /// Whether all tasks are done.
     pub fn is_idle(&self) -> bool {
-        // Acquire pairs with the Release in `serve`: an idle worker's writes are visible.
+        // Acquire pairs with the Release in `serve`, so an idle worker's writes are visible.
         self.mailbox.done.load(Acquire) == self.mailbox.given.load(Acquire)
     }
 
-    /// Sleeps until the worker is idle, at most for `patience`; returns whether it is.
+    /// Sleeps until the worker is idle, at most for `patience`. Returns whether it is idle.
     pub fn wait_idle(&self, patience: Duration) -> bool {
         let until = Instant::now() + patience;
         loop {
@@ -161,17 +154,15 @@ impl Worker {
 
     fn join(&mut self) {
         if let Some(thread) = self.thread.take() {
-            // Panics of tasks are caught, so the result of the thread carries no information.
+            // Panics of tasks are caught. So the result of the thread carries no information.
             let _ = thread.join();
         }
     }
 }
 
 impl Starting {
-    /// Returns the worker, once pinned, and its actual priority.
-    ///
-    /// # Errors
-    /// [`Unavailable`] if the worker is not ready by `end`; a thread that does not run leaves its CPU and ends.
+    /// Returns the pinned worker and its actual priority. Fails if the worker is not ready by `end`. A thread that does
+    /// not run leaves its CPU and ends.
     pub fn ready(mut self, end: Instant) -> Result<(Worker, String), Unavailable> {
         let answer = self.report.recv_timeout(end.saturating_duration_since(Instant::now()));
         let refused = match answer {
@@ -213,7 +204,7 @@ impl Drop for Worker {
 impl Mailbox {
     fn put(&self, order: Order) {
         *self.order.lock().unwrap_or_else(PoisonError::into_inner) = Some(order);
-        // Release pairs with the Acquire in `serve`; only the owner of the `Worker` writes this counter.
+        // Release pairs with the Acquire in `serve`. Only the owner of the `Worker` writes this counter.
         self.given.fetch_add(1, Release);
         futex::wake_all(&self.given);
     }
@@ -231,7 +222,7 @@ impl Mailbox {
                     futex::wake_all(&self.done);
                     return;
                 }
-                // Tasks report panics themselves; the worker continues.
+                // Tasks report panics themselves. The worker continues.
                 Some(Order::Do(task)) => drop(catch_unwind(AssertUnwindSafe(task))),
                 None => {}
             }

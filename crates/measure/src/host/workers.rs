@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// Time limit of a small task (touching memory, one exchange of stamps) before its worker counts as lost.
+/// Time limit of a small task before its worker counts as lost.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Time limit for all threads to start: 0.1 s on a busy CPU, perhaps never where a real-time thread occupies the CPU.
+/// Time limit for all threads to start. A busy CPU takes 0.1 s; a CPU occupied by a real-time thread may take forever.
 const START: Duration = Duration::from_secs(5);
 
-/// One worker on each CPU that accepts one.
+/// One worker on each CPU that accepts a thread.
 #[derive(Debug)]
 pub struct Workers {
     workers: BTreeMap<CpuId, Worker>,
@@ -24,11 +24,9 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// Starts a worker on every CPU that accepts one, and lets the cores ramp up their clocks.
-    ///
-    /// # Errors
-    /// [`MachineError::Priority`] or [`MachineError::Spawn`] if any worker fails for that reason; [`MachineError::Pin`]
-    /// or [`MachineError::Silent`] if no CPU accepts a worker. On error, all workers are stopped.
+    /// Starts a worker on every CPU that accepts one, and lets the cores ramp up their clocks. Fails with
+    /// [`MachineError::Priority`] or [`MachineError::Spawn`] if any worker fails for that reason, and with
+    /// [`MachineError::Pin`] or [`MachineError::Silent`] if no CPU accepts a worker. On error, all workers are stopped.
     pub fn start(
         settings: &WorkerSettings,
         usable: &CpuSet,
@@ -66,7 +64,7 @@ impl Workers {
             return Err(MachineError::Silent { cpus: all.silent });
         }
         for worker in all.workers.values() {
-            // Never fails: a new worker is idle.
+            // Cannot fail: a new worker is idle.
             let _ = worker.give(Box::new(move || core_clock::ramp_up(rate)));
         }
         for worker in all.workers.values() {
@@ -109,17 +107,17 @@ impl Workers {
         let worker = self.worker(cpu)?;
         worker.wait_idle(PATIENCE);
         let (sender, receiver) = mpsc::sync_channel(1);
-        // The receiver may have given up; then the answer is not needed.
+        // The receiver may have given up. Then the answer is not needed.
         worker.give(Box::new(move || drop(sender.send(task())))).ok()?;
         let answer = receiver.recv_timeout(PATIENCE).ok();
-        // The answer arrives before the worker is idle; a trial given in between would be refused. That moment can be
-        // long on a host that takes the CPU away just then.
+        // The answer arrives before the worker is idle. A trial given in between would be refused. That time can be
+        // long if the host takes the CPU away just then.
         worker.wait_idle(PATIENCE);
         answer
     }
 }
 
-/// Keeps the coordinating thread off measured cores; restores its affinity when dropped.
+/// Keeps the coordinating thread off measured cores. Restores its affinity when dropped.
 #[derive(Debug)]
 pub struct CoordinatorMask {
     before: CpuSet,
@@ -147,7 +145,7 @@ impl CoordinatorMask {
 
 impl Drop for CoordinatorMask {
     fn drop(&mut self) {
-        // Fails only if all CPUs of the old mask are gone; then nothing can be restored.
+        // Fails only if all CPUs of the old mask are gone. Then nothing can be restored.
         let _ = affinity::set_mask(&self.before);
     }
 }

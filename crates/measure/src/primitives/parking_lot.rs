@@ -75,7 +75,7 @@ impl Primitive for LotCondvar {
     }
 
     fn unblock(&self) {
-        // Notifies with the lock held, so that a waiter between its check and its sleep is not missed.
+        // The lock is held, so that a waiter between its check and its sleep is not missed.
         let _now = self.round.lock();
         self.changed.notify_all();
     }

@@ -9,9 +9,9 @@ use std::io;
 
 /// Lock acquired by exchange, after a test (`TEST`) or without.
 ///
-/// *Lines.* One word, which users of the lock place on the line of the protected data: an arriving thread exchanges it
-/// and so takes the line from the holder, which writes it again to leave. With `TEST` waiting threads share the line
-/// until it is written, then each fetches it twice: to read and to exchange.
+/// The word is on the line of the protected data. An arriving thread exchanges it, which takes the line from the
+/// holder. The holder writes the line again to leave. With `TEST` waiting threads share the line until it is written.
+/// Then each fetches it twice: to read and to exchange.
 #[derive(Debug, Default)]
 pub struct TasLock<const TEST: bool> {
     taken: AtomicU64,
@@ -19,16 +19,15 @@ pub struct TasLock<const TEST: bool> {
 
 /// Lock acquired in the order of arrival (Mellor-Crummey and Scott 1991).
 ///
-/// *Lines.* Both words are together, as in the paper, on the line of the protected data: an arriving thread writes
-/// `next` and so takes the line from all that poll `serving`, which the holder writes to leave. That is one line,
-/// fetched more than once.
+/// Both words are on the line of the protected data, as in the paper. An arriving thread writes `next`, which takes the
+/// line from all threads that poll `serving`. The holder writes `serving` to leave.
 #[derive(Debug, Default)]
 pub struct TicketLock {
     next: AtomicU64,
     serving: AtomicU64,
 }
 
-/// Guard, which releases the lock when dropped.
+/// Guard that releases the lock when it is dropped.
 #[derive(Debug)]
 pub struct SpinGuard<'a>(&'a AtomicU64, u64);
 
@@ -36,7 +35,7 @@ impl Drop for SpinGuard<'_> {
     fn drop(&mut self) {
         // Release pairs with the Acquire of the next thread that takes the lock.
         if cfg!(loom) {
-            // A failed exchange comes before this release; loom (0.7) models that only if this is an exchange too.
+            // A failed exchange comes before this release. Loom (0.7) models that only if this is an exchange too.
             self.0.swap(self.1, Release);
         } else {
             self.0.store(self.1, Release);
@@ -47,7 +46,7 @@ impl Drop for SpinGuard<'_> {
 impl<const TEST: bool> TasLock<TEST> {
     /// Acquires the lock if it is free.
     pub fn try_lock(&self) -> Option<SpinGuard<'_>> {
-        // Relaxed: this only decides whether to try; the exchange below acquires.
+        // Relaxed: this load only decides whether to try. The exchange below acquires.
         if TEST && self.taken.load(Relaxed) != 0 {
             return None;
         }
@@ -55,10 +54,7 @@ impl<const TEST: bool> TasLock<TEST> {
         (self.taken.swap(1, Acquire) == 0).then(|| SpinGuard(&self.taken, 0))
     }
 
-    /// Acquires the lock as soon as it is free.
-    ///
-    /// # Errors
-    /// The reason to leave.
+    /// Acquires the lock as soon as it is free, or returns the reason to leave.
     pub fn lock(&self, guard: &Guard<'_>) -> Result<SpinGuard<'_>, Halt> {
         let mut taken = None;
         wait_until::<Pause>(guard, || {
@@ -98,10 +94,8 @@ impl<const TEST: bool> Primitive for TasLock<TEST> {
 }
 
 impl TicketLock {
-    /// Acquires the lock in the order of arrival.
-    ///
-    /// # Errors
-    /// The reason to leave. Threads with later numbers then wait forever, and leave for the same reason.
+    /// Acquires the lock in the order of arrival, or returns the reason to leave. Threads with later numbers then wait
+    /// until they leave for the same reason.
     pub fn lock(&self, guard: &Guard<'_>) -> Result<SpinGuard<'_>, Halt> {
         let ticket = self.draw();
         wait_until::<Pause>(guard, || self.is_turn(ticket))?;
@@ -109,7 +103,7 @@ impl TicketLock {
     }
 
     fn draw(&self) -> u64 {
-        // Relaxed: the number itself carries nothing; `serving` does.
+        // Relaxed: this number publishes nothing. `serving` does.
         self.next.fetch_add(1, Relaxed)
     }
 

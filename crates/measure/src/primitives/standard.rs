@@ -43,7 +43,7 @@ impl Primitive for StdMutex {
     fn unblock(&self) {}
 }
 
-/// A round under a mutex; notifies all waiters (`ALL`) or one, with the lock held (`LOCKED`) or after unlocking.
+/// A round under a mutex. Notifies all waiters (`ALL`) or one, with the lock held (`LOCKED`) or after unlocking.
 #[derive(Debug, Default)]
 pub struct StdCondvar<const ALL: bool, const LOCKED: bool> {
     round: Mutex<u64>,
@@ -97,7 +97,7 @@ impl<const ALL: bool, const LOCKED: bool> Primitive for StdCondvar<ALL, LOCKED> 
     }
 
     fn unblock(&self) {
-        // Notifies with the lock held, so that a waiter between its check and its sleep is not missed.
+        // The lock is held, so that a waiter between its check and its sleep is not missed.
         let _now = self.lock();
         self.changed.notify_all();
     }

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{FromRawFd, OwnedFd};
 
-/// A counter in the kernel.
+/// A counter in the kernel (eventfd).
 #[derive(Debug)]
 pub struct EventFd {
     file: File,
@@ -18,7 +18,7 @@ impl Primitive for EventFd {
     type Held<'a> = ();
 
     fn new() -> io::Result<EventFd> {
-        // SAFETY: takes two numbers, returns a descriptor or −1; no memory involved.
+        // SAFETY: the call takes two numbers and returns a descriptor or −1.
         let descriptor = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
         if descriptor < 0 {
             return Err(io::Error::last_os_error());
@@ -94,27 +94,27 @@ impl Primitive for Pipe {
 
 /// The plain mutex.
 pub const NORMAL: i32 = libc::PTHREAD_MUTEX_NORMAL;
-/// The mutex that polls before it sleeps; the plain one if the C library has none.
+/// The mutex that polls before it sleeps, or the plain mutex if the C library has none.
 #[cfg(target_env = "gnu")]
 pub const ADAPTIVE: i32 = libc::PTHREAD_MUTEX_ADAPTIVE_NP;
-/// The mutex that polls before it sleeps; the plain one if the C library has none.
+/// The mutex that polls before it sleeps, or the plain mutex if the C library has none.
 #[cfg(not(target_env = "gnu"))]
 pub const ADAPTIVE: i32 = libc::PTHREAD_MUTEX_NORMAL;
 
-/// A mutex of kind `KIND`, with priority inheritance (`INHERIT`) or without, at a fixed address known to the system.
+/// A mutex of kind `KIND`, with priority inheritance (`INHERIT`) or without. Its address is fixed.
 #[derive(Debug)]
 pub struct PthreadMutex<const KIND: i32, const INHERIT: bool> {
     mutex: Box<UnsafeCell<libc::pthread_mutex_t>>,
     rounds: Rounds,
 }
 
-// SAFETY: a POSIX mutex may be used by any thread through a shared address, and it lives on the heap, so that moving
-// the owner does not move it.
+// SAFETY: any thread may use a POSIX mutex through a shared address. The mutex lives on the heap, so it stays in place
+// when its owner moves.
 unsafe impl<const KIND: i32, const INHERIT: bool> Send for PthreadMutex<KIND, INHERIT> {}
-// SAFETY: as above; every access goes through the functions of the C library.
+// SAFETY: as above. Every access goes through the functions of the C library.
 unsafe impl<const KIND: i32, const INHERIT: bool> Sync for PthreadMutex<KIND, INHERIT> {}
 
-/// Guard, which releases the mutex when dropped.
+/// Guard that releases the mutex when it is dropped.
 #[derive(Debug)]
 pub struct Locked<'a>(&'a UnsafeCell<libc::pthread_mutex_t>);
 
@@ -125,13 +125,13 @@ impl Drop for Locked<'_> {
     }
 }
 
-/// The plain mutex stored next to the protected data, as in C programs. It must not move after the first lock.
+/// The plain mutex, stored next to the protected data as in C programs. It must not move after the first lock.
 pub struct PlainMutex(UnsafeCell<libc::pthread_mutex_t>);
 
 // SAFETY: a POSIX mutex that was never locked may move to another thread.
 unsafe impl Send for PlainMutex {}
-// SAFETY: a POSIX mutex may be used by any thread through a shared address; every access goes through the functions of
-// the C library.
+// SAFETY: any thread may use a POSIX mutex through a shared address. Every access goes through the functions of the C
+// library.
 unsafe impl Sync for PlainMutex {}
 
 impl PlainMutex {
@@ -170,7 +170,7 @@ impl<const KIND: i32, const INHERIT: bool> PthreadMutex<KIND, INHERIT> {
 
 impl<const KIND: i32, const INHERIT: bool> Drop for PthreadMutex<KIND, INHERIT> {
     fn drop(&mut self) {
-        // SAFETY: no other reference exists, so it is not locked.
+        // SAFETY: no other reference exists, so the mutex is not locked.
         unsafe { libc::pthread_mutex_destroy(self.mutex.get()) };
     }
 }
@@ -195,7 +195,7 @@ impl<const KIND: i32, const INHERIT: bool> Primitive for PthreadMutex<KIND, INHE
                 libc::pthread_mutexattr_setprotocol(&mut attributes, libc::PTHREAD_PRIO_INHERIT)
             })?;
         }
-        // SAFETY: the mutex is writable and at its final address, the attribute is initialised.
+        // SAFETY: the mutex is writable and at its final address. The attribute is initialised.
         let status = unsafe { libc::pthread_mutex_init(mutex.get(), &attributes) };
         // SAFETY: the attribute is initialised and not used any more.
         unsafe { libc::pthread_mutexattr_destroy(&mut attributes) };
@@ -233,9 +233,9 @@ pub struct SemT {
     rounds: Rounds,
 }
 
-// SAFETY: a POSIX semaphore may be used by any thread through a shared address, and it lives on the heap.
+// SAFETY: any thread may use a POSIX semaphore through a shared address. The semaphore lives on the heap.
 unsafe impl Send for SemT {}
-// SAFETY: as above; every access goes through the functions of the C library.
+// SAFETY: as above. Every access goes through the functions of the C library.
 unsafe impl Sync for SemT {}
 
 impl Drop for SemT {
@@ -278,7 +278,7 @@ impl Primitive for SemT {
     }
 
     fn unblock(&self) {
-        // SAFETY: the semaphore is alive and initialised. Posting fails only at its highest value, and then no thread
+        // SAFETY: the semaphore is alive and initialised. Posting fails only at its highest value; then no thread
         // sleeps.
         unsafe { libc::sem_post(self.semaphore.get()) };
     }

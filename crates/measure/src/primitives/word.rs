@@ -1,5 +1,5 @@
-//! Primitives that sleep on a futex word: [`AtomicWait`] waits for a change of the word, as `wait` and `notify_one` of
-//! C++ atomics do; `Semaphore`, also used by this crate's queues, waits for a permit, here without polling first.
+//! Primitives that sleep on a futex word. [`AtomicWait`] waits for a change of the word, as C++ atomics do.
+//! `Semaphore`, also used by this crate's queues, waits for a permit; here it does not poll first.
 
 use super::Primitive;
 use super::waiters::{Waiters, poll_briefly};
@@ -10,9 +10,9 @@ use std::io;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Release, SeqCst};
 
-/// A word of four bytes that the waker sets (`SET`) or clears. Waiters are counted, poll before they sleep, and are
-/// woken only if counted, as in libstdc++ ([`Waiters`]); with `ALWAYS` they sleep at once, and every notification calls
-/// the kernel.
+/// A word of four bytes that the waker sets (`SET`) or clears. Waiters are counted and poll before they sleep, as in
+/// libstdc++ ([`Waiters`]). Only counted waiters are woken. With `ALWAYS` waiters sleep at once, and every notification
+/// calls the kernel.
 #[derive(Debug, Default)]
 pub struct AtomicWait<const SET: bool, const ALWAYS: bool> {
     word: AtomicU32,
@@ -24,9 +24,9 @@ impl<const SET: bool, const ALWAYS: bool> AtomicWait<SET, ALWAYS> {
     const STAY: u32 = 1 - Self::GO;
 
     fn is_released(&self) -> bool {
-        // SeqCst, the default of C++, pairs with the store in `wake`: the waker's earlier writes are visible to the
-        // waiter; and after `enter` the waiter sees the store if the waker has not seen the count. The kernel reads
-        // the word once more before it puts the waiter to sleep, after a barrier of its own.
+        // SeqCst, the default of C++, pairs with the store in `wake`, so the waker's earlier writes are visible. After
+        // `enter` the waiter sees the store if the waker has not seen the count. The kernel reads the word once more
+        // before it puts the waiter to sleep, after a barrier of its own.
         self.word.load(SeqCst) == Self::GO
     }
 }
@@ -39,8 +39,8 @@ impl<const SET: bool, const ALWAYS: bool> Primitive for AtomicWait<SET, ALWAYS> 
     }
 
     fn arm(&self) {
-        // The waiter is between two rounds: it was released from the last and waits for the announcement of the next,
-        // whose Release publishes this store.
+        // The waiter has left the last round and waits for the announcement of the next. The Release of the
+        // announcement publishes this store.
         self.word.store(Self::STAY, Release);
     }
 
@@ -56,9 +56,9 @@ impl<const SET: bool, const ALWAYS: bool> Primitive for AtomicWait<SET, ALWAYS> 
     }
 
     fn wake(&self, (): (), _: u64) {
-        // If every notification calls the kernel, a Release store is enough: it pairs with the load in `is_released`,
-        // and the call follows the store. Otherwise SeqCst: the count must not be read before the word is visible to a
-        // thread that counts itself.
+        // If every notification calls the kernel, Release suffices: it pairs with the load in `is_released`, and the
+        // call follows the store. Otherwise SeqCst: the count must not be read before the word is visible to a thread
+        // that counts itself.
         self.word.store(Self::GO, if ALWAYS { Release } else { SeqCst });
         if ALWAYS || self.waiters.any() {
             futex::wake_one(&self.word);

@@ -12,20 +12,19 @@ use coretalk_model::series::Observed;
 use coretalk_model::series::{Parameters, TrialSpec};
 use coretalk_model::{Flag, TickRate, TrialFailure};
 
-/// The time until the first and the last of many readers see a write.
+/// The `broadcast` probe.
 #[derive(Debug, Clone, Copy)]
 pub struct Broadcast;
 
-/// Line transfers until a reader sees a write: the writer invalidates the readers' copies, and each reader fetches the
-/// line. On a simulated machine the readers do not wait for each other.
+/// Line transfers until a reader sees a write: the writer invalidates the copies, and the reader fetches the line. On a
+/// simulated machine the readers do not wait for each other.
 pub const TRANSFERS: f64 = 2.0;
-/// Maximum readers in the default counts.
 const MAX_READERS: usize = 1024;
-/// Maximum share of writes that a reader seems to see before they are made; above it, all times are doubtful.
+/// Maximum share of writes that a reader seems to see too early. Above it, all times are doubtful.
 const NEGATIVE_SHARE: f64 = 0.01;
-/// Maximum writes simulated one by one; the rest of the pass only takes time.
+/// Maximum writes simulated one by one. The rest of the pass only takes time.
 const SIMULATED: u64 = 400;
-/// Pause between two writes, so that all readers poll again.
+/// Pause between two writes, in which all readers begin to poll again.
 const PAUSE_NS: f64 = 2_000.0;
 
 impl SeriesProbe for Broadcast {
@@ -65,7 +64,7 @@ impl SeriesProbe for Broadcast {
         let noiseless = expected_ns(sim);
         let mut times = VisibilityTimes::default();
         while sim.elapsed() < order.span && times.last.len() < SIMULATED || times.last.is_empty() {
-            // A disturbed write is late for the first and for the last reader.
+            // A disturbed write is late for both readers.
             let disturbed = sim.event(1.0);
             let [first, last] = noiseless.map(|ns| ns * disturbed);
             let held_ns = sim.pass(last + PAUSE_NS);
@@ -122,12 +121,12 @@ fn reader_counts(listed: &str, max_readers: usize) -> Result<Vec<usize>, Request
 struct VisibilityTimes {
     first: TickHistogram,
     last: TickHistogram,
-    /// Writes that a reader seems to have seen before they were made, because the CPUs' counters differ.
+    /// Number of writes that a reader seems to have seen too early, because the CPUs' counters differ.
     negative: u64,
 }
 
 impl VisibilityTimes {
-    /// Counts one write: ticks until the first and the last reader saw it; `None` if that seems negative.
+    /// Counts one write, with the ticks until the first and the last reader saw it; `None` if negative.
     fn count(&mut self, first: Option<u64>, last: Option<u64>) {
         match (first, last) {
             (Some(first), Some(last)) => {
@@ -152,7 +151,7 @@ impl VisibilityTimes {
     }
 }
 
-/// One pass on threads of this machine: role 0 writes a number, all others poll for it.
+/// One pass on threads of this machine. Role 0 writes a number, and all others poll for it.
 #[cfg(all(target_os = "linux", not(miri)))]
 mod perform {
     use super::*;
@@ -164,7 +163,6 @@ mod perform {
     use crate::trial_context::{CachePadded, RoleContext};
     use coretalk_model::stats::Key;
 
-    /// Value after the last write.
     const END: u64 = u64::MAX;
 
     /// A reader's answer to the writer, on a separate line.
@@ -183,7 +181,7 @@ mod perform {
         let (pause_ticks, key) = (rate.ticks(PAUSE_NS), Key::from_words(&[order.key]));
         let run_role = |role: &RoleContext<'_>| match role.number {
             0 => write(role, &word, &stamps, span_ticks, |round| {
-                // Half to one and a half times the pause, to avoid synchronisation with periodic events.
+                // Half to one and a half times the pause, to avoid a fixed phase with periodic events.
                 (pause_ticks * (0.5 + key.uniform(round))) as u64
             })
             .map(Some),
@@ -211,7 +209,7 @@ mod perform {
             word.store(round, Release);
             let (mut first, mut last) = (u64::MAX, 0);
             for reader in stamps {
-                // Acquire pairs with the Release of the reader: its stamp belongs to this round.
+                // Acquire pairs with the Release of the reader, so its stamp belongs to this round.
                 role.wait_until(|| reader.round.load(Acquire) == round)?;
                 let ticks = reader.ticks.load(Acquire);
                 (first, last) = (first.min(ticks), last.max(ticks));

@@ -28,7 +28,7 @@ pub use perform::{Pass, loops};
 pub use price::sections;
 pub use trials::{ARRANGEMENTS, Config, MAX_SECTION_NS, MAX_THREADS, SECTIONS_NS, thread_counts};
 
-/// The cost of changing one number from many threads.
+/// The `contend` probe.
 #[derive(Debug, Clone, Copy)]
 pub struct Contend;
 
@@ -41,7 +41,7 @@ impl SeriesProbe for Contend {
         trials::trials(request)
     }
 
-    /// One thread, two, one per CPU, and two per CPU.
+    /// One thread, two threads, one per CPU and two per CPU.
     fn suite_trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
         let all = request.cpus.len().min(trials::MAX_THREADS as usize / 2);
         let mut counts = vec![1, 2, all, 2 * all];
@@ -97,7 +97,7 @@ impl SeriesProbe for Contend {
 
     fn legend(&self, trials: &[&TrialSpec], environment: &Environment) -> Vec<LegendEntry> {
         let methods = trials.iter().filter_map(|trial| Some(Config::from_spec(trial).ok()?.method));
-        // Decided for the measured machine, not for the one that displays the report: see `atomic::Wide`.
+        // Decided for the measured machine, not for the machine that displays the report (see `atomic::Wide`).
         let has_lock = |arch: &String| environment.simulated.is_none() && arch != "x86_64";
         let has_lock = environment.arch.as_ref().is_some_and(has_lock);
         let entry = |method: &Method| {

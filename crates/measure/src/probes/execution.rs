@@ -1,4 +1,4 @@
-//! Tests whether two CPUs share execution units, as the threads of one core do: work on each CPU then slows the other
+//! Tests whether two CPUs share execution units, as the threads of one core do. Work on each CPU then slows the other
 //! down. Users cannot request this probe: a latency run tests the pairs that its map shows to be nearest.
 
 use crate::pricing::SimContext;
@@ -12,7 +12,7 @@ use coretalk_model::probes::ProbeDeclaration;
 use coretalk_model::quantity::{Better, Quantity};
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
 
-/// Whether two CPUs share execution units.
+/// The probe for shared execution units.
 #[derive(Debug, Clone, Copy)]
 pub struct Execution;
 
@@ -56,7 +56,7 @@ pub fn pass_of(observed: &Observed) -> Option<ExecutionPass> {
     let mut kept = [[0.0; 2]; Unit::ALL.len()];
     for unit in Unit::ALL {
         for (role, kept) in kept[unit as usize].iter_mut().enumerate() {
-            // Rounds to thousandths: finer than any two passes agree, and short to print.
+            // Thousandths are finer than the agreement of two passes, and short to print.
             *kept = (observed.numbers.values.get(&name(unit, role))? * 1e3).round() / 1e3;
         }
     }
@@ -100,7 +100,7 @@ impl SeriesProbe for Execution {
     }
 }
 
-/// One pass on threads of this machine, in random order: both work, the first alone, the second alone.
+/// One pass on threads of this machine. In random order: both work, the first alone, the second alone.
 #[cfg(all(target_os = "linux", not(miri)))]
 mod perform {
     use super::*;
@@ -110,9 +110,9 @@ mod perform {
     use coretalk_model::stats::{self, Key};
     use std::hint::black_box;
 
-    /// Spans of work per unit: their median tolerates one or two timer ticks.
+    /// Spans of work per unit. The median of five tolerates one or two timer ticks.
     const SPANS: usize = 5;
-    /// Work before the first span, as a share of a span: clock rates rise, and the role that started last arrives.
+    /// Work before the first span, as a share of a span. Clock rates rise, and the role that started last arrives.
     const WARM_UP: f64 = 0.25;
     const WORKING: [[bool; 2]; 3] = [[true, true], [true, false], [false, true]];
     /// Blocks per tick of each unit, for one role.
@@ -126,7 +126,7 @@ mod perform {
         let mut rates = [[Rates::default(); 2]; WORKING.len()];
         for phase in phases {
             let run_role = |role: &RoleContext<'_>| {
-                // An idle role leaves at once, since a waiting sibling would slow the other role down.
+                // An idle role leaves at once. A waiting sibling would slow the other role down.
                 if WORKING[phase][role.number % 2] {
                     work(role, span_ticks)
                 } else {
@@ -146,8 +146,8 @@ mod perform {
         Ok(observed)
     }
 
-    /// Keeps the units busy one after another and returns the rates. Spans end at predetermined times, so that two CPUs
-    /// that started together always use the same unit.
+    /// Keeps the units busy one after another and returns the rates. Spans end at predetermined times, so two CPUs that
+    /// started together always use the same unit.
     fn work(role: &RoleContext<'_>, span_ticks: u64) -> Result<Rates, Halt> {
         role.wait_for_all()?;
         let mut until = counter::now_ticks();
@@ -183,16 +183,16 @@ mod perform {
         }
     }
 
-    /// Independent chains of multiplications: 3 to 5 cycles each plus one for the addition, so eight keep two
-    /// multipliers busy; current cores have at most two for full 64-bit products. Measured on Zen 5: 4, 8 and 16 chains
-    /// all give 2.2 products per ns, so the unit is saturated. The upper half of the product is used because lower
-    /// halves would be vectorised, which multiplies on another unit.
+    /// Independent chains of multiplications. A multiplication takes 3 to 5 cycles and the addition one, so eight
+    /// chains keep two multipliers busy. Current cores have at most two for full 64-bit products. On Zen 5 chains of 4,
+    /// 8 and 16 all give 2.2 products per ns, so the unit is saturated. Lower halves of products would be vectorised,
+    /// which uses another unit, so the upper half is used.
     const MULTIPLICATION_CHAINS: usize = 8;
-    /// Independent chains of divisions: 13 to 20 cycles each, one begins every 4 or 5. Measured on Zen 5: 8 and 16
-    /// chains both give 1.6 quotients per ns, 4 give 1.2.
+    /// Independent chains of divisions. A division takes 13 to 20 cycles, and one begins every 4 or 5. On Zen 5, 8 and
+    /// 16 chains give 1.6 quotients per ns, 4 chains 1.2.
     const DIVISION_CHAINS: usize = 8;
-    /// Rounds per block, which takes about 0.2 µs on a core of 4 GHz: ten times the cost of a clock read, less than a
-    /// hundredth of a span.
+    /// Rounds per block. A block takes about 0.2 µs on a core of 4 GHz: ten times the cost of a clock read, and less
+    /// than a hundredth of a span.
     const ROUNDS_OF_PRODUCTS: u64 = 64;
     const ROUNDS_OF_QUOTIENTS: u64 = 32;
     /// 2⁶⁴ divided by the golden ratio: odd, with set bits throughout.

@@ -6,10 +6,7 @@ use crate::series::RequestError;
 const MIN_GAP_NS: f64 = 100.0;
 const MAX_GAP_NS: f64 = 1e9;
 
-/// Parses a list of gaps in nanoseconds; empty for `None`.
-///
-/// # Errors
-/// A gap that is out of range or is listed twice.
+/// Parses a list of gaps in nanoseconds; empty for `None`. Fails if a gap is out of range or is listed twice.
 pub fn gaps(listed: Option<&str>) -> Result<Vec<f64>, RequestError> {
     let mut gaps: Vec<f64> = Vec::new();
     for text in listed.into_iter().flat_map(|listed| listed.split(',')) {
@@ -24,7 +21,7 @@ pub fn gaps(listed: Option<&str>) -> Result<Vec<f64>, RequestError> {
     Ok(gaps)
 }
 
-/// The gaps of a range such as `1us..1s`: each ten times the previous one, and the end.
+/// The gaps of a range such as `1us..1s`. Each gap is ten times the previous one; the end of the range is the last.
 ///
 /// ```
 /// # use coretalk_measure::probes::gaps::decades;

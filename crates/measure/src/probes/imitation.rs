@@ -1,10 +1,8 @@
-//! `--as TOOL`: the kernels of other tools and the statistics of each.
+//! `--as TOOL`: the kernels of other tools and the statistics of each. [`render`] prints a matrix in the tool's layout.
 //!
-//! Rebuilt from their published behaviour: the code between two clock reads, the side that begins, the counts, and the
-//! printed statistic. Where a tool's source differs from its documents, the kernel says so. The words here have 64 bits
-//! and the waits can be aborted, which affects load spins (docs/evidence.md, "Other tools").
-//!
-//! [`render`] prints a matrix in the tool's own layout.
+//! The kernels follow the published behaviour: the code between two clock reads, the side that begins, the counts, and
+//! the printed statistic. Where a tool's source differs from its documents, the kernel says so. The words here have 64
+//! bits and the waits can be aborted, which affects load spins (docs/evidence.md, "Other tools").
 
 mod kernels;
 mod spin;
@@ -21,9 +19,9 @@ use std::fmt::Write;
 pub struct Imitation {
     /// The tool.
     pub tool: Tool,
-    /// Its loops.
+    /// The kernel with the tool's loops.
     pub kernel: &'static Kernel,
-    /// Batches per pair; a sample of the tool may be several.
+    /// Batches per pair. A sample of the tool may be several batches.
     pub visits: u32,
     /// Round trips in a batch.
     pub round_trips: u32,
@@ -64,8 +62,8 @@ impl Imitation {
                 round_trips: 1_000,
                 output: "a lower triangle of comma rows without a header, six digits",
             },
-            // 5 × 250 ms in the tool; fixed counts here, so that a plan knows its size: 1,000,000 trips take 250 ms at
-            // the 125 ns that ten pauses cost (docs/evidence.md, "Other tools").
+            // The tool measures 5 × 250 ms. Fixed counts give a plan a known size: 1,000,000 trips take 250 ms at the
+            // 125 ns that ten pauses cost (docs/evidence.md, "Other tools").
             Tool::Multichase => Imitation {
                 tool,
                 kernel: &MULTICHASE,
@@ -94,7 +92,7 @@ impl Imitation {
     }
 
     /// The order for a machine: always the same place and no warm-up, as in single-address tools. The memory is on the
-    /// initiating CPU's node, where such tools' main thread touches it first.
+    /// initiating CPU's node, where the main thread of such tools touches it first.
     pub fn order(&self) -> SpanOrder {
         SpanOrder {
             kernel: self.kernel,
@@ -107,8 +105,8 @@ impl Imitation {
     }
 }
 
-/// Prints the matrix in the layout of the tool, without its terminal colours. Pairs without a value stay blank, as far
-/// as the layout allows; rows are initiators. `cpu_model` is in the preamble of core-to-core-latency.
+/// Prints the matrix in the layout of the tool, without its terminal colours. Rows are initiators. Pairs without a
+/// value stay blank, as far as the layout allows. `cpu_model` is in the preamble of core-to-core-latency.
 pub fn render(imitation: &Imitation, cpu_model: Option<&str>, matrix: &Figures) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
@@ -188,7 +186,7 @@ fn c2clat(text: &mut String, matrix: &Figures) -> std::fmt::Result {
         for column in 0..matrix.len() {
             match figure(matrix, row, column) {
                 Some(figure) => write!(text, " {:>4.0}", figure.value_ns)?,
-                // The tool prints zeros on the diagonal; elsewhere a zero would be read as a latency.
+                // The tool prints zeros on the diagonal. Elsewhere a zero would look like a latency.
                 None if row == column => write!(text, " {:>4}", 0)?,
                 None => write!(text, " {:>4}", "-")?,
             }

@@ -13,12 +13,12 @@ use coretalk_model::jitter::names;
 use coretalk_model::probes::{ProbeDeclaration, jitter::DECLARATION};
 use coretalk_model::series::{Observed, TrialSpec};
 
-/// Interruptions of each CPU.
+/// The `jitter` probe.
 #[derive(Debug, Clone, Copy)]
 pub struct Jitter;
 
-/// Minimum time between two counter reads that counts as a gap. A read takes about 10 to 30 ns and a cache miss 100 ns;
-/// an interrupt takes at least a microsecond.
+/// Minimum time between two counter reads that counts as a gap. A read takes about 10 to 30 ns and a cache miss 100 ns.
+/// An interrupt takes at least a microsecond.
 pub const GAP_NS: f64 = 500.0;
 /// Default observation time.
 pub const WATCHED_MS: f64 = 5_000.0;
@@ -29,7 +29,7 @@ impl SeriesProbe for Jitter {
     }
 
     fn trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
-        // All CPUs at once, so that each observes disturbances of the whole machine.
+        // All CPUs at once, so that each CPU observes disturbances of the whole machine.
         Ok(vec![TrialSpec {
             probe: DECLARATION.id.to_owned(),
             parameters: Default::default(),
@@ -59,7 +59,7 @@ impl SeriesProbe for Jitter {
     }
 }
 
-/// Records the observation time of all CPUs; the run ends when it reaches the requested time.
+/// Records the observation time of all CPUs. The run ends at the requested time.
 fn note_span(observed: &mut Observed, watched_ns: f64, asked_ns: f64) {
     observed.count(names::SAMPLES, (watched_ns / 1e6).round() as u64);
     observed.value(names::WATCHED_SHARE, watched_ns / asked_ns);
@@ -96,7 +96,7 @@ pub fn simulate(sim: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Observe
     observed
 }
 
-/// One pass on threads of this machine: every CPU polls the counter.
+/// One pass on threads of this machine. Every CPU polls the counter.
 #[cfg(all(target_os = "linux", not(miri)))]
 mod perform {
     use super::*;
@@ -138,7 +138,7 @@ mod perform {
                 account.gap(elapsed, count != last_switches);
                 last_switches = count;
                 role.guard.check_at(now)?;
-                // The time spent on recording a gap is not part of any gap.
+                // The time to record a gap is not part of any gap.
                 last = counter::now_ticks();
                 account.aside += last - now;
                 continue;

@@ -9,7 +9,7 @@ use super::latency_turns::{STORE, STORE_PAUSE};
 use super::latency_xfer::XFER;
 use crate::kernel::Kernel;
 
-/// The time that CPUs take to hand a cache line to each other.
+/// The `latency` probe.
 #[derive(Debug)]
 pub struct Latency;
 

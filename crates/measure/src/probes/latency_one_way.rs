@@ -1,5 +1,6 @@
-//! `one-way`: the sender's time stamp in the line, and the receiver's clock when it sees it. Only for variation and
-//! asymmetry: a single number contains the offset between the two clocks, which is inseparable from the latency.
+//! `one-way`: the sender stamps its time into the line, and the receiver reads its own clock when it sees the stamp.
+//! The latency is inseparable from the offset between the two clocks. So a single number shows only variation and
+//! asymmetry.
 //!
 //! ```text
 //! initiator  t1 ─ stamp in line ──╮                       ╭─ t4     out  = t2 − t1
@@ -7,10 +8,10 @@
 //! ```
 //!
 //! Messages alternate between both directions. The sum of both times is a true round trip, without the offset. The
-//! initiator records both times: the responder sends `t2` with its message.
+//! initiator records both times, since the responder sends `t2` with its message.
 //!
-//! - Under `Batches` a batch is `round_trips` trips, and its ticks are Σ (out + back) / 2: one-way messages, with the
-//!   offset cancelled and the responder's turnaround excluded. Each message contains one clock read.
+//! - Under `Batches` a batch is `round_trips` trips, and its ticks are Σ (out + back) / 2. These are one-way messages
+//!   without offset and without the responder's turnaround. Each message contains one clock read.
 //! - Under `Events` each trip counts two events, one for each direction, as a [`OneWay`] packed into a number.
 
 use super::ping_pong::{LEAD_IN, saturated, share};
@@ -23,7 +24,7 @@ use coretalk_model::KernelId;
 pub use coretalk_model::latency::one_way::{Direction, OneWay};
 use std::borrow::Cow;
 
-/// The initiator records both directions.
+/// The kernel of `one-way`. The initiator records both directions.
 pub static ONE_WAY: Kernel = Kernel {
     id: KernelId(Cow::Borrowed("one-way")),
     roles: &[initiator, responder],
@@ -32,21 +33,20 @@ pub static ONE_WAY: Kernel = Kernel {
     symbol: "latency_one_way",
 };
 
-/// Sends a message and returns its time stamp. Word 0 counts messages, word 1 holds the time of sending, word 2 the
-/// time at which the previous message was seen.
+/// Sends a message and returns its time stamp. Word 0 counts messages, and word 1 holds the time of sending. Word 2
+/// holds the time at which the previous message was seen.
 #[inline(always)]
 fn send(line: &Line, sequence: u64, seen: u64) -> u64 {
     let now = counter::stop();
-    // Relaxed: both are published by the Release below, and the partner reads neither before it.
+    // Relaxed: the Release below publishes both, and the partner reads neither before it.
     line.words[2].store(seen, Relaxed);
     line.words[1].store(now, Relaxed);
     // Release pairs with the Acquire in `receive`: a receiver that sees the number sees the stamps. The partner writes
-    // nothing before it has seen the number, so only this side writes the line until then.
+    // nothing before it has seen the number. Only this side writes the line until then.
     line.words[0].store(sequence, Release);
     now
 }
 
-/// Waits for a message and returns the time at which it was seen.
 #[inline(always)]
 fn receive(line: &Line, sequence: u64, guard: &Guard<'_>) -> Result<u64, Halt> {
     // Acquire pairs with the Release in `send`.
@@ -54,13 +54,12 @@ fn receive(line: &Line, sequence: u64, guard: &Guard<'_>) -> Result<u64, Halt> {
     Ok(counter::stop())
 }
 
-/// A round trip; returns the times of both directions.
 #[inline(always)]
 fn trip(line: &Line, number: u64, guard: &Guard<'_>) -> Result<[i64; 2], Halt> {
     let sent = send(line, 2 * number + 1, 0);
     let back_seen = receive(line, 2 * number + 2, guard)?;
     guard.check_at(back_seen)?;
-    // Relaxed: acquired by `receive`.
+    // Relaxed: `receive` has acquired both.
     let (out_seen, back_sent) = (line.words[2].load(Relaxed), line.words[1].load(Relaxed));
     Ok([out_seen.wrapping_sub(sent) as i64, back_seen.wrapping_sub(back_sent) as i64])
 }
@@ -86,7 +85,7 @@ fn initiator(context: &mut KernelContext<'_>) -> Result<(), Halt> {
                         sum = sum.wrapping_add(out).wrapping_add(back);
                     }
                     if let Some(slot) = ticks.get_mut(index * *visits as usize + visit as usize) {
-                        // Negative only if a clock was set back; the maximum value marks that as unusable.
+                        // Negative only if a clock was set back. The maximum value marks the result as unusable.
                         *slot = saturated((sum / 2) as u64);
                     }
                 }

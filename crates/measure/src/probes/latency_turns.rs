@@ -1,23 +1,22 @@
 //! The kernels in which two CPUs take turns, each a [`Handoff`]: `cas`, `store`, `msg` and `ring`.
 //!
-//! `cas`: both sides compare-exchange one line until the value matches. It is the headline result and the number in
+//! `cas`: both sides compare-exchange one line until the value matches. This is the headline result, and the number in
 //! published tables. A failed compare-exchange still takes the line exclusively, so each hop is one transaction on any
-//! coherence protocol, and the result is the latency of a *contended* hand-off.
+//! coherence protocol. The result is the latency of a *contended* hand-off.
 //!
-//! `store`: one line, polled with loads and handed off with a store. Where a load of a dirty line moves its ownership,
-//! a hop is one transaction; elsewhere it is a read and then an upgrade. A reader that polls too eagerly takes the line
-//! back before the owner's store commits: one pause halves the latency on some cores (measured: 49.6 and 22.4 ns on one
+//! `store`: one line, polled with loads and handed off with a store. A hop is one transaction where a load of a dirty
+//! line moves its ownership. Elsewhere it is a read and then an upgrade. A reader that polls too eagerly takes the line
+//! back before the owner's store commits. One pause halves the latency on some cores (measured: 49.6 and 22.4 ns on one
 //! Zen 5 pair).
 //!
 //! `msg`: a mailbox line for each direction, with sequence numbers, as in a queue between two threads. Each hop is two
-//! transactions: the receiver reads a line that the sender dirtied, and the sender takes it back from the receiver to
-//! write the next message.
+//! transactions. The receiver reads a line that the sender dirtied. The sender takes the line back to write the next
+//! message.
 //!
 //! `ring`: two rings of messages, one for each direction, as in a program that passes single messages. The steps are
-//! those of the `spsc` queue, in the lines of a place: the sender writes the message and then its index; the receiver
-//! sees the index, reads the message and gives its slot back; the sender reads the receiver's index only when the slots
-//! known to be free are used up. A hop waits for two lines in sequence, index and message; meanwhile the partner takes
-//! other lines back, which mostly overlaps with these two transfers.
+//! those of the `spsc` queue. The sender writes the message and then its index. The receiver sees the index, reads the
+//! message and gives its slot back. The sender reads the receiver's index only when no known slot is free. A hop waits
+//! for two lines in sequence, index and message. Meanwhile the partner takes other lines back, mostly at the same time.
 
 use super::ping_pong::{Handoff, Words, initiator, responder};
 use crate::kernel::{Kernel, Spin};
@@ -27,7 +26,7 @@ use crate::sync::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use crate::wait::{Busy, Pause, WaitAction};
 use std::marker::PhantomData;
 
-/// Polls without a wait hint.
+/// `cas`, polling without a wait hint.
 pub static CAS: Kernel = Kernel::ping_pong(
     ("cas", "ping_pong"),
     &[initiator::<Cas<Busy>>, responder::<Cas<Busy>>],
@@ -35,7 +34,7 @@ pub static CAS: Kernel = Kernel::ping_pong(
     1,
 );
 
-/// One wait hint after each failed exchange.
+/// `cas`, with one wait hint after each failed exchange.
 pub static CAS_PAUSE: Kernel = Kernel::ping_pong(
     ("cas+pause", "ping_pong"),
     &[initiator::<Cas<Pause>>, responder::<Cas<Pause>>],
@@ -62,9 +61,9 @@ impl<W: WaitAction> Handoff for Cas<W> {
 
     #[inline(always)]
     fn pass(word: &mut &AtomicU64, expected: u64, next: u64, guard: &Guard<'_>) -> Result<(), Halt> {
-        // Success acquires the data that the partner released with its own success, and releases this side's writes
-        // since then for the partner's next one, as a program needs that passes data along with the turn. Failure reads
-        // only a value that is discarded, so Relaxed.
+        // Success acquires the data that the partner released with its own success. It releases this side's writes for
+        // the partner's next success, as a program needs that passes data along with the turn. A failure reads only a
+        // value that is discarded, so Relaxed.
         wait_until::<W>(guard, || word.compare_exchange(expected, next, AcqRel, Relaxed).is_ok())
     }
 
@@ -75,7 +74,7 @@ impl<W: WaitAction> Handoff for Cas<W> {
     }
 }
 
-/// Polls without a wait hint.
+/// `store`, polling without a wait hint.
 pub static STORE: Kernel = Kernel::ping_pong(
     ("store", "ping_pong"),
     &[initiator::<Store<Busy>>, responder::<Store<Busy>>],
@@ -83,7 +82,7 @@ pub static STORE: Kernel = Kernel::ping_pong(
     1,
 );
 
-/// One wait hint after each unsuccessful poll.
+/// `store`, with one wait hint after each unsuccessful poll.
 pub static STORE_PAUSE: Kernel = Kernel::ping_pong(
     ("store+pause", "ping_pong"),
     &[initiator::<Store<Pause>>, responder::<Store<Pause>>],
@@ -112,7 +111,7 @@ impl<W: WaitAction> Handoff for Store<W> {
     fn pass(word: &mut &AtomicU64, expected: u64, next: u64, guard: &Guard<'_>) -> Result<(), Halt> {
         Self::see(word, expected, guard)?;
         // Release pairs with the Acquire in the partner's `see`: a partner that sees the turn sees what was written
-        // before it. A plain store is enough, because until then the word is ours alone.
+        // before it. A plain store suffices, because the word is ours until then.
         word.store(next, Release);
         Ok(())
     }
@@ -124,7 +123,7 @@ impl<W: WaitAction> Handoff for Store<W> {
     }
 }
 
-/// Polls without a wait hint.
+/// `msg`, polling without a wait hint.
 pub static MSG: Kernel = Kernel::ping_pong(
     ("msg", "ping_pong"),
     &[initiator::<Msg<Busy>>, responder::<Msg<Busy>>],
@@ -132,7 +131,7 @@ pub static MSG: Kernel = Kernel::ping_pong(
     2,
 );
 
-/// One wait hint after each unsuccessful poll.
+/// `msg`, with one wait hint after each unsuccessful poll.
 pub static MSG_PAUSE: Kernel = Kernel::ping_pong(
     ("msg+pause", "ping_pong"),
     &[initiator::<Msg<Pause>>, responder::<Msg<Pause>>],
@@ -140,7 +139,7 @@ pub static MSG_PAUSE: Kernel = Kernel::ping_pong(
     2,
 );
 
-/// Passes turns through two mailboxes: the first line carries the initiator's turns, the second the answers.
+/// Passes turns through two mailboxes. The first line carries the initiator's turns, the second the answers.
 #[derive(Debug)]
 pub struct Msg<W>(PhantomData<W>);
 
@@ -161,7 +160,7 @@ impl<W: WaitAction> Handoff for Msg<W> {
     fn pass(ends: &mut Words<'_>, expected: u64, next: u64, guard: &Guard<'_>) -> Result<(), Halt> {
         Self::see(ends, expected, guard)?;
         // Release pairs with the Acquire in the partner's `see`: a partner that sees the number sees the message. Only
-        // we write this mailbox, and the partner has answered the last message, so its read of it is over.
+        // we write this mailbox. The partner has answered the last message, so its read of it is over.
         ends.outbox.store(next, Release);
         Ok(())
     }
@@ -173,7 +172,7 @@ impl<W: WaitAction> Handoff for Msg<W> {
     }
 }
 
-/// One wait hint after each unsuccessful poll, as in the queue.
+/// `ring`, with one wait hint after each unsuccessful poll, as in the queue.
 pub static RING_PAUSE: Kernel = Kernel::ping_pong(
     ("ring+pause", "ping_pong"),
     &[initiator::<Ring<Pause>>, responder::<Ring<Pause>>],
@@ -183,20 +182,17 @@ pub static RING_PAUSE: Kernel = Kernel::ping_pong(
 
 /// Lines of one direction: the messages, the sender's index and the receiver's index.
 const RING_LINES: usize = 3;
-/// Slots of a ring: the messages that fit into a line.
+/// Slots of a ring. Their messages fill a line.
 const SLOTS: u64 = 8;
 
-/// Passes turns through two rings: the first three lines carry the initiator's turns, the others the answers.
+/// Passes turns through two rings. The first three lines carry the initiator's turns, the others the answers.
 #[derive(Debug)]
 pub struct Ring<W>(PhantomData<W>);
 
-/// The three lines of one direction.
 #[derive(Debug, Clone, Copy)]
 struct Way<'a> {
     messages: &'a [AtomicU64; SLOTS as usize],
-    /// Number of sent messages.
     sent: &'a AtomicU64,
-    /// Number of received messages.
     taken: &'a AtomicU64,
 }
 
@@ -206,13 +202,13 @@ impl<'a> Way<'a> {
     }
 }
 
-/// Both ends that a role holds, with its private counts.
+/// Both rings of a role, with its private counts.
 #[derive(Debug)]
 pub struct Ends<'a> {
     inbox: Way<'a>,
     outbox: Way<'a>,
     sent: u64,
-    /// Last seen `taken` of the outbox, which may have advanced since but never goes back.
+    /// Last seen `taken` of the outbox. It may have advanced since, but never goes back.
     known: u64,
     taken: u64,
 }
@@ -262,7 +258,7 @@ impl<W: WaitAction> Handoff for Ring<W> {
         }
         // Acquire pairs with the Release in the partner's `pass`.
         wait_until::<W>(guard, || ends.inbox.sent.load(Acquire) > ends.taken)?;
-        // Relaxed: ordered by the index. After an unexpected message the pair waits until its deadline.
+        // Relaxed: the index orders this load. After an unexpected message the pair waits until its deadline.
         let message = &ends.inbox.messages[(ends.taken % SLOTS) as usize];
         wait_until::<W>(guard, || message.load(Relaxed) == expected)?;
         ends.taken += 1;

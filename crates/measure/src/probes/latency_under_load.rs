@@ -24,7 +24,6 @@ use coretalk_model::series::{Observed, TrialSpec};
 use coretalk_model::{Environment, Picos, TickRate, TrialFailure};
 pub use trials::{Load, NeighbourCpus};
 
-/// Measurements with an idle gap or a load are trials of the latency probe.
 impl SeriesProbe for Latency {
     fn declaration(&self) -> &'static ProbeDeclaration {
         &DECLARATION
@@ -43,7 +42,7 @@ impl SeriesProbe for Latency {
         trials::suite_trials(request)
     }
 
-    /// A pass lasts at least three idle gaps, whatever their length.
+    /// A pass lasts at least three idle gaps.
     fn least_span(&self, spec: &TrialSpec) -> Picos {
         spec.parameters.number(names::GAP_NS).map_or(Picos::ZERO, |gap_ns| Picos::from_ns(3.0 * gap_ns))
     }
@@ -126,10 +125,10 @@ fn sleeps(spec: &TrialSpec) -> bool {
     spec.parameters.text(names::RECEIVER) == Some(names::SLEEPS)
 }
 
-/// Maximum messages simulated one by one; the rest of the pass only takes time.
+/// Maximum messages simulated one by one. The rest of the pass only takes time.
 const SIMULATED: u64 = 400;
 
-/// One pass with idle gaps: a transfer each way. Since the roles poll, a gap costs nothing on a simulated machine.
+/// One pass with idle gaps: a transfer each way. The roles poll, so a gap costs nothing on a simulated machine.
 fn simulate_gap(sim: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Observed {
     let gap_ns = order.spec.parameters.number(names::GAP_NS).unwrap_or(0.0);
     let [from, to] = [sim.placement()[0], sim.placement()[1]];
@@ -161,8 +160,8 @@ pub fn observe(trips: &TickHistogram, rate: TickRate, clock_ns: f64) -> Observed
     observed
 }
 
-/// Half a round trip with idle and with busy neighbours, without noise. A busy sibling slows its core down; ping-pong
-/// neighbours also slow the pair down as the scenario's concurrent pairs do.
+/// Half a round trip with idle and with busy neighbours, without noise. A busy sibling slows its core down. Ping-pong
+/// neighbours also slow the pair down, as concurrent pairs of the scenario do.
 pub fn price_load(load: Load, sim: &dyn SimContext<'_>) -> [f64; 2] {
     let [a, b] = [sim.placement()[0], sim.placement()[1]];
     let neighbours = &sim.placement()[2..];

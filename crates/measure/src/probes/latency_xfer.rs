@@ -1,17 +1,17 @@
-//! `xfer`: dependent reads of lines that the partner has just dirtied. The only kernel in which nothing spins while the
-//! clock runs: a second mechanism that confirms or explains the results of the ping-pongs.
+//! `xfer`: dependent reads of lines that the partner has just dirtied. Nothing spins while the clock runs. So this
+//! kernel is a second mechanism, which confirms or explains the results of the ping-pongs.
 //!
-//! - A place is two lines: the first holds data, the second keeps the prefetcher of line pairs from fetching the next
-//!   place early; the second line of the first place is the mailbox. The walk visits `lines` in order and begins again,
-//!   so they should be shuffled and many (128 to 256 places): with few, the two clock reads of each leg become visible.
-//! - A batch is `round_trips` dependent reads along the cyclic walk, beginning at the place for which it is recorded;
-//!   its ticks are for *reads*, one transfer each. `visits` batches are recorded for each place.
-//! - Each batch is one hand-off (leg); one longer than the walk has a leg per lap, so that no line is read twice without
-//!   having been dirtied in between. Both sides count these legs as verified. The dirtying is not timed.
+//! - A place is two lines. The first holds data. The second keeps the prefetcher of line pairs from fetching the next
+//!   place early; that of the first place is the mailbox. The walk visits `lines` in order and begins again. They
+//!   should be shuffled and many (128 to 256 places): with few, the two clock reads of each leg become visible.
+//! - A batch is `round_trips` dependent reads along the cyclic walk. It begins at the place for which it is recorded.
+//!   Its ticks are for *reads*, one transfer each. `visits` batches are recorded for each place.
+//! - A batch is one hand-off (leg), or one leg per lap of the walk. So each line is dirtied before it is read again.
+//!   Both sides count these legs as verified. The dirtying is not timed.
 //! - `warm_up` counts reads. Under `Events` every single read is timed, clock included, leg after leg along the walk.
 //!
-//! The address of each read depends on the value of the previous one, as in a chain of pointers, but the dependency is
-//! masked to zero: no value in memory, right or wrong, can change the address.
+//! The address of each read depends on the value of the previous read, as in a chain of pointers. The dependency is
+//! masked to zero, so no value in memory can change the address.
 
 use super::ping_pong::saturated;
 use crate::counter;
@@ -24,7 +24,7 @@ use coretalk_model::KernelId;
 use std::borrow::Cow;
 use std::hint::black_box;
 
-/// The reader is the initiator.
+/// The kernel of `xfer`. The reader is the initiator.
 pub static XFER: Kernel = Kernel {
     id: KernelId(Cow::Borrowed("xfer")),
     roles: &[reader, dirtier],
@@ -33,7 +33,7 @@ pub static XFER: Kernel = Kernel {
     symbol: "latency_xfer",
 };
 
-/// The data line, and an untouched neighbour.
+/// The data line and an untouched neighbour.
 const LINES: usize = 2;
 
 /// Requests dirty lines and chases through them.
@@ -117,7 +117,7 @@ fn legs(reads: u64, first: usize, places: usize) -> impl Iterator<Item = Leg> {
     (0..reads.div_ceil(lap.max(1))).map(move |leg| Leg { first, reads: lap.min(reads - leg * lap) as usize })
 }
 
-/// The dirtier's value: different on every line of a round, and different in every round.
+/// The value to write. It differs on every line of a round, and in every round.
 #[inline(always)]
 fn value(round: u64, step: usize) -> u64 {
     round.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ step as u64
@@ -143,12 +143,12 @@ fn answer(
     wait_until::<Pause>(guard, || mailbox.load(Acquire) == 2 * round + 1)?;
     let mut place = leg.first;
     for step in 0..leg.reads {
-        // Relaxed: published by the Release below, before which the reader reads nothing.
+        // Relaxed: the Release below publishes the value, and the reader reads nothing before it.
         lines[LINES * place].words[0].store(value(round + 1, step), Relaxed);
         place = next_place(place, lines);
     }
-    // Release pairs with the Acquire in `ask`. On x86 stores also leave the store buffer in order, so that the lines
-    // are dirty in this core's cache by the time the answer can be seen.
+    // Release pairs with the Acquire in `ask`. On x86 stores also leave the store buffer in order. So the lines are
+    // dirty in this core's cache by the time the answer can be seen.
     mailbox.store(2 * round + 2, Release);
     Ok(round + 1)
 }
@@ -161,7 +161,7 @@ fn chase(lines: &[&Line], leg: Leg, round: u64) -> (u64, bool) {
     let (mut place, mut carried, mut wrong) = (leg.first, 0, 0);
     let begun = counter::start();
     for step in 0..leg.reads {
-        // Relaxed: acquired once for the whole leg, by `ask`.
+        // Relaxed: `ask` has acquired the whole leg.
         let read = shifted(lines[LINES * place], carried, zero).words[0].load(Relaxed);
         wrong |= read ^ value(round, step);
         carried = read as usize;
@@ -176,7 +176,7 @@ fn single_reads(lines: &[&Line], leg: Leg, round: u64, buckets: &mut [u32], beyo
     for step in 0..leg.reads {
         let line = lines[LINES * place];
         let begun = counter::start();
-        // Relaxed: acquired once for the whole leg, by `ask`.
+        // Relaxed: `ask` has acquired the whole leg.
         let read = line.words[0].load(Relaxed);
         let ended = counter::stop();
         count_event(buckets, beyond, ended.wrapping_sub(begun));
@@ -191,10 +191,9 @@ fn next_place(place: usize, lines: &[&Line]) -> usize {
     if LINES * (place + 2) <= lines.len() { place + 1 } else { 0 }
 }
 
-/// `line`, at an address that depends on `carried`.
 #[inline(always)]
 fn shifted(line: &Line, carried: usize, zero: usize) -> &Line {
-    // SAFETY: `zero` is 0, hence so is the offset, and the pointer is the one of `line`, which outlives the result.
+    // SAFETY: `zero` is 0, and so is the offset. The pointer is that of `line`, which outlives the result.
     unsafe { &*std::ptr::from_ref(line).wrapping_byte_add(carried & zero) }
 }
 

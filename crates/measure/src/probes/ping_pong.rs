@@ -6,12 +6,11 @@
 //! responder       1→2 ───      3→4 ───  …  2n−1→2n
 //! ```
 //!
-//! The word counts hand-offs, so that each turn proves that the partner's turn has happened; after an unexpected value
-//! both sides wait until the deadline, and the pair has no result.
+//! The word counts hand-offs, so each turn proves that the partner's turn has happened. After an unexpected value both
+//! sides wait until the deadline, and the pair has no result.
 //!
-//! One clock read closes a batch and opens the next. It is taken right after the initiator's own turn, while the
-//! responder's is in flight: batches hold only whole round trips, and the transfer hides the read where the
-//! transfer takes longer.
+//! One clock read closes a batch and opens the next. The initiator reads right after its own turn, while the
+//! responder's turn is in flight. So batches hold only whole round trips, and a longer transfer hides the read.
 
 use crate::counter;
 use crate::kernel_context::{Guard, Halt, KernelContext, Line, Recorder, count_event};
@@ -19,15 +18,15 @@ use crate::sync::AtomicU64;
 
 /// Untimed round trips on each place (a set of lines) before its first batch.
 ///
-/// The first brings the line and its address translation to both sides (a page walk costs as much as a hop), the second
-/// sets the phase between the two sides. Both would show in batches of 16 round trips.
+/// The first trip brings the line and its address translation to both sides; a page walk costs as much as a hop. The
+/// second trip sets the phase between the two sides. Both would show in batches of 16 round trips.
 pub const LEAD_IN: u64 = if cfg!(loom) { 0 } else { 2 };
 
 /// Trips after which the initiator checks the guard inside a batch, so that a long batch does not delay a stop. They
-/// take at least tens of microseconds, the check about 20 ns. The guard is also checked after every batch.
+/// take at least tens of microseconds, and the check about 20 ns. The guard is also checked after every batch.
 pub(crate) const UNBROKEN: u64 = 1 << 12;
 
-/// The way to pass a turn to the partner, as a type, so that each way is compiled into loops of its own.
+/// A way to pass a turn to the partner. It is a type, so that the compiler builds separate loops for each way.
 pub trait Handoff {
     /// Lines per place.
     const LINES: usize;
@@ -41,32 +40,23 @@ pub trait Handoff {
     /// The responder's references into a place.
     fn responder_ends<'a>(place: &[&'a Line]) -> Self::Ends<'a>;
 
-    /// Waits for `expected`, then passes `next`.
-    ///
-    /// # Errors
-    /// The reason why the wait was given up.
+    /// Waits for `expected`, then passes `next`. Fails with the reason if the wait was given up.
     fn pass(ends: &mut Self::Ends<'_>, expected: u64, next: u64, guard: &Guard<'_>) -> Result<(), Halt>;
 
-    /// Waits for `expected`, the last turn at this place.
-    ///
-    /// # Errors
-    /// The reason why the wait was given up.
+    /// Waits for `expected`, the last turn at this place. Fails with the reason if the wait was given up.
     fn see(ends: &mut Self::Ends<'_>, expected: u64, guard: &Guard<'_>) -> Result<(), Halt>;
 }
 
-/// The words of a role: for the partner's turns and for its own. Both may be the same word.
+/// The words of a role. Both may be the same word.
 #[derive(Debug, Clone, Copy)]
 pub struct Words<'a> {
     /// The word with the partner's turns.
     pub inbox: &'a AtomicU64,
-    /// The word for its own turns.
+    /// The word with the role's own turns.
     pub outbox: &'a AtomicU64,
 }
 
-/// The role that starts and records.
-///
-/// # Errors
-/// The reason why it left early.
+/// The role that starts and records. Fails with the reason if it left early.
 pub fn initiator<H: Handoff>(context: &mut KernelContext<'_>) -> Result<(), Halt> {
     let (places, guard) = (context.lines.len() / H::LINES, context.guard);
     let mut lead_in = u64::from(context.warm_up) + LEAD_IN;
@@ -87,8 +77,8 @@ pub fn initiator<H: Handoff>(context: &mut KernelContext<'_>) -> Result<(), Halt
                     begun = ended;
                     guard.check_at(ended)?;
                 }
-                // The partner's last turn must be seen before the line is left. Otherwise the partner might still wait
-                // on this line while this side waits on the next place, which is a deadlock.
+                // The line must not be left before the partner's last turn is seen. Otherwise the partner might still
+                // wait on this line while this side waits on the next place, which is a deadlock.
                 H::see(&mut ends, 2 * trip, guard)?;
                 context.verified += trip;
             }
@@ -114,10 +104,7 @@ pub fn initiator<H: Handoff>(context: &mut KernelContext<'_>) -> Result<(), Halt
     Ok(())
 }
 
-/// The role that answers.
-///
-/// # Errors
-/// The reason why it left early.
+/// The role that answers. Fails with the reason if it left early.
 pub fn responder<H: Handoff>(context: &mut KernelContext<'_>) -> Result<(), Halt> {
     let (places, guard) = (context.lines.len() / H::LINES, context.guard);
     let mut lead_in = u64::from(context.warm_up) + LEAD_IN;
@@ -135,13 +122,13 @@ pub fn responder<H: Handoff>(context: &mut KernelContext<'_>) -> Result<(), Halt
     Ok(())
 }
 
-/// The share of `total` events for this place, the same on both sides.
+/// The number of the `total` events that belong to this place. It is the same on both sides.
 pub(crate) fn share(total: u64, places: usize, index: usize) -> u64 {
     let places = places as u64;
     total / places + u64::from((index as u64) < total % places)
 }
 
-/// Ticks of a batch, saturating at 2³² (more than a second), which the session treats as an unfinished batch.
+/// Ticks of a batch, limited to 2³² (more than a second). The session treats the limit as an unfinished batch.
 pub(crate) fn saturated(ticks: u64) -> u32 {
     u32::try_from(ticks).unwrap_or(u32::MAX)
 }

@@ -24,7 +24,7 @@ use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::{CpuId, Flag, Picos, TickRate, TrialFailure};
 pub use trials::{CAPACITIES, Config, MAX_CAPACITY, VERIFIED};
 
-/// Messages per second between threads through a bounded queue.
+/// The `queue` probe.
 #[derive(Debug, Clone, Copy)]
 pub struct Queue;
 
@@ -102,17 +102,17 @@ impl SeriesProbe for Queue {
     }
 }
 
-/// Minimum reached share of the requested rate that counts as sustained; below it, delays grow without limit and depend
-/// on the pass's length.
+/// Minimum share of the requested rate that counts as sustained. Below it, delays grow without limit and depend on the
+/// length of the pass.
 const MIN_KEPT_SHARE: f64 = 0.99;
-/// Minimum messages of a pass at a fixed rate, to decide within a few percent whether the rate was sustained.
+/// Minimum messages of a pass at a fixed rate. They decide within a few percent whether the rate was sustained.
 const MIN_SENT: f64 = 100.0;
-/// Messages of a whole pass by which its rate may be off: one at each end of the middle 80 % over which it is computed,
-/// so 2 / 0.8.
+/// Messages of a whole pass by which its rate may be off. The middle 80 % may be off by one message at each end, which
+/// gives 2 / 0.8.
 const RATE_ERROR_MESSAGES: f64 = 2.5;
 
-/// Records the reached rate of a pass and, if the requested rate was sustained, its delays. `per_s` is the requested
-/// and the reached rate; `in_batches` is set if batches were requested, even of one message.
+/// Records the reached rate of a pass, and its delays if the requested rate was sustained. `per_s` is the requested and
+/// the reached rate. `in_batches` is set if batches were requested, even of one message.
 pub fn observe(observed: &mut Observed, rate: TickRate, per_s: [f64; 2], delays: &Delays, in_batches: bool) {
     let [requested, reached] = per_s;
     observed.value(names::RATE, reached);
@@ -128,14 +128,15 @@ pub fn observe(observed: &mut Observed, rate: TickRate, per_s: [f64; 2], delays:
     observed.histogram(names::UNCORRECTED, delays.uncorrected.histogram(rate));
     if in_batches {
         for (end, name) in names::OF_BATCH.into_iter().enumerate() {
-            // A batch of one message begins and ends with it.
+            // A batch of one message begins and ends with the same message.
             let tally = delays.of_batch.as_ref().map_or(&delays.corrected, |ends| &ends[end]);
             observed.histogram(name, tally.histogram(rate));
         }
     }
 }
 
-/// Records each thread's share of a side's messages (0: producers, 1: consumers); `first` is the first thread's role.
+/// Records each thread's share of a side's messages (0: producers, 1: consumers). `first` is the role of the first
+/// thread.
 pub fn observe_shares(observed: &mut Observed, side: usize, first: usize, shares: &[f64]) {
     for (role, share) in (first..).zip(shares) {
         observed.by_role.entry(role).or_default().value(names::SHARE, *share);

@@ -9,11 +9,12 @@ use coretalk_model::probes::{ProbeDeclaration, sharing::DECLARATION};
 use coretalk_model::series::Observed;
 use coretalk_model::series::{Parameters, TrialSpec};
 
-/// The distance between two threads' writes at which neither slows the other down.
+/// The `sharing` probe.
 #[derive(Debug, Clone, Copy)]
 pub struct Sharing;
 
-/// Default distances in bytes: inside a line of 64, on the next one, on the next pair of lines, and beyond prefetchers.
+/// Default distances in bytes: inside a line of 64, in the next line, in the next pair of lines, and beyond
+/// prefetchers.
 pub const DISTANCES: &str = "8,16,32,64,128,256";
 /// Maximum distance, with both words in one page.
 pub const MAX_BYTES: u32 = 2048;
@@ -24,15 +25,15 @@ pub use coretalk_model::sharing::names;
 /// The cost of one write in machine events.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SharingCost {
-    /// Line transfers per write while the other thread writes too: one to fetch the line, and as long again to wait for
-    /// the other thread.
+    /// Line transfers per write while the other thread writes too. One fetches the line, and a wait of the same length
+    /// lets the other thread write.
     pub transfers: f64,
     /// Core cycles of an atomic addition to a cached line.
     pub alone_cycles: f64,
 }
 
-/// The cost of a write at a distance: both words share a line if they are less than 64 bytes apart. Simulated CPUs
-/// fetch no pairs of lines.
+/// The cost of a write at a distance. Both words share a line if they are less than 64 bytes apart. Simulated CPUs do
+/// not fetch pairs of lines.
 pub fn cost(distance_bytes: u32) -> SharingCost {
     SharingCost { transfers: if distance_bytes < 64 { 2.0 } else { 0.0 }, alone_cycles: 20.0 }
 }
@@ -87,7 +88,7 @@ impl SeriesProbe for Sharing {
     }
 }
 
-/// Duration of a write while both write, and alone, without noise.
+/// Duration of a write without noise, while both threads write and while one writes.
 pub fn expected_ns(sim: &dyn SimContext<'_>, cost: &SharingCost) -> (f64, f64) {
     let [from, to] = [sim.placement()[0], sim.placement()[1]];
     let alone = cost.alone_cycles * sim.cycle_ns(from);
@@ -108,7 +109,7 @@ fn observe(both_ns: [f64; 2], alone_ns: f64, writes: u64) -> Observed {
     observed
 }
 
-/// One pass on threads of this machine: both write, then one of them alone.
+/// One pass on threads of this machine. Both write, then one of them alone.
 #[cfg(all(target_os = "linux", not(miri)))]
 mod perform {
     use super::*;
@@ -120,11 +121,11 @@ mod perform {
     use coretalk_model::Flag;
 
     const ALONE_SHARE: f64 = 0.25;
-    /// Writes between two clock reads: 5 µs alone, so that a read costs a few thousandths.
+    /// Writes between two clock reads. They take 5 µs alone, and a read costs a few thousandths of that.
     const BATCH: u64 = 1024;
     const WORDS: usize = 512;
 
-    /// A page of its own, so that only the distance decides what the two words share.
+    /// A page of its own. Only the distance decides what the two words share.
     #[repr(align(4096))]
     struct Page([AtomicU64; WORDS]);
 
@@ -145,7 +146,7 @@ mod perform {
         let alone_ticks = span_ticks(ALONE_SHARE);
         let run_role = |role: &RoleContext<'_>| match role.number {
             0 => write(role, words[0], alone_ticks),
-            // The other role leaves at once, since a waiting sibling would slow the writer down.
+            // The other role leaves at once. A waiting sibling would slow the writer down.
             _ => role.wait_for_all().map(|()| Written::default()),
         };
         let alone = context.run(limit, run_role, || ())?;
@@ -166,7 +167,7 @@ mod perform {
         let mut writes = 0;
         loop {
             for _ in 0..BATCH {
-                // Relaxed: only the count itself is passed. A plain store would let the thread continue while the
+                // Relaxed: only the count itself is passed. With a plain store the thread would continue while the
                 // store waits for its line in a buffer.
                 word.fetch_add(1, Relaxed);
             }

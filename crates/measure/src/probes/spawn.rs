@@ -20,7 +20,7 @@ use coretalk_model::series::MASK;
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::{CpuId, CpuSet, Environment, TrialFailure};
 
-/// The cost of starting a thread or a process, and the time until it runs.
+/// The `spawn` probe.
 #[derive(Debug, Clone, Copy)]
 pub struct Spawn;
 
@@ -39,7 +39,7 @@ impl SeriesProbe for Spawn {
         trials(request)
     }
 
-    /// Paced creations, as in a program that starts one occasionally.
+    /// Creations with pauses, as in a program that rarely starts a thread.
     fn suite_trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
         let mut trials = trials(request)?;
         trials.retain(|trial| trial.parameters.number("pause_ns") != Some(0.0));
@@ -98,7 +98,7 @@ impl SeriesProbe for Spawn {
     }
 }
 
-/// Pauses between creations: none, and one that lets a CPU enter an idle state.
+/// Pauses between creations: none, and a pause in which a CPU enters an idle state.
 pub const PAUSES_NS: [f64; 2] = [0.0, 1e6];
 
 /// Kinds × pauses × placements: the creator's own CPU, each representative pair, and unbound.

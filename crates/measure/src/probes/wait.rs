@@ -29,7 +29,7 @@ use coretalk_model::{Environment, Flags, TrialFailure};
 pub(crate) use perform::loops;
 use trials::{Mode, Trial};
 
-/// The cost of a strategy for waiting for another thread.
+/// The `wait` probe.
 #[derive(Debug, Clone, Copy)]
 pub struct Wait;
 
@@ -124,12 +124,12 @@ fn flags(trial: &Trial, shared: bool, guest: bool) -> Flags {
     flags
 }
 
-/// Simulated round trips per pass: a real machine does millions in the same time, which would add no information here.
+/// Simulated round trips per pass. A real machine performs millions, which would add no information here.
 const TRIPS: u64 = 4_000;
 const MAX_TRIPS: u64 = 50_000;
 /// Batches of calls, or pieces of work, per pass.
 const BATCHES: f64 = 256.0;
-/// Cost of the loop in addition to the trip and two pairs of clock reads: counting.
+/// Cost of counting in the loop, in addition to the trip and two pairs of clock reads.
 pub const RECORDING_NS: f64 = 5.0;
 
 /// Prices one pass.

@@ -34,18 +34,18 @@ pub use catalogue::{PrimitiveKind, Variant, mechanism, needs_one_cpu, variant};
 #[cfg(all(target_os = "linux", not(miri)))]
 pub(crate) use exchange::loops;
 
-/// The time until a thread that waits in a primitive runs again.
+/// The `wake` probe.
 #[derive(Debug, Clone, Copy)]
 pub struct Wake;
 
-/// Relative variation of a gap, to avoid synchronisation with periodic events.
+/// Relative variation of a gap, to avoid a fixed phase with periodic events.
 const GAP_JITTER: f64 = 0.25;
-/// Maximum share of wake-ups that seem to precede their sending; above it, the other times are doubtful.
+/// Maximum share of wake-ups that seem to precede their sending. Above it, the other times are doubtful.
 const NEGATIVE_SHARE: f64 = 0.01;
-/// The gap of a map of pairs: a short one, so that the hand-off is not hidden by the exit from an idle state, which
-/// takes the same time on every pair (on a guest after 1 ms 19 to 20 µs everywhere, with and without a shared cache).
+/// The gap of a map of pairs. It is short, so that the exit from an idle state does not hide the hand-off. That exit
+/// takes the same time on every pair: 19 to 20 µs on a guest after 1 ms, with and without a shared cache.
 pub const MAP_GAP_NS: f64 = GAPS_NS[0];
-/// Maximum number of pairs measured after every gap; more pairs form a map, which has one gap.
+/// Maximum number of pairs measured after every gap. More pairs form a map, which has one gap.
 const FEW_PAIRS: usize = 8;
 const SLEEP: &str = "sleep-1ms";
 const SLEEP_NS: u64 = 1_000_000;
@@ -61,7 +61,7 @@ impl SeriesProbe for Wake {
         catalogue::trials(request)
     }
 
-    /// Leaves out the longest gap: a gap within the polling of idle loops and a longer one suffice.
+    /// Without the longest gap. A gap within the polling of idle loops and a longer gap suffice.
     fn suite_trials(&self, request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
         let mut trials = catalogue::trials(request)?;
         trials.retain(|trial| trial.parameters.number(names::GAP_NS) != Some(GAPS_NS[2]));
@@ -112,14 +112,13 @@ impl SeriesProbe for Wake {
     }
 }
 
-/// One pass of the exchange through a primitive, also for probes that use it with other parameters.
 #[cfg(all(target_os = "linux", not(miri)))]
 pub(super) fn perform(
     name: &str,
     context: &TrialContext<'_>,
     order: &TrialOrder<'_>,
 ) -> Result<Observed, TrialFailure> {
-    // A slow wake-up includes the CPU's exit from an idle state, which the kernel's counts identify.
+    // A slow wake-up includes the CPU's exit from an idle state. The kernel's counts show it.
     let before = IdleStates::now(context.cpus());
     let mut observed = exchange::perform(name, context, order)?;
     for (state, entries) in IdleStates::now(context.cpus()).since(&before) {
@@ -163,7 +162,7 @@ struct Tallies {
     hot: TickHistogram,
     waker: TickHistogram,
     first: TickHistogram,
-    /// Wake-ups that seem to precede their sending, because the CPUs' counters differ.
+    /// Number of wake-ups that seem to precede their sending, because the CPUs' counters differ.
     negative: u64,
     /// Positions of an unbound waiter relative to the waker, in the order of [`RanOn::ALL`].
     places: [u64; 4],

@@ -1,7 +1,8 @@
-//! The timed loops of one producer and one consumer that send and receive several messages at once.
+//! The timed loops of one producer and one consumer that send and receive batches. Messages are still made, read and
+//! checked one by one.
 //!
-//! A producer waits until the queue has room for its whole batch; a consumer takes at most a batch of the available
-//! messages. Messages are still made, read and checked one by one.
+//! A producer waits until the queue has room for its whole batch. A consumer takes at most a batch of the available
+//! messages.
 
 use super::ends::{Implementation, Leave, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch};
 use super::exchange::{Account, Consume, Count, Produce, RoleSettings, Roles, sum_below};
@@ -12,13 +13,11 @@ use crate::kernel_context::Halt;
 use crate::tick_histogram::TickHistogram;
 use std::sync::Arc;
 
-/// Minimum number of batches sent at a rate, even beyond the time limit: only whole batches are sent.
+/// Minimum number of batches sent at a rate, even beyond the time limit. Only whole batches are sent.
 const MIN_PACED: u64 = 2;
 
-/// Opens a queue of this kind for these messages, with one role on each side.
-///
-/// # Errors
-/// [`Refusal`]: no such queue, or several ends on one side were requested.
+/// Opens a queue of this kind for these messages, with one role on each side. Fails if there is no such queue or
+/// several ends on one side were requested.
 pub fn roles<S: Implementation, M: Message>(
     shape: &Shape,
     settings: &RoleSettings,
@@ -99,7 +98,6 @@ fn send<M, S: Sender<M>>(
     }
 }
 
-/// Receives batches until the queue is closed and empty.
 #[inline(never)]
 fn consume<M: Message, R: Receiver<M>>(
     mut receiver: R,
@@ -138,7 +136,7 @@ fn consume<M: Message, R: Receiver<M>>(
     Ok(Received { messages: taken, empty, sum, wrong, stamps, ..Received::default() })
 }
 
-/// Sends at a rate: each message has a due time, and a batch is sent when its last message is due.
+/// Sends at a rate. Each message has a due time, and a batch is sent when its last message is due.
 fn produce_paced<M: Message, S: Sender<M>>(
     mut sender: S,
     limits: &RoleLimits<'_>,
@@ -176,7 +174,7 @@ fn produce_paced<M: Message, S: Sender<M>>(
     Ok(sent)
 }
 
-/// Receives until the queue is closed and empty; records delays of all messages and of the ends of each batch.
+/// Receives until the queue is closed and empty. Records delays of all messages and of the ends of each batch.
 fn consume_paced<M: Message, R: Receiver<M>>(
     mut receiver: R,
     limits: &RoleLimits<'_>,

@@ -1,4 +1,4 @@
-//! [`Bounded`]: the reference queue, a ring between semaphores for free slots and for items, of four kinds.
+//! [`Bounded`]: the reference queue, a ring between two semaphores, one for free slots and one for items.
 
 use super::ends::{Implementation, Leave, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch};
 use super::message::Message;
@@ -10,21 +10,19 @@ use crate::trial_context::CachePadded;
 use std::io;
 use std::marker::PhantomData;
 
-/// Maximum permits of a semaphore; all kinds here can count this far.
+/// Maximum permits of a semaphore. All kinds here can count this far.
 pub const MAX_PERMITS: usize = (1 << 22) - 2;
 
-/// A counting semaphore. Everything before giving a permit is ordered before everything after taking it.
+/// A counting semaphore. Everything before a permit is given is ordered before everything after it is taken.
 pub trait Permits: Send + Sync + Sized + 'static {
-    /// A semaphore with this many permits that polls `spins` times before it sleeps, if the kind supports polling.
-    ///
-    /// # Errors
-    /// The system refuses a semaphore.
+    /// A semaphore with this many permits. It polls `spins` times before it sleeps, if the kind supports polling. Fails
+    /// if the system refuses a semaphore.
     fn with(permits: u32, spins: u32) -> io::Result<Self>;
 
     /// Takes a permit if one is available. A kind that cannot test waits for one.
     fn try_take(&self) -> bool;
 
-    /// Takes a permit, sleeping until one is available; returns false if a nap ended without one.
+    /// Takes a permit, and sleeps until one is available. Returns false if a nap ended without a permit.
     fn take(&self) -> bool;
 
     /// Gives a permit.
@@ -54,23 +52,23 @@ pub fn hand_permits_over<P: Permits>(free: P, items: P) {
 #[derive(Debug)]
 pub struct Bounded<P>(PhantomData<P>);
 
-/// *Lines.* Each semaphore has lines of its own: both sides write both with every message, so that semaphores on one
+/// Each semaphore has lines of its own. Both sides write both semaphores with every message, so two semaphores on one
 /// line would suffer false sharing. The other fields are read with every message but written only when an end is
-/// dropped, so they share lines apart from the semaphores.
+/// dropped. So they share lines apart from the semaphores.
 #[derive(Debug)]
 struct Core<M, P: Permits> {
     free: CachePadded<P>,
     items: CachePadded<P>,
     slots: Slots<M>,
-    /// Number of sent messages, written once by the dropped sender.
+    /// Number of sent messages. The dropped sender writes it once.
     sent: AtomicUsize,
-    /// Number of received messages, written once by the dropped receiver.
+    /// Number of received messages. The dropped receiver writes it once.
     received: AtomicUsize,
     sender_gone: AtomicBool,
     receiver_gone: AtomicBool,
 }
 
-/// The producer's end, which takes a free slot, fills it and gives an item.
+/// The producer's end. It takes a free slot, fills the slot and gives an item.
 #[derive(Debug)]
 pub struct BoundedSender<M, P: Permits> {
     core: Arc<Core<M, P>>,
@@ -78,7 +76,7 @@ pub struct BoundedSender<M, P: Permits> {
     sent: usize,
 }
 
-/// The consumer's end, which takes an item, empties its slot and gives the slot back.
+/// The consumer's end. It takes an item, empties the slot and gives the slot back.
 #[derive(Debug)]
 pub struct BoundedReceiver<M, P: Permits> {
     core: Arc<Core<M, P>>,
@@ -116,16 +114,16 @@ impl<P: Permits> Implementation for Bounded<P> {
 }
 
 impl<M, P: Permits> BoundedSender<M, P> {
-    /// Fills the next slot, for which the caller has taken a permit.
+    /// Fills the next slot. The caller has taken a permit.
     #[inline(always)]
     fn put(&mut self, message: M) -> Result<(), Halt> {
-        // The last permit of a dropped receiver stands for no slot. Relaxed: the permit that we took orders the flag,
-        // which is set before that permit is given.
+        // The last permit of a dropped receiver stands for no slot. Relaxed: the flag is set before that permit is
+        // given, and the permit that we took orders the flag.
         if self.core.receiver_gone.load(Relaxed) {
             return Err(Halt::Partner);
         }
-        // SAFETY: the permit says that this slot was never filled or has been emptied, and taking it orders that before
-        // us; no other thread touches the slot until the item is given.
+        // SAFETY: the permit says that this slot was never filled or has been emptied, and taking the permit orders
+        // that before us. No other thread touches the slot until the item is given.
         unsafe { self.core.slots.write(self.position, message) };
         self.position = if self.position + 1 == self.core.slots.len() { 0 } else { self.position + 1 };
         self.sent += 1;
@@ -152,15 +150,15 @@ impl<M: Message, P: Permits> Sender<M> for BoundedSender<M, P> {
 }
 
 impl<M, P: Permits> BoundedReceiver<M, P> {
-    /// Empties the next slot, for which the caller has taken a permit; `None` for the dropped sender's permit.
+    /// Empties the next slot; `None` for the dropped sender's permit. The caller has taken a permit.
     #[inline(always)]
     fn get(&mut self) -> Option<M> {
-        // Relaxed: as in `put`. The count of messages is written before the flag.
+        // Relaxed, as in `put`. The count of messages is written before the flag.
         if self.core.sender_gone.load(Relaxed) && self.received == self.core.sent.load(Relaxed) {
             return None;
         }
-        // SAFETY: the permit says that this slot has been filled, and taking it orders that before us; no other thread
-        // touches the slot until it is given back.
+        // SAFETY: the permit says that this slot has been filled, and taking the permit orders that before us. No other
+        // thread touches the slot until it is given back.
         let message = unsafe { self.core.slots.take(self.position) };
         self.position = if self.position + 1 == self.core.slots.len() { 0 } else { self.position + 1 };
         self.received += 1;
@@ -198,7 +196,7 @@ impl<M, P: Permits> Drop for BoundedSender<M, P> {
 impl<M, P: Permits> Drop for BoundedReceiver<M, P> {
     fn drop(&mut self) {
         self.core.received.store(self.received, Relaxed);
-        // Relaxed: as for the sender.
+        // Relaxed, as for the sender.
         self.core.receiver_gone.store(true, Relaxed);
         self.core.free.give();
     }
@@ -208,7 +206,7 @@ impl<M, P: Permits> Drop for Core<M, P> {
     fn drop(&mut self) {
         // Both ends are dropped, and the reference count orders their stores before us.
         for number in self.received.load(Relaxed)..self.sent.load(Relaxed) {
-            // SAFETY: messages between the two counts were put in and not taken out; no other owner is left.
+            // SAFETY: messages between the two counts were put in and not taken out. No other owner is left.
             drop(unsafe { self.slots.take(number % self.slots.len()) });
         }
     }

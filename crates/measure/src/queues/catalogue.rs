@@ -24,16 +24,16 @@ pub struct Kind {
     pub id: &'static str,
     /// Short description.
     pub what: &'static str,
-    /// Its code.
+    /// Code of the queue.
     #[cfg(all(target_os = "linux", not(miri)))]
     pub code: Code,
-    /// Version of the library, if it comes from one.
+    /// Version of the library, if the queue comes from a library.
     pub version: Option<&'static str>,
     /// How a blocked end waits.
     pub waits: WaitMode,
-    /// Whether it distinguishes full and empty from other failures.
+    /// Whether the queue distinguishes full and empty from other failures.
     pub tells: bool,
-    /// Whether it allows several producers and several consumers.
+    /// Whether the queue allows several producers, and several consumers.
     pub several: [bool; 2],
     /// Support for batches.
     pub batches: Batches,
@@ -44,36 +44,37 @@ pub struct Kind {
 /// Support of a queue for batches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Batches {
-    /// None: messages are sent and received singly.
+    /// No support. Messages are sent and received singly.
     None,
-    /// Whole batches are sent, and up to a batch is received.
+    /// Whole batches are sent, and at most a batch is received at once.
     Both,
-    /// Messages are sent singly; the consumer takes up to a batch in one pass, one message at a time.
+    /// Messages are sent singly. The consumer takes up to a batch in one pass, one message at a time.
     Received,
-    /// Messages are sent singly; the consumer takes all that are waiting at once, whatever the batch size.
+    /// Messages are sent singly. The consumer takes all waiting messages at once, whatever the batch size.
     Drained,
 }
 
-/// The cost of a message in machine events: plausible for a desktop CPU at 4 GHz, not validated by measurements.
+/// The cost of a message in machine events. The figures are plausible for a desktop CPU at 4 GHz, but not measured.
 #[derive(Debug, Clone, Copy)]
 pub struct QueueCost {
     /// Instruction time of producer and consumer together.
     pub own_ns: f64,
-    /// Line transfers that each side waits for per message (a lock, a semaphore).
+    /// Line transfers that each side waits for per message, of a lock or a semaphore.
     pub lines: f64,
     /// System calls of each side per message.
     pub calls: f64,
-    /// Whether an end reads the other's index only when its cached copy is used up.
+    /// Whether an end reads the other's index only after its cached copy is used up.
     pub cached: bool,
     /// Polling time before a sleep, without the polls of `semaphore-spin:N`.
     pub spin_limit_ns: f64,
-    /// Part of the instruction time that occurs once per batch: publishing an index, or a lock.
+    /// Part of the instruction time that occurs once per batch, for publishing an index or for a lock.
     pub once_ns: f64,
     /// Part of the line transfers that occurs once per batch.
     pub once_lines: f64,
     /// Whether all ends take the same lock.
     pub one_lock: bool,
-    /// Whether it waits like .NET's SemaphoreSlim: with pauses and yields, and for the lock of the other side's calls.
+    /// Whether the queue waits like .NET's SemaphoreSlim, with pauses and yields, and for the lock of the other side's
+    /// calls.
     pub slim: bool,
 }
 
@@ -130,7 +131,7 @@ queues! {
     BLOCK(Bounded<Semaphore>, None) "semaphore-spin"
         "a ring between two futex semaphores that poll N times before they sleep";
     // A message, with four uncontended calls, took 25 ns on one CPU of an AMD EPYC guest (3.2 GHz, capacity 10,000).
-    // Between two CPUs each of a side's two calls moves the lock once, the counts twice, and may poll a taken lock.
+    // Between two CPUs, each call of a side moves the lock once and the counts twice. It may also poll a taken lock.
     BLOCK(Bounded<SlimSemaphore>, None) "semaphore-slim"
         "a ring between two semaphores like .NET's SemaphoreSlim: poll and yield up to 140 times, one lock per call"
         { cost: QueueCost { lines: 6.4, slim: true, ..COST } };
@@ -169,14 +170,12 @@ queues! {
         { tells: false, cost: QueueCost { own_ns: 40.0, calls: 2.0, ..COST } };
 }
 
-/// Default polls before `semaphore-spin` sleeps: about 5 µs with wait hints of 10 to 20 ns, longer than a hand-off
-/// between any two CPUs. `semaphore-slim` imitates .NET's SemaphoreSlim instead.
+/// Default polls before `semaphore-spin` sleeps. They take about 5 µs with wait hints of 10 to 20 ns, longer than a
+/// hand-off between any two CPUs. `semaphore-slim` imitates .NET's SemaphoreSlim instead.
 pub const DEFAULT_SPINS: u32 = 256;
 
-/// Finds a queue by its name, with the number of polls in `semaphore-spin:N`.
-///
-/// # Errors
-/// [`RequestError`]: no such queue, or the number of polls is out of range.
+/// Finds a queue by its name, with the number of polls in `semaphore-spin:N`. Fails if there is no such queue or the
+/// number of polls is out of range.
 pub fn kind(name: &str) -> Result<(&'static Kind, u32), RequestError> {
     let (id, spins) = match name.split_once(':') {
         Some(("semaphore-spin", polls)) => {

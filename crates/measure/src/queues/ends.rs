@@ -4,7 +4,7 @@ use super::message::Message;
 use crate::kernel_context::{Guard, Halt};
 use std::time::Duration;
 
-/// Maximum sleep of a blocked end before it checks its guard: long enough to cost nothing; abandoned waits end soon.
+/// Maximum sleep of a blocked end before it checks its guard. It costs nothing, and abandoned waits still end soon.
 pub const GUARD_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Both ends of a queue of a kind.
@@ -17,10 +17,8 @@ pub trait Implementation: Sized + 'static {
     /// The consumer's end.
     type Receiver<M: Message>: Receiver<M>;
 
-    /// Opens a queue that holds exactly `shape.capacity` messages.
-    ///
-    /// # Errors
-    /// [`Refusal`] if this kind cannot have exactly that capacity, or the system refuses memory or an object.
+    /// Opens a queue that holds exactly `shape.capacity` messages. Fails if this kind cannot have exactly that
+    /// capacity, or the system refuses memory or an object.
     fn open<M: Message>(shape: &Shape) -> Result<Ends<Self, M>, Refusal>;
 }
 
@@ -29,7 +27,7 @@ pub trait Implementation: Sized + 'static {
 pub struct Shape {
     /// Capacity in messages; at least 1.
     pub capacity: usize,
-    /// Polls before a wait sleeps, for the kind that takes a number.
+    /// Polls before a wait sleeps, for kinds that take a number.
     pub spins: u32,
 }
 
@@ -50,7 +48,7 @@ pub enum Refusal {
         /// The requested capacity.
         capacity: usize,
     },
-    /// This kind allows only one end on a side for which several were requested.
+    /// Several ends were requested on a side, but this kind allows only one.
     #[error("this queue allows only one {side}")]
     OneOnly {
         /// `producer` or `consumer`.
@@ -72,7 +70,7 @@ pub enum Refusal {
 /// The reason why a message was not accepted.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Refused<M> {
-    /// The queue is full; returns the message.
+    /// The queue is full. The message is returned.
     Full(M),
     /// The other end was dropped.
     Closed,
@@ -112,10 +110,7 @@ pub struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Checks whether to continue waiting.
-    ///
-    /// # Errors
-    /// The reason to leave.
+    /// Checks whether to continue waiting, or returns the reason to leave.
     pub fn check(&self) -> Result<(), Leave> {
         self.guard.check()?;
         if (self.guard.now_ticks)() > self.until_ticks { Err(Leave::Over) } else { Ok(()) }
@@ -124,23 +119,15 @@ impl Watch<'_> {
 
 /// The producer's end.
 pub trait Sender<M>: Send + Sized + 'static {
-    /// Sends a message if there is room. A kind that cannot test waits for room.
-    ///
-    /// # Errors
-    /// The message if the queue is full, or that the receiver was dropped.
+    /// Sends a message if there is room. A kind that cannot test waits for room. Returns the message if the queue is
+    /// full.
     fn try_send(&mut self, message: M) -> Result<(), Refused<M>>;
 
-    /// Sends a message, waiting for room as this kind of queue does.
-    ///
-    /// # Errors
-    /// The reason to leave; the message is dropped.
+    /// Sends a message, waiting for room as this kind of queue does. After an error the message was dropped.
     fn send(&mut self, message: M, watch: &Watch<'_>) -> Result<(), Leave>;
 
-    /// Sends `count` messages at once if all fit; `make` gets the index in the batch. Returns the number sent: a kind
-    /// without batches on this side sends only the first.
-    ///
-    /// # Errors
-    /// The queue is full, or the receiver was dropped.
+    /// Sends `count` messages at once if all fit. `make` gets the index in the batch. Returns the number sent: a kind
+    /// without batches on this side sends only the first. Fails if the queue is full or the receiver was dropped.
     fn try_send_batch(&mut self, _count: usize, make: &impl Fn(usize) -> M) -> Result<usize, Refused<()>> {
         match self.try_send(make(0)) {
             Ok(()) => Ok(1),
@@ -149,10 +136,7 @@ pub trait Sender<M>: Send + Sized + 'static {
         }
     }
 
-    /// Sends a batch, waiting for room as this kind of queue does.
-    ///
-    /// # Errors
-    /// The reason to leave; nothing was sent.
+    /// Sends a batch, waiting for room as this kind of queue does. After an error nothing was sent.
     fn send_batch(
         &mut self,
         _count: usize,
@@ -170,23 +154,14 @@ pub trait Sender<M>: Send + Sized + 'static {
 
 /// The consumer's end.
 pub trait Receiver<M>: Send + Sized + 'static {
-    /// Receives a message if there is one. A kind that cannot test waits for one.
-    ///
-    /// # Errors
-    /// Whether a message may still come.
+    /// Receives a message if there is one. A kind that cannot test waits for a message.
     fn try_receive(&mut self) -> Result<M, NoMessage>;
 
-    /// Receives a message, waiting for one as this kind of queue does. `None` once the queue is closed and empty.
-    ///
-    /// # Errors
-    /// The reason to leave.
+    /// Receives a message, waiting as this kind of queue does; `None` after the queue is closed and empty.
     fn receive(&mut self, guard: &Guard<'_>) -> Result<Option<M>, Halt>;
 
     /// Receives at most `most` available messages in order, passes them to `each` and returns their number. A kind that
     /// first moves them out of the queue stores them in `buffer`.
-    ///
-    /// # Errors
-    /// If there is no message: whether one may still come.
     fn try_receive_batch(
         &mut self,
         most: usize,
@@ -203,10 +178,7 @@ pub trait Receiver<M>: Send + Sized + 'static {
         Ok(most)
     }
 
-    /// Receives a batch, waiting for its first message as this kind does; 0 once the queue is closed and empty.
-    ///
-    /// # Errors
-    /// The reason to leave.
+    /// Receives a batch, waiting for its first message as this kind does; 0 after the queue is closed and empty.
     fn receive_batch(
         &mut self,
         _most: usize,

@@ -1,7 +1,7 @@
-//! The timed loops: producers send messages, consumers receive and check them.
+//! The timed loops. Producers send messages; consumers receive and check them.
 //!
-//! The loops are compiled for each queue and each message type, so that between two messages they only call the queue.
-//! Counts are kept in registers; the clock is read about every 20 µs.
+//! The compiler builds the loops for each queue and each message type. So between two messages they only call the
+//! queue. Counts are kept in registers. The clock is read about every 20 µs.
 
 use super::ends::{Implementation, Leave, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch};
 use super::limits::Delays;
@@ -12,7 +12,7 @@ use super::paced::{self, Pace};
 use crate::kernel_context::Halt;
 use std::sync::Arc;
 
-/// The highest bits of a message identify its producer, so that the order of each producer is checked separately.
+/// Position of the bits that identify a message's producer. The order of each producer is checked separately.
 const LANE_SHIFT: u32 = 56;
 /// Maximum number of producers.
 pub const MAX_PRODUCERS: usize = 1 << (u64::BITS - LANE_SHIFT);
@@ -56,10 +56,8 @@ impl RoleSettings {
     }
 }
 
-/// Opens a queue of this kind for these messages, with its roles.
-///
-/// # Errors
-/// [`Refusal`]: no such queue, or it allows only one end on a side where several were requested.
+/// Opens a queue of this kind for these messages, with its roles. Fails if there is no such queue, or several ends were
+/// requested on a side that allows only one.
 pub fn roles<S: Implementation, M: Message>(
     shape: &Shape,
     settings: &RoleSettings,
@@ -100,10 +98,7 @@ pub fn roles<S: Implementation, M: Message>(
     Ok(Roles { producers: producers.collect(), consumers: consumers.collect() })
 }
 
-/// Sends until the time is over or all messages are sent, then drops the sender.
-///
-/// # Errors
-/// The reason to leave early.
+/// Sends until the time is over or all messages are sent, then drops the sender. Fails with the reason to leave early.
 #[inline(never)]
 pub fn produce<M: Message, S: Sender<M>>(
     mut sender: S,
@@ -158,7 +153,7 @@ pub(super) fn sum_below(count: u64) -> u64 {
 /// The order in which messages must arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// One producer and one consumer: every message in sequence.
+    /// One producer and one consumer: every message arrives in sequence.
     Counted,
     /// One consumer receives every message of each producer in sequence.
     ByProducer,
@@ -168,18 +163,16 @@ pub enum Order {
 
 /// Checks received numbers against the expected ones.
 pub(super) trait Account: Send {
-    /// Records a number after `before` others; returns whether it is in order.
+    /// Records a number after `before` others. Returns whether it is in order.
     fn note(&mut self, before: u64, number: u64) -> bool;
 
-    /// The sum of the `count` recorded numbers.
     fn sum(&self, count: u64) -> u64;
 }
 
-/// With one producer and one consumer the expected number is the count, in a register, and the sum is known: a table in
-/// memory would cost a fast ring a tenth of its throughput.
+/// With one producer and one consumer, the expected number is the count, kept in a register, and the sum is known. A
+/// table in memory would cost a fast ring a tenth of its throughput.
 #[derive(Default)]
 pub(super) struct Count {
-    /// Difference of the sum from the expected sum.
     off: u64,
 }
 
@@ -221,10 +214,7 @@ impl Account for Table {
     }
 }
 
-/// Receives until the queue is closed and empty.
-///
-/// # Errors
-/// The reason to leave early.
+/// Receives until the queue is closed and empty. Fails with the reason to leave early.
 pub fn consume<M: Message, R: Receiver<M>>(
     receiver: R,
     limits: &RoleLimits<'_>,
@@ -271,7 +261,6 @@ fn take_all<M: Message, R: Receiver<M>, A: Account>(
     Ok(Received { messages: taken, empty, sum, wrong, stamps, ..Received::default() })
 }
 
-/// Mask of the bits that identify the producer.
 const LANE_MASK: u64 = !0 << LANE_SHIFT;
 
 /// Loom test with two threads: in every interleaving no message is lost, doubled or reordered, and both ends finish.

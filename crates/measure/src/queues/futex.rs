@@ -2,7 +2,7 @@
 
 use crate::sync::AtomicU32;
 
-/// A word that threads sleep on until another thread has changed it and wakes them.
+/// A word on which threads sleep until another thread changes it and wakes them.
 #[derive(Debug, Default)]
 pub struct Futex {
     /// The word.
@@ -24,8 +24,8 @@ impl Futex {
 
 #[cfg(all(target_os = "linux", not(any(loom, miri))))]
 impl Futex {
-    /// Sleeps while the word is `expected`, until woken, for at most a
-    /// [guard interval](super::ends::GUARD_INTERVAL). May return early.
+    /// Sleeps while the word is `expected`, until woken, at most for a [guard interval](super::ends::GUARD_INTERVAL).
+    /// May return early.
     pub fn wait(&self, expected: u32) {
         crate::host::futex::wait(&self.word, expected, Some(super::ends::GUARD_INTERVAL));
     }
@@ -41,8 +41,8 @@ impl Futex {
     }
 }
 
-/// The same operations with a condition variable, for loom, Miri and systems other than Linux. As in the kernel, a lock
-/// guards the comparison: loom finds lost wake-ups.
+/// The same operations with a condition variable, for loom, Miri and systems other than Linux. A lock guards the
+/// comparison, as in the kernel, so loom finds lost wake-ups.
 #[cfg(any(loom, miri, not(target_os = "linux")))]
 mod model {
     use super::Futex;
@@ -56,12 +56,11 @@ mod model {
     }
 
     impl Futex {
-        /// Sleeps while the word is `expected`, until woken, for at most a
-        /// [guard interval](super::super::ends::GUARD_INTERVAL) (without limit in loom, which has no time). May return
-        /// early.
+        /// Sleeps while the word is `expected`, until woken, at most for a [guard
+        /// interval](super::super::ends::GUARD_INTERVAL). May return early. Loom has no time and no limit.
         pub fn wait(&self, expected: u32) {
             let Ok(lock) = self.sleepers.lock.lock() else { return };
-            // Relaxed: the word changes before the waker locks: this load sees it, or the wait precedes the wake-up.
+            // Relaxed: the word changes before the waker locks. So this load sees it, or the wait precedes the wake-up.
             if self.word.load(Relaxed) == expected {
                 drop(self.sleepers.woken.wait_timeout(lock, super::super::ends::GUARD_INTERVAL));
             }

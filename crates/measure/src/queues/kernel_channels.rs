@@ -1,8 +1,8 @@
 //! Queues in the kernel: [`Pipe`] and [`Socketpair`].
 //!
-//! A pipe is in packet mode, where every write is a message with its own buffer, so that its capacity in messages is
-//! known; the kernel rounds it to a power of two. A pair of connected Unix sockets also preserves message boundaries,
-//! but the kernel limits its memory, so the buffer size for an exact capacity is found by filling the queue.
+//! A pipe is in packet mode, where every write is a message with its own buffer. So its capacity in messages is known;
+//! the kernel rounds it to a power of two. A pair of connected Unix sockets also preserves message boundaries, but the
+//! kernel limits its memory. So the buffer size for an exact capacity is found by filling the queue.
 
 use super::ends::{Implementation, Leave, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch};
 use super::message::Message;
@@ -44,7 +44,7 @@ impl Implementation for Pipe {
         if unsafe { libc::pipe2(fds.as_mut_ptr(), libc::O_DIRECT | libc::O_CLOEXEC) } != 0 {
             return Err(Refusal::System { what: "a pipe", source: std::io::Error::last_os_error() });
         }
-        // SAFETY: both descriptors were just opened and belong to nobody else.
+        // SAFETY: both descriptors were just opened and have no other owner.
         let [read, write] = fds.map(|fd| unsafe { File::from_raw_fd(fd) });
         // SAFETY: the call only returns a number.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
@@ -74,7 +74,7 @@ impl<M: Message> Sender<M> for PipeEnd<M> {
                 }
             }
         });
-        // The only reason to fail is that the reader is gone.
+        // Fails only if the reader is gone.
         if sent { Ok(()) } else { Err(Refused::Closed) }
     }
 
@@ -120,10 +120,10 @@ pub struct SocketEnd<M> {
     message: PhantomData<fn(M) -> M>,
 }
 
-/// Maximum requested buffer size: the kernel doubles a request and caps the result at 2 GiB.
+/// Maximum requested buffer size. The kernel doubles a request and caps the result at 2 GiB.
 const MAX_BUFFER: i32 = 1 << 30;
 
-/// Buffer sizes found so far, by message length and capacity: a search fills the queue thirty times.
+/// Buffer sizes found so far, by message length and capacity. A search fills the queue thirty times.
 static BUFFERS: Mutex<BTreeMap<(usize, usize), i32>> = Mutex::new(BTreeMap::new());
 
 impl Implementation for Socketpair {
@@ -179,11 +179,11 @@ fn connected() -> Result<[OwnedFd; 2], Refusal> {
     if unsafe { libc::socketpair(libc::AF_UNIX, kind, 0, fds.as_mut_ptr()) } != 0 {
         return Err(Refusal::System { what: "a pair of sockets", source: io::Error::last_os_error() });
     }
-    // SAFETY: both descriptors were just opened and belong to nobody else.
+    // SAFETY: both descriptors were just opened and have no other owner.
     Ok(fds.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }))
 }
 
-/// The number of messages that fit, counted up to `most`; the sockets are empty before and after.
+/// The number of messages that fit, counted up to `most`. The sockets are empty before and after.
 fn count_fitting<M: Message>(
     sender: &OwnedFd,
     receiver: &OwnedFd,
@@ -251,7 +251,7 @@ impl<M: Message> SocketEnd<M> {
     }
 
     fn get(&self, flags: i32) -> Result<M, NoMessage> {
-        // Size of the longest block; heap messages are shorter.
+        // Size of the longest block. Messages on the heap are shorter.
         let mut bytes = [0; 4096];
         loop {
             match receive(&self.socket, &mut bytes[..M::MAX_BYTES], flags) {

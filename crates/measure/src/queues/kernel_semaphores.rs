@@ -19,12 +19,12 @@ impl Permits for Eventfd {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the descriptor was just opened and belongs to nobody else.
+        // SAFETY: the descriptor was just opened and has no other owner.
         Ok(Eventfd(unsafe { File::from_raw_fd(fd) }))
     }
 
     fn try_take(&self) -> bool {
-        // Only the kernel knows whether there is a permit; a separate test would cost another system call.
+        // Only the kernel knows whether there is a permit. A separate test would cost another system call.
         self.take()
     }
 
@@ -39,10 +39,10 @@ impl Permits for Eventfd {
     }
 }
 
-/// An unnamed POSIX semaphore. Boxed, since it must not move.
+/// An unnamed POSIX semaphore. It is boxed, since it must not move.
 pub struct SemT(Box<UnsafeCell<libc::sem_t>>);
 
-// SAFETY: the functions called on it may be called from any thread at the same time.
+// SAFETY: any thread may call the functions of a semaphore, at the same time as others.
 unsafe impl Send for SemT {}
 // SAFETY: as above.
 unsafe impl Sync for SemT {}
@@ -55,7 +55,7 @@ impl std::fmt::Debug for SemT {
 
 impl Permits for SemT {
     fn with(permits: u32, _: u32) -> io::Result<SemT> {
-        // SAFETY: all zeros is a valid value of the type, which is plain data; it is initialised below.
+        // SAFETY: all zeros is a valid value of the type, which is plain data. It is initialised below.
         let plain = unsafe { MaybeUninit::<libc::sem_t>::zeroed().assume_init() };
         let semaphore = Box::new(UnsafeCell::new(plain));
         // SAFETY: the memory is ours, does not move, and is not yet used.
@@ -67,7 +67,7 @@ impl Permits for SemT {
 
     #[inline]
     fn try_take(&self) -> bool {
-        // SAFETY: it was initialised and is alive.
+        // SAFETY: the semaphore is initialised and alive.
         unsafe { libc::sem_trywait(self.0.get()) == 0 }
     }
 
@@ -82,20 +82,20 @@ impl Permits for SemT {
             until.tv_sec += 1;
             until.tv_nsec -= 1_000_000_000;
         }
-        // SAFETY: it was initialised and is alive; the time is valid.
+        // SAFETY: the semaphore is initialised and alive, and the time is valid.
         unsafe { libc::sem_timedwait(self.0.get(), &until) == 0 }
     }
 
     #[inline]
     fn give(&self) {
-        // SAFETY: it was initialised and is alive.
+        // SAFETY: the semaphore is initialised and alive.
         unsafe { libc::sem_post(self.0.get()) };
     }
 }
 
 impl Drop for SemT {
     fn drop(&mut self) {
-        // SAFETY: it was initialised, and no thread waits on it: this is the last owner.
+        // SAFETY: the semaphore is initialised. This is the last owner, so no thread waits on it.
         unsafe { libc::sem_destroy(self.0.get()) };
     }
 }

@@ -1,7 +1,7 @@
-//! Queues of the standard library and of other crates, used as their authors intended and without additions.
+//! Queues of the standard library and of other crates, used as their authors intended.
 //!
-//! Waits are limited to a [guard interval](super::ends::GUARD_INTERVAL) where the library offers that, so that the
-//! guard is checked; elsewhere dropping the other end wakes the sleeper. The versions are those of the lock file.
+//! Waits are limited to a [guard interval](super::ends::GUARD_INTERVAL) if the library offers that. Then the guard is
+//! checked. Otherwise the sleeper wakes up when the other end is dropped. The versions are those of the lock file.
 
 use super::ends::{
     Ends, GUARD_INTERVAL, Implementation, Leave, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch,
@@ -16,7 +16,7 @@ use rtrb::{Consumer, Producer, PushError, RingBuffer};
 use std::sync::Arc;
 use std::sync::mpsc::{self, SyncSender};
 
-/// The libraries and their versions, including those of locks: measurements are valid for one version.
+/// The libraries and their versions, with those of locks. A measurement is valid for one version.
 pub const VERSIONS: [(&str, &str); 6] = [
     ("crossbeam-channel", "0.5.17"),
     ("crossbeam-queue", "0.3.14"),
@@ -26,17 +26,15 @@ pub const VERSIONS: [(&str, &str); 6] = [
     ("rtrb", "0.4.1"),
 ];
 
-/// Checks that the library accepts the capacity without aborting the process.
-///
-/// # Errors
-/// [`Refusal`]: zero, or more than memory can hold.
+/// Checks that the library accepts the capacity without aborting the process. Fails for zero, or for more than memory
+/// can hold.
 fn capacity_of<M>(shape: &Shape) -> Result<usize, Refusal> {
     let capacity = shape.capacity;
     if capacity == 0 {
         let reason = "a capacity of 0 means a meeting here, not a queue".into();
         return Err(Refusal::Capacity { capacity, reason });
     }
-    // Libraries abort if an allocation fails, so first check the memory for each message and its stamp.
+    // Libraries abort if an allocation fails. So the memory for each message and its stamp is checked first.
     memory::ensure(capacity, size_of::<(M, usize)>())?;
     let mut reservation: Vec<(M, usize)> = Vec::new();
     reservation.try_reserve_exact(capacity).map_err(|_| Refusal::Memory { capacity })?;
@@ -59,15 +57,14 @@ pub struct Kanal;
 #[derive(Debug)]
 pub struct SyncChannel;
 
-/// crossbeam's array queue, which cannot wait.
+/// crossbeam's array queue, which offers no wait.
 #[derive(Debug)]
 pub struct ArrayQueue;
 
-/// rtrb's ring, which cannot wait.
+/// rtrb's ring, which offers no wait.
 #[derive(Debug)]
 pub struct Rtrb;
 
-/// Converts a library's result of sending.
 macro_rules! send_result {
     ($library:ident, $sent:expr) => {
         $sent.map_err(|error| match error {
@@ -169,7 +166,7 @@ impl<M: Message> Sender<M> for SyncSender<M> {
     }
 
     fn send(&mut self, message: M, _: &Watch<'_>) -> Result<(), Leave> {
-        // There is no wait with a limit; dropping the receiver ends it.
+        // This wait has no limit. It ends when the receiver is dropped.
         SyncSender::send(self, message).map_err(|_| Leave::Halted(Halt::Partner))
     }
 
@@ -201,7 +198,7 @@ impl<M: Message> Sender<M> for kanal::Sender<M> {
     }
 
     fn send(&mut self, message: M, _: &Watch<'_>) -> Result<(), Leave> {
-        // kanal's waits with a limit yield differently from those without; dropping the receiver ends this wait.
+        // kanal's waits with a limit yield differently from those without. This wait ends when the receiver is dropped.
         kanal::Sender::send(self, message).map_err(|_| Leave::Halted(Halt::Partner))
     }
 
@@ -221,11 +218,11 @@ impl<M: Message> Receiver<M> for kanal::Receiver<M> {
     }
 
     fn receive(&mut self, _: &Guard<'_>) -> Result<Option<M>, Halt> {
-        // Without a limit, as for sending; an error means that the sender is gone and the queue is empty.
+        // Without a limit, as for sending. An error means that the sender is gone and the queue is empty.
         Ok(self.recv().ok())
     }
 
-    /// Takes all waiting messages: the drain has no limit.
+    /// Takes all waiting messages, since the drain has no limit.
     #[inline(always)]
     fn try_receive_batch(
         &mut self,
@@ -233,7 +230,7 @@ impl<M: Message> Receiver<M> for kanal::Receiver<M> {
         buffer: &mut Vec<M>,
         each: &mut impl FnMut(M),
     ) -> Result<usize, NoMessage> {
-        // The drain does not report a closed queue; the wait that follows does.
+        // The drain does not report a closed queue. The wait that follows does.
         match self.drain_into(buffer) {
             Ok(0) | Err(_) => Err(NoMessage::Yet),
             Ok(taken) => {
@@ -248,7 +245,7 @@ impl<M: Message> Receiver<M> for kanal::Receiver<M> {
     }
 }
 
-/// One end of an array queue; both ends are the same type.
+/// One end of an array queue. Both ends have the same type.
 #[derive(Debug)]
 pub struct ArrayEnd<M>(Arc<Array<M>>);
 
@@ -318,7 +315,7 @@ impl<M: Message> Pop<M> for Consumer<M> {
             Ok(_) => most,
             Err(ChunkError::TooFewSlots(available)) => available,
         };
-        // Messages counted above are still in the queue: no other thread takes them.
+        // Messages counted above are still in the queue, since no other thread takes them.
         self.read_chunk(available).map_or(0, |chunk| chunk.into_iter().map(each).count())
     }
 }

@@ -1,5 +1,4 @@
-//! [`RoleLimits`]: limits of the roles around a queue, and their results; and [`Stamps`]: progress without a clock read
-//! per message.
+//! [`RoleLimits`]: limits of the roles around a queue. [`Stamps`]: progress without a clock read per message.
 
 use crate::kernel_context::Guard;
 use crate::tick_histogram::TickHistogram;
@@ -54,7 +53,7 @@ pub struct Delays {
     pub corrected: TickHistogram,
     /// From the actual sending.
     pub uncorrected: TickHistogram,
-    /// Corrected delays of the first and the last message of each batch, where messages are sent in batches.
+    /// Corrected delays of the first and the last message of each batch, if messages are sent in batches.
     pub of_batch: Option<Box<[TickHistogram; 2]>>,
 }
 
@@ -76,13 +75,13 @@ pub struct Stamps {
     last_ticks: u64,
 }
 
-/// Capacity for stamps; when it is used up, every second one is dropped.
+/// Capacity for stamps. When it is used up, every second stamp is dropped.
 const MAX_STAMPS: usize = 4096;
-/// Maximum messages between stamps, so that a loop whose clock is stuck still checks its guard.
+/// Maximum messages between stamps. A loop whose clock is stuck still checks its guard.
 const MAX_STEP: u64 = 1 << 20;
 
 impl Stamps {
-    /// Stamps about this many ticks apart.
+    /// Creates stamps about this many ticks apart.
     pub fn new(apart_ticks: u64) -> Stamps {
         Stamps {
             kept: Vec::with_capacity(MAX_STAMPS),
@@ -92,7 +91,7 @@ impl Stamps {
         }
     }
 
-    /// Records a stamp and returns the count at which the next one is due.
+    /// Records a stamp. Returns the count at which the next stamp is due.
     pub fn take(&mut self, count: u64, ticks: u64) -> u64 {
         if self.kept.len() == MAX_STAMPS {
             let mut index = 0;
@@ -146,7 +145,6 @@ fn middle(loops: &[Vec<Stamp>]) -> Option<[f64; 2]> {
     Some([0.1, 0.9].map(|share| begun as f64 + share * span))
 }
 
-/// Progress of a loop at a time, interpolated between two stamps.
 fn count_at(stamps: &[Stamp], ticks: f64) -> f64 {
     let after = stamps.partition_point(|stamp| (stamp.ticks as f64) < ticks);
     let (Some(last), Some(next)) = (after.checked_sub(1).map(|before| stamps[before]), stamps.get(after))

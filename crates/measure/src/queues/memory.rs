@@ -1,16 +1,13 @@
-//! [`ensure`]: checks for memory before a queue is allocated: touching overcommitted pages would kill the process.
+//! [`ensure`]: checks for memory before a queue is allocated. A touch of overcommitted pages would kill the process.
 
 use super::ends::Refusal;
 
-/// Bytes up to which the check is skipped.
+/// Size up to which the check is skipped.
 const UNCHECKED_BYTES: usize = 16 << 20;
-/// A queue takes at most the available memory divided by this.
+/// Divisor of the available memory: the limit of a queue.
 const MEMORY_DIVISOR: usize = 4;
 
 /// Checks that memory is available for `places` slots of `bytes` bytes each.
-///
-/// # Errors
-/// [`Refusal::Memory`].
 pub fn ensure(places: usize, bytes: usize) -> Result<(), Refusal> {
     let refusal = Refusal::Memory { capacity: places };
     let Some(wanted) = places.checked_mul(bytes) else { return Err(refusal) };
@@ -20,7 +17,7 @@ pub fn ensure(places: usize, bytes: usize) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Bytes available without swapping; `None` where the system does not report it.
+/// Bytes available without swapping; `None` if the system does not report them.
 fn available() -> Option<usize> {
     let info = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;

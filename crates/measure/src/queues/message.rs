@@ -2,18 +2,18 @@
 
 use super::flag_slot::{FlagSlot, Flagged, Word};
 
-/// A message that carries a number, so that the reader detects lost, doubled and damaged ones.
+/// A message that carries a number. The reader detects lost, doubled and damaged messages.
 pub trait Message: Send + Sized + 'static {
     /// Maximum length in bytes, for queues that carry only bytes.
     const MAX_BYTES: usize;
 
-    /// Its slot type in queues whose slots mark themselves as full.
+    /// Slot type in queues whose slots mark themselves as full.
     type Slot: FlagSlot<Self>;
 
-    /// Makes a message: the producer's work.
+    /// Makes a message. This is the producer's work.
     fn make(value: u64) -> Self;
 
-    /// Reads the number: the consumer's work; `None` if the message is damaged.
+    /// Reads the number; `None` if the message is damaged. This is the consumer's work.
     fn read(self) -> Option<u64>;
 
     /// Passes the message as bytes, for queues that carry only bytes.
@@ -46,7 +46,8 @@ impl Message for u64 {
     }
 }
 
-/// A plain block of `8 × WORDS` bytes that is copied in and out. The producer writes and the consumer reads all of it.
+/// A plain block of `8 × WORDS` bytes that is copied in and out. The producer writes all of it, and the consumer reads
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block<const WORDS: usize>([u64; WORDS]);
 
@@ -62,7 +63,7 @@ impl<const WORDS: usize> Message for Block<WORDS> {
     #[inline(always)]
     fn read(self) -> Option<u64> {
         let value = self.0[0];
-        // Any difference sets a bit: one pass over the block, without a branch for each word.
+        // Any difference sets a bit. This takes one pass over the block, without a branch for each word.
         let words = self.0.iter().enumerate();
         let difference =
             words.fold(0, |difference, (index, word)| difference | (word ^ value.wrapping_add(index as u64)));
@@ -80,7 +81,7 @@ impl<const WORDS: usize> Message for Block<WORDS> {
     }
 }
 
-/// Text on the heap: allocated and formatted by the producer, parsed and freed by the consumer on another CPU.
+/// Text on the heap. The producer allocates and formats it; the consumer parses and frees it on another CPU.
 impl Message for String {
     const MAX_BYTES: usize = 20;
     type Slot = Flagged<String>;

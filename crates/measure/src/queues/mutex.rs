@@ -1,4 +1,4 @@
-//! [`Locked`]: a queue with a mutex and two condition variables, the textbook design.
+//! [`Locked`]: a queue with a mutex and two condition variables, as in textbooks.
 
 use super::ends::{
     GUARD_INTERVAL, Implementation, Leave, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch,
@@ -26,12 +26,12 @@ struct State<M> {
     capacity: usize,
     senders: usize,
     receivers: usize,
-    /// Numbers of sleepers: nothing is notified while there are none.
+    /// Numbers of sleepers. Without sleepers nothing is notified.
     waiting_for_room: usize,
     waiting_for_message: usize,
 }
 
-/// One end; `SENDS` selects the side.
+/// One end. `SENDS` selects the side.
 #[derive(Debug)]
 pub struct LockedEnd<M, const SENDS: bool>(Arc<Shared<M>>);
 
@@ -72,14 +72,13 @@ impl<M> Shared<M> {
     fn put(&self, mut state: MutexGuard<'_, State<M>>, message: M) {
         state.messages.push_back(message);
         let has_sleeper = state.waiting_for_message > 0;
-        // Notifies after unlocking, so that the woken thread does not wait for the lock.
+        // The lock is released before the notification, so that the woken thread does not wait for it.
         drop(state);
         if has_sleeper {
             self.has_message.notify_one();
         }
     }
 
-    /// Notifies a waiting sender after a message was taken.
     fn unlock_after_take(&self, state: MutexGuard<'_, State<M>>) {
         let has_sleeper = state.waiting_for_room > 0;
         drop(state);
@@ -88,7 +87,7 @@ impl<M> Shared<M> {
         }
     }
 
-    /// Sends a batch and unlocks; the caller has checked for room.
+    /// Sends a batch and unlocks. The caller has checked for room.
     fn put_batch(&self, mut state: MutexGuard<'_, State<M>>, messages: impl Iterator<Item = M>) {
         state.messages.extend(messages);
         let has_sleeper = state.waiting_for_message > 0;
@@ -98,7 +97,6 @@ impl<M> Shared<M> {
         }
     }
 
-    /// Takes at most `most` messages, unlocks, and passes them to `each`.
     fn take_batch(
         &self,
         mut state: MutexGuard<'_, State<M>>,

@@ -1,8 +1,8 @@
-//! The timed loops at a fixed rate: every message has a due time that is independent of the progress of earlier ones,
-//! and its corrected delay counts from that time.
+//! The timed loops at a fixed rate. Every message has a due time that does not depend on the progress of earlier
+//! messages. Its corrected delay counts from that time.
 //!
-//! A loop that sends the next message after the previous one has arrived samples least when the queue is slowest
-//! (coordinated omission). The uncorrected delay, from the actual sending, is reported for comparison.
+//! A loop that waits for one message before it sends the next samples least when the queue is slowest (coordinated
+//! omission). The uncorrected delay, from the actual sending, is reported for comparison.
 
 use super::ends::{Leave, NoMessage, Receiver, Refused, Sender, Watch};
 use super::limits::Stamps;
@@ -19,13 +19,13 @@ use crate::wait::{Pause, WaitAction};
 pub struct Pace {
     /// Ticks between messages.
     pub every_ticks: f64,
-    /// Due time of the first message; written once, before it is sent.
+    /// Due time of the first message. It is written once, before that message is sent.
     begun: AtomicU64,
-    /// Whether both ends share a CPU, so that a waiting end must yield.
+    /// Whether both ends share a CPU. A waiting end must then yield.
     pub shared: bool,
 }
 
-/// Bits of a message below this are its sequence number, those above its lateness when it was sent.
+/// Position of a message's lateness when it was sent. The bits below are its sequence number.
 const LATE_SHIFT: u32 = 32;
 pub(super) const SEQUENCE: u64 = (1 << LATE_SHIFT) - 1;
 /// Ticks from the start of the loop to the first due time.
@@ -37,10 +37,9 @@ impl Pace {
         Pace { every_ticks, begun: AtomicU64::new(0), shared }
     }
 
-    /// Sets and returns the due time of the first message.
     pub(super) fn begin(&self) -> u64 {
         let begun = counter::now_ticks() + LEAD_TICKS;
-        // Relaxed: the first message orders it before the consumer's load.
+        // Relaxed: the first message orders this store before the consumer's load.
         self.begun.store(begun, Relaxed);
         begun
     }
@@ -49,10 +48,6 @@ impl Pace {
         begun + (sequence as f64 * self.every_ticks) as u64
     }
 
-    /// Waits until a due time and returns the current time.
-    ///
-    /// # Errors
-    /// The reason to leave.
     pub(super) fn wait_until(&self, intended: u64, guard: &Guard<'_>) -> Result<u64, Halt> {
         let mut now = counter::now_ticks();
         while now < intended {
@@ -67,17 +62,14 @@ impl Pace {
         Ok(now)
     }
 
-    /// Encodes the message sent now: its sequence number and its lateness.
+    /// Encodes the sequence number and the lateness of the message that is sent now.
     pub(super) fn number(&self, now: u64, begun: u64, sequence: u64) -> u64 {
         let late = now.saturating_sub(self.intended(begun, sequence)).min(u64::from(u32::MAX));
         late << LATE_SHIFT | sequence
     }
 }
 
-/// Sends at the rate until the time is over, then drops the sender.
-///
-/// # Errors
-/// The reason to leave early.
+/// Sends at the rate until the time is over, then drops the sender. Fails with the reason to leave early.
 pub fn produce<M: Message, S: Sender<M>>(
     mut sender: S,
     limits: &RoleLimits<'_>,
@@ -111,10 +103,8 @@ pub fn produce<M: Message, S: Sender<M>>(
     Ok(sent)
 }
 
-/// Receives until the queue is closed and empty, and records the delay of each message.
-///
-/// # Errors
-/// The reason to leave early.
+/// Receives until the queue is closed and empty, and records the delay of each message. Fails with the reason to leave
+/// early.
 pub fn consume<M: Message, R: Receiver<M>>(
     mut receiver: R,
     limits: &RoleLimits<'_>,
@@ -139,7 +129,6 @@ pub fn consume<M: Message, R: Receiver<M>>(
     Ok(arrivals.finish())
 }
 
-/// Records arriving messages and their delays.
 pub(super) struct Arrivals<'a> {
     limits: &'a RoleLimits<'a>,
     pace: &'a Pace,
@@ -156,9 +145,6 @@ impl<'a> Arrivals<'a> {
     }
 
     /// Reads a message and records its arrival. Returns its sequence number and its delay since the due time, in ticks.
-    ///
-    /// # Errors
-    /// The reason to leave.
     #[inline(always)]
     pub(super) fn note<M: Message>(&mut self, message: M) -> Result<(u64, u64), Halt> {
         let received = &mut self.received;
@@ -171,7 +157,7 @@ impl<'a> Arrivals<'a> {
         let value = number.unwrap_or(u64::MAX);
         let sequence = value & SEQUENCE;
         received.wrong += u64::from(number.is_none() || sequence != received.messages);
-        // Relaxed: the message orders it. Counters of two CPUs may differ slightly; negative delays count as 0.
+        // Relaxed: the message orders this load. Counters of two CPUs may differ slightly; negative delays count as 0.
         let intended = self.pace.intended(self.pace.begun.load(Relaxed), sequence);
         let late = now.saturating_sub(intended);
         self.delays.corrected.count(late);

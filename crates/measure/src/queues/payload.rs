@@ -13,14 +13,11 @@ pub enum Payload {
     String,
 }
 
-/// Supported block sizes; fixed, because a size is compiled into the loop.
+/// Supported block sizes. Each size is compiled into a loop of its own.
 pub const BLOCKS: [u32; 4] = [16, 64, 256, 1024];
 
 impl Payload {
-    /// Parses `u64`, `bytes:64` or `string`.
-    ///
-    /// # Errors
-    /// [`RequestError::OutOfRange`].
+    /// Parses `u64`, `bytes:64` or `string`. Fails if the size is not supported.
     pub fn parse(text: &str) -> Result<Payload, RequestError> {
         let sizes = BLOCKS.map(|bytes| bytes.to_string()).join(", ");
         let known =

@@ -1,4 +1,4 @@
-//! [`Code`]: the constructors of a queue, compiled for each payload.
+//! [`Code`]: the constructors of a queue for each payload.
 
 use super::batches;
 use super::ends::{Implementation, Refusal, Shape};
@@ -12,7 +12,6 @@ type Open = fn(&Shape, &RoleSettings) -> Result<Roles, Refusal>;
 #[derive(Debug, Clone, Copy)]
 pub struct Code {
     open: fn(Payload) -> Open,
-    /// The constructor for batches, if the queue supports them.
     in_batches: Option<fn(Payload) -> Open>,
     /// Addresses of the timed loops of one producer and one consumer of `u64` messages.
     pub loops: fn() -> [usize; 2],
@@ -29,10 +28,7 @@ impl Code {
         Code { in_batches: Some(batches_of::<S>), ..Code::for_queue::<S>() }
     }
 
-    /// Opens a queue for these messages, with its roles.
-    ///
-    /// # Errors
-    /// [`Refusal`] if it cannot be opened.
+    /// Opens a queue for these messages, with its roles. Fails if the queue cannot be opened.
     pub fn open(&self, payload: Payload, shape: &Shape, settings: &RoleSettings) -> Result<Roles, Refusal> {
         let open = if settings.batch > 1 { self.in_batches.ok_or(Refusal::NoBatches)? } else { self.open };
         open(payload)(shape, settings)
@@ -46,7 +42,7 @@ macro_rules! for_payload {
             Payload::Bytes(16) => $($open)::+::<$queue, Block<2>>,
             Payload::Bytes(64) => $($open)::+::<$queue, Block<8>>,
             Payload::Bytes(256) => $($open)::+::<$queue, Block<32>>,
-            // 1,024 bytes: `parse` accepts no other.
+            // 1,024 bytes, since `parse` accepts no other size.
             Payload::Bytes(_) => $($open)::+::<$queue, Block<128>>,
             Payload::String => $($open)::+::<$queue, String>,
         }

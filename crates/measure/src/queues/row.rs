@@ -10,9 +10,9 @@ const APART: usize = 128;
 
 /// A row of slots.
 pub struct PaddedSlots<S> {
-    /// The slots, with padding before and behind, so that the row shares no line with other data.
+    /// The slots, with padding before and behind. The row shares no line with other data.
     all: Box<[S]>,
-    /// Index of the first used slot; it begins a line if the slot size divides the line size.
+    /// Index of the first used slot. It begins a line if the slot size divides the line size.
     first: usize,
     len: usize,
 }
@@ -24,10 +24,7 @@ impl<S> fmt::Debug for PaddedSlots<S> {
 }
 
 impl<S> PaddedSlots<S> {
-    /// Allocates this many slots and touches every page of them.
-    ///
-    /// # Errors
-    /// [`Refusal::Memory`].
+    /// Allocates this many slots and touches every page of them. Fails with [`Refusal::Memory`].
     pub fn new(len: usize, empty: fn() -> S) -> Result<PaddedSlots<S>, Refusal> {
         let refusal = || Refusal::Memory { capacity: len };
         // Loom does not model lines.
@@ -36,7 +33,7 @@ impl<S> PaddedSlots<S> {
         memory::ensure(allocated, size_of::<S>()).map_err(|_| refusal())?;
         let mut all = Vec::new();
         all.try_reserve_exact(allocated).map_err(|_| refusal())?;
-        // Writing every slot touches the pages; otherwise a first lap of page faults would be timed.
+        // The writes touch the pages. Otherwise a first lap of page faults would be timed.
         all.resize_with(allocated, empty);
         let all = all.into_boxed_slice();
         let address = all.as_ptr().addr();
@@ -67,14 +64,14 @@ impl<S> PaddedSlots<S> {
     }
 }
 
-/// Pointer to a ring's slots that fits in registers: an access through a row would load pointer and length and check
+/// Pointer to a ring's slots that fits in registers. An access through a row would load pointer and length, and check
 /// bounds.
 pub struct SlotsPtr<S> {
     first: NonNull<S>,
     len: usize,
 }
 
-// SAFETY: it gives only shared references to slots, which `Sync` lets another thread have.
+// SAFETY: the pointer gives only shared references to slots, which `Sync` lets another thread have.
 unsafe impl<S: Sync> Send for SlotsPtr<S> {}
 
 impl<S> fmt::Debug for SlotsPtr<S> {
@@ -84,10 +81,10 @@ impl<S> fmt::Debug for SlotsPtr<S> {
 }
 
 impl<S> SlotsPtr<S> {
-    /// A pointer to these slots.
+    /// Makes a pointer to these slots.
     ///
     /// # Safety
-    /// The slots outlive the result and do not move, and no `Box` that owns them is moved meanwhile.
+    /// The slots outlive the result and do not move. No `Box` that owns them is moved meanwhile.
     pub unsafe fn new(places: &[S]) -> SlotsPtr<S> {
         SlotsPtr { first: NonNull::from(places).cast(), len: places.len() }
     }
@@ -105,7 +102,7 @@ impl<S> SlotsPtr<S> {
     #[inline(always)]
     pub unsafe fn at(&self, position: usize) -> &S {
         debug_assert!(position < self.len, "place {position} of {}", self.len);
-        // SAFETY: the slots exist, as the creator promised, and one has this position.
+        // SAFETY: the slots exist, as the creator promised, and the position is one of theirs.
         unsafe { self.first.add(position).as_ref() }
     }
 }

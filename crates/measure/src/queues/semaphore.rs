@@ -1,4 +1,4 @@
-//! [`Semaphore`]: our own counting semaphore over one futex word, which sleeps at once or after some polls.
+//! [`Semaphore`]: our own counting semaphore over one futex word. It sleeps at once or after some polls.
 
 use super::bounded::{MAX_PERMITS, Permits};
 use super::futex::Futex;
@@ -6,15 +6,15 @@ use crate::sync::Ordering::{Acquire, Relaxed, Release};
 use crate::wait::{Pause, WaitAction};
 use std::io;
 
-/// Mask of the lowest bits, which count permits; one more than `MAX_PERMITS`.
+/// Mask of the lowest bits, which count permits. It exceeds `MAX_PERMITS` by one.
 const PERMITS: u32 = (1 << 22) - 1;
 const _: () = assert!(MAX_PERMITS < PERMITS as usize);
-/// Set while a woken sleeper has not polled yet, so that further wake-ups would be useless system calls.
+/// Set while a woken sleeper has not polled yet. Further wake-ups would be useless system calls.
 const WAKING: u32 = 1 << 22;
-/// Unit of the bits above, which count sleepers, including those about to sleep.
+/// Unit of the highest bits, which count sleepers, with those about to sleep.
 const SLEEPER: u32 = 1 << 23;
 
-/// A counting semaphore. All state is in one word, so that giving a permit and checking for sleepers is one step.
+/// A counting semaphore. All state is in one word, so one step gives a permit and checks for sleepers.
 #[derive(Debug)]
 pub struct Semaphore {
     state: Futex,
@@ -22,7 +22,7 @@ pub struct Semaphore {
 }
 
 impl Semaphore {
-    /// A semaphore with this many permits that polls `spins` times before it sleeps.
+    /// A semaphore with this many permits. It polls `spins` times before it sleeps.
     pub fn new(permits: u32, spins: u32) -> Semaphore {
         Semaphore { state: Futex::new(permits), spins }
     }
@@ -42,7 +42,7 @@ impl Semaphore {
     pub fn try_take(&self) -> bool {
         let mut state = self.state.word.load(Relaxed);
         while state & PERMITS != 0 {
-            // Acquire pairs with the Release in `give`. On failure nothing is taken, so Relaxed is enough.
+            // Acquire pairs with the Release in `give`. A failure takes nothing, so Relaxed suffices.
             match self.state.word.compare_exchange_weak(state, state - 1, Acquire, Relaxed) {
                 Ok(_) => return true,
                 Err(found) => state = found,
@@ -51,7 +51,7 @@ impl Semaphore {
         false
     }
 
-    /// Takes a permit; polls `spins` times, then sleeps. Returns false if a nap ended without a permit.
+    /// Takes a permit. Polls `spins` times, then sleeps. Returns false if a nap ended without a permit.
     pub fn take(&self) -> bool {
         for _ in 0..self.spins {
             if self.try_take() {
@@ -64,14 +64,14 @@ impl Semaphore {
 
     #[cold]
     fn sleep(&self) -> bool {
-        // Relaxed here and below where no permit is taken: the word orders itself, and carries no other data.
+        // Relaxed here and below where no permit is taken: the word orders itself and carries no other data.
         let mut state = self.state.word.fetch_add(SLEEPER, Relaxed) + SLEEPER;
         let mut slept = false;
         loop {
             let after_take = if state & PERMITS != 0 {
                 state - 1
             } else if slept {
-                // A nap without a permit: return so that the caller can check its guard.
+                // The nap ended without a permit. The caller can now check its guard.
                 state
             } else if state & WAKING != 0 {
                 // The wake-up was ours, or another thread took the permit. The next giver must wake again.

@@ -1,28 +1,27 @@
 //! [`SlimSemaphore`]: a counting semaphore that follows the algorithm of .NET's `SemaphoreSlim`.
 //!
-//! The algorithm without time limits, cancellation and asynchronous waits, from its source (dotnet/runtime at commit
-//! 04da5a17, `SemaphoreSlim.cs` and `SpinWait.cs`; the length of a wait hint from `yieldprocessornormalizedshared.cpp`
-//! of CoreCLR at 0ab25f73):
+//! Time limits, cancellation and asynchronous waits are left out. Sources: `SemaphoreSlim.cs` and `SpinWait.cs` of
+//! dotnet/runtime at commit 04da5a17; for the length of a wait hint, `yieldprocessornormalizedshared.cpp` of CoreCLR at
+//! 0ab25f73.
 //!
-//! - Any thread may read the count; only the holder of a lock object's monitor changes it. Both `Wait` and `Release`
-//!   take that lock with every call, whether a permit is free or not.
-//! - `Wait` polls the count first, up to 140 times while it is zero (four times the 35 of other waits in .NET, because
-//!   the slow path is expensive). Between polls it pauses: 1, 2, 4, then 7 units of wait hints, ten times in all; from
-//!   then on it alternates between yielding its CPU and 7 units. A unit is the number of wait hints that take 37 ns,
+//! - Any thread may read the count. Only the holder of a lock object's monitor changes it. `Wait` and `Release` take
+//!   that lock with every call, whether a permit is free or not.
+//! - `Wait` first polls the count, up to 140 times while it is zero. That is four times the 35 of other waits in .NET,
+//!   because the slow path is expensive. Between polls it pauses ten times for 1, 2, 4, then 7 units of wait hints.
+//!   Then it alternates between yielding its CPU and 7 units. A unit is the number of wait hints that take 37 ns,
 //!   measured here; 7 units are about 270 ns.
 //! - Then it takes the lock and counts itself as a waiter. While the count is zero it waits for a pulse of the monitor,
 //!   which releases the lock meanwhile. Finally it decrements the count and returns.
-//! - `Release` takes the lock, and pulses one waiter if there are more waiters to wake than pulsed ones that have not
-//!   returned yet; it pulses and writes the new count while it holds the lock. A poller sees the count before the lock
-//!   is free, and then blocks on the lock.
+//! - `Release` takes the lock. It pulses one waiter if more waiters are to be woken than pulsed waiters have yet to
+//!   return. It pulses and writes the new count while it holds the lock. A poller sees the count before the lock is
+//!   free, and then blocks on the lock.
 //!
-//! A test for a permit is `Wait` with a limit of zero: it polls once, and takes the lock only if the count is not zero.
-//! The monitor is replaced by std's mutex and condition variable, which also spin before they sleep, for a time of
-//! their own. Not implemented: on a single processor .NET polls less often and yields between all polls.
+//! A test for a permit is `Wait` with a limit of zero. It polls once, and takes the lock only if the count is not zero.
+//! std's mutex and condition variable replace the monitor. They also spin before they sleep, for a time of their own.
+//! On a single processor .NET polls less often and yields between all polls, which is not implemented.
 //!
-//! *Lines.* The lock is an object of its own in .NET, so it has lines of its own here. The counts that it guards and
-//! the reference to it share other lines, as the fields of one object: `Release` too reads these before it has the
-//! lock.
+//! The lock is an object of its own in .NET, so it has lines of its own here. The counts that it guards share other
+//! lines with the reference to it, as fields of one object. `Release` reads these fields before it has the lock.
 
 use super::bounded::Permits;
 use crate::sync::AtomicU32;
@@ -35,7 +34,7 @@ use std::time::Instant;
 
 /// Polls of a zero count before the lock is taken to sleep.
 pub const POLLS: u32 = 140;
-/// Number of initial pauses with hints only; every second later pause is a yield.
+/// Number of initial pauses with hints only. Every second later pause is a yield.
 const HINTED: u32 = 10;
 const UNIT_NS: f64 = 37.0;
 /// Intended duration of the longest pause without a yield.
@@ -53,19 +52,18 @@ pub enum Rest {
 /// Lengths of pauses for one duration of a wait hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rests {
-    /// Wait hints per unit.
     unit: u32,
     max_units: u32,
 }
 
 impl Rests {
-    /// The lengths for a wait hint of `hint_ns`.
+    /// Lengths for a wait hint of `hint_ns`.
     pub fn from_hint(hint_ns: f64) -> Rests {
         let unit = (UNIT_NS / hint_ns).round().max(1.0);
         Rests { unit: unit as u32, max_units: (MAX_NS / (unit * hint_ns)).round().max(1.0) as u32 }
     }
 
-    /// The pause after an unsuccessful poll, numbered from 0.
+    /// The pause after an unsuccessful poll. Polls are numbered from 0.
     pub fn after(self, poll: u32) -> Rest {
         match poll {
             HINTED.. if (poll - HINTED).is_multiple_of(2) => Rest::Yield,
@@ -73,12 +71,11 @@ impl Rests {
         }
     }
 
-    /// The lengths for this machine, measured once.
     fn of_this_machine() -> Rests {
         static HERE: OnceLock<Rests> = OnceLock::new();
         *HERE.get_or_init(|| {
             const HINTS: u32 = if cfg!(miri) { 1 } else { 1_000 };
-            // The shortest of eight runs, since an interruption can only lengthen one.
+            // The shortest of eight runs, since an interruption can only lengthen a run.
             let shortest = (0..8).map(|_| {
                 let began = Instant::now();
                 (0..HINTS).for_each(|_| Pause::wait());
@@ -99,7 +96,7 @@ pub struct SlimSemaphore {
     rests: Rests,
 }
 
-/// Fields guarded by the lock. Every ordering on these is Relaxed: a writer holds the lock, which orders everything; a
+/// Fields that the lock guards. Every ordering here is Relaxed. A writer holds the lock, which orders everything. A
 /// reader without the lock only learns whether to try.
 #[derive(Debug)]
 struct Counts {
@@ -148,7 +145,7 @@ impl SlimSemaphore {
         }
     }
 
-    /// Takes a permit under the lock; if `SLEEPS`, waits for a pulse for at most a nap.
+    /// Takes a permit under the lock. If `SLEEPS`, waits for a pulse for at most a nap.
     #[inline]
     fn enter<const SLEEPS: bool>(&self) -> bool {
         let mut lock = self.lock();

@@ -1,4 +1,4 @@
-//! [`Slot`]: storage for a message that one thread hands to another. Loom tracks every access to it.
+//! [`Slot`]: storage for a message that one thread hands to another. Loom tracks every access to a slot.
 
 #[cfg(loom)]
 use loom::cell::UnsafeCell;
@@ -6,12 +6,12 @@ use loom::cell::UnsafeCell;
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 
-/// Storage that holds a message or is empty; the queue around it knows which.
+/// Storage that holds a message or is empty. The queue around the slot knows which.
 #[derive(Debug)]
 pub struct Slot<M>(UnsafeCell<MaybeUninit<M>>);
 
-// SAFETY: a slot is touched only through the two unsafe functions, whose callers promise that no two threads touch it
-// at the same time; a message moves from one thread to another, which `Send` allows.
+// SAFETY: a slot is touched only through the two unsafe functions. Their callers promise that no two threads touch it
+// at the same time. A message moves from one thread to another, which `Send` allows.
 unsafe impl<M: Send> Sync for Slot<M> {}
 
 impl<M> Slot<M> {
@@ -23,7 +23,7 @@ impl<M> Slot<M> {
     /// Fills the slot.
     ///
     /// # Safety
-    /// The slot is empty, and no other thread touches it before something orders that after this call.
+    /// The slot is empty. No other thread touches it before something orders that access after this call.
     #[inline(always)]
     pub unsafe fn write(&self, message: M) {
         #[cfg(not(loom))]
@@ -33,7 +33,7 @@ impl<M> Slot<M> {
         }
         #[cfg(loom)]
         self.0.with_mut(|slot| {
-            // SAFETY: the caller has exclusive access to the slot; loom fails the test if not.
+            // SAFETY: the caller has exclusive access to the slot. Otherwise loom fails the test.
             unsafe { (*slot).write(message) };
         });
     }
@@ -41,7 +41,7 @@ impl<M> Slot<M> {
     /// Empties the slot.
     ///
     /// # Safety
-    /// The slot was filled, that is ordered before this call, and no other thread touches it.
+    /// The slot was filled, which is ordered before this call. No other thread touches the slot.
     #[inline(always)]
     pub unsafe fn take(&self) -> M {
         #[cfg(not(loom))]
@@ -51,7 +51,7 @@ impl<M> Slot<M> {
         }
         #[cfg(loom)]
         self.0.with_mut(|slot| {
-            // SAFETY: as above; loom fails the test if another thread touches the slot.
+            // SAFETY: as above. Loom fails the test if another thread touches the slot.
             unsafe { (*slot).assume_init_read() }
         })
     }

@@ -1,11 +1,11 @@
-//! [`SlotQueue`]: a lock-free ring for one producer and one consumer without shared indices: each slot marks itself as
+//! [`SlotQueue`]: a lock-free ring for one producer and one consumer without shared indices. Each slot marks itself as
 //! full or empty (Giacomoni et al., FastForward, 2008).
 //!
-//! Both ends keep their position private, so that only the lines of the messages move between two CPUs. The producer
-//! claims slots in chunks and checks only the last slot of a chunk: the consumer empties slots in order, so if the last
-//! is empty, all are (Wang et al., B-Queue, 2013). Waiting for a whole free chunk also keeps the producer off
-//! the line that the consumer is emptying. The consumer checks each slot, from which it reads the message anyway. Each
-//! message is available at once, and each slot is given back as soon as it is empty.
+//! Both ends keep their position private, so only the lines of the messages move between two CPUs. The producer claims
+//! slots in chunks and checks only the last slot of a chunk. The consumer empties slots in order, so if the last is
+//! empty, all are (Wang et al., B-Queue, 2013). The wait for a whole free chunk also keeps the producer off the line
+//! that the consumer empties. The consumer checks each slot, from which it reads the message anyway. Each message is
+//! available at once, and each slot is given back as soon as it is empty.
 
 use super::ends::{Ends, Implementation, Refusal, Shape};
 use super::flag_slot::FlagSlot;
@@ -19,7 +19,7 @@ use crate::sync::Arc;
 pub struct SlotQueue;
 
 /// Slots that the producer claims at once: the words of a line, but at most a quarter of the ring. Chunks of 16 to 64
-/// reached 0.98 to 1.00 of the throughput of chunks of 8, single slots 0.96 (1,024 slots, both interleaved on two CPUs
+/// reached 0.98 to 1.00 of the throughput of chunks of 8, and single slots 0.96 (1,024 slots, interleaved on two CPUs
 /// of an EPYC guest).
 fn chunk(capacity: usize) -> usize {
     const LINE: usize = 64 / size_of::<u64>();
@@ -30,11 +30,10 @@ fn chunk(capacity: usize) -> usize {
 /// The producer's end.
 #[derive(Debug)]
 pub struct SlotSender<M: Message> {
-    /// Keeps the slots alive.
     _row: Arc<PaddedSlots<M::Slot>>,
     slots: SlotsPtr<M::Slot>,
     tail: usize,
-    /// End (exclusive) of the claimed slots, which are known to be empty from the tail on.
+    /// End (exclusive) of the claimed slots. They are known to be empty from the tail on.
     free: usize,
     chunk: usize,
 }
@@ -42,7 +41,6 @@ pub struct SlotSender<M: Message> {
 /// The consumer's end.
 #[derive(Debug)]
 pub struct SlotReceiver<M: Message> {
-    /// Keeps the slots alive.
     _row: Arc<PaddedSlots<M::Slot>>,
     slots: SlotsPtr<M::Slot>,
     head: usize,
@@ -59,7 +57,7 @@ impl Implementation for SlotQueue {
             return Err(Refusal::Capacity { capacity, reason });
         }
         let row = Arc::new(PaddedSlots::new(capacity, M::Slot::empty)?);
-        // SAFETY: the ends that hold these also keep the row alive.
+        // SAFETY: the ends that hold these pointers also keep the row alive.
         let [sender_slots, receiver_slots] =
             [unsafe { SlotsPtr::new(row.places()) }, unsafe { SlotsPtr::new(row.places()) }];
         let sender = SlotSender {
@@ -74,12 +72,12 @@ impl Implementation for SlotQueue {
 }
 
 impl<M: Message> SlotSender<M> {
-    /// Claims the next chunk; returns whether it is free.
+    /// Claims the next chunk. Returns whether it is free.
     #[inline(always)]
     fn claim(&mut self) -> bool {
         let from = if self.tail == self.slots.places() { 0 } else { self.tail };
         let end = (from + self.chunk).min(self.slots.places());
-        // The consumer empties in order, the slots before this one first.
+        // The consumer empties in order, so the slots before this one are empty too.
         // SAFETY: the slot before the end of a chunk is in the row.
         if !unsafe { self.slots.at(end - 1) }.is_empty() {
             return false;
@@ -95,32 +93,32 @@ impl<M: Message> Push<M> for SlotSender<M> {
         if self.tail == self.free && !self.claim() {
             return Err(message);
         }
-        // SAFETY: there is one sender, and the last slot of the chunk to which this one belongs was found empty; the
-        // consumer emptied this one before that.
+        // SAFETY: there is one sender. The last slot of this chunk was found empty, and the consumer emptied this slot
+        // before that one.
         unsafe { self.slots.at(self.tail).fill(message) }?;
         self.tail += 1;
         Ok(())
     }
 
-    /// Fills the last slot first: the consumer checks the first slot first, and finds it empty until all are filled.
+    /// Fills the last slot first. The consumer checks the first slot first, and finds it empty until all are filled.
     #[inline(always)]
     fn push_batch(&mut self, count: usize, make: &impl Fn(usize) -> M) -> usize {
         let places = self.slots.places();
         let from = if self.tail == places { 0 } else { self.tail };
         let place = |index: usize| if from + index < places { from + index } else { from + index - places };
-        // SAFETY: a batch is not longer than the row, so each of its slots is in it.
+        // SAFETY: a batch is not longer than the row, so each of its slots is in the row.
         let at = |index: usize| unsafe { self.slots.at(place(index)) };
         // Acquire, in `is_empty`, pairs with the Release that emptied this slot, after all earlier slots of the batch.
         if count > places || !at(count - 1).is_empty() {
             return 0;
         }
         for index in (0..count).rev() {
-            // Each fill is a Release that comes after those of all later slots; the consumer's Acquire of the first
-            // slot pairs with the last of them, so that a consumer that finds the first message finds all.
+            // Each fill is a Release after those of all later slots. The consumer's Acquire of the first slot pairs
+            // with the last of them. So a consumer that finds the first message finds all.
             // SAFETY: there is one sender, and the last slot of the batch was found empty, as in `push`.
             if unsafe { at(index).fill(make(index)) }.is_err() {
                 for filled in index + 1..count {
-                    // SAFETY: the consumer has not yet reached the first slot of the batch, and finds it empty.
+                    // SAFETY: the consumer has not reached the first slot of the batch, and finds it empty.
                     drop(unsafe { at(filled).take() });
                 }
                 return 0;
@@ -145,9 +143,9 @@ impl<M: Message> Pop<M> for SlotReceiver<M> {
     }
 }
 
-/// Returns the first position. Out of line, so that advancing to the next slot is a predicted jump instead of a
-/// conditional move that each slot waits for: medians of 448 and 492 million messages/s in two runs against 430 and 437
-/// (1,024 slots, two CPUs of an AMD EPYC guest).
+/// Returns the first position. The function is not inlined, so the step to the next slot is a predicted jump. Otherwise
+/// it is a conditional move that each slot waits for. Medians in two runs were 448 and 492 million messages/s, against
+/// 430 and 437 (1,024 slots, two CPUs of an AMD EPYC guest).
 #[cold]
 #[inline(never)]
 pub(super) fn begin_a_lap() -> usize {

@@ -1,23 +1,20 @@
-//! [`Slots`]: the slots of a ring that records elsewhere which of them are full.
+//! [`Slots`]: the slots of a ring that records elsewhere which slots are full.
 
 use super::ends::Refusal;
 use super::memory;
 use super::slot::Slot;
 
-/// A row of slots, each full or empty; the queue around it knows which.
+/// A row of slots, each full or empty. The queue around the row knows which.
 #[derive(Debug)]
 pub struct Slots<M>(Box<[Slot<M>]>);
 
 impl<M> Slots<M> {
-    /// Allocates this many empty slots and touches every page of them.
-    ///
-    /// # Errors
-    /// [`Refusal::Memory`].
+    /// Allocates this many empty slots and touches every page of them. Fails with [`Refusal::Memory`].
     pub fn new(places: usize) -> Result<Slots<M>, Refusal> {
         memory::ensure(places, size_of::<M>())?;
         let mut slots = Vec::new();
         slots.try_reserve_exact(places).map_err(|_| Refusal::Memory { capacity: places })?;
-        // Writing zeros touches the pages; otherwise a first lap of page faults would be timed.
+        // The zeros touch the pages. Otherwise a first lap of page faults would be timed.
         slots.resize_with(places, Slot::empty);
         Ok(Slots(slots.into_boxed_slice()))
     }
@@ -35,7 +32,7 @@ impl<M> Slots<M> {
     /// Fills a slot.
     ///
     /// # Safety
-    /// As [`Slot::write`].
+    /// The conditions of [`Slot::write`].
     #[inline(always)]
     pub unsafe fn write(&self, position: usize, message: M) {
         // SAFETY: the caller promises the same.
@@ -45,7 +42,7 @@ impl<M> Slots<M> {
     /// Empties a slot.
     ///
     /// # Safety
-    /// As [`Slot::take`].
+    /// The conditions of [`Slot::take`].
     #[inline(always)]
     pub unsafe fn take(&self, position: usize) -> M {
         // SAFETY: the caller promises the same.

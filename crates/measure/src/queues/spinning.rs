@@ -1,4 +1,4 @@
-//! [`Spinning`]: adds waiting to a queue that cannot wait: its ends retry with a wait hint between polls.
+//! [`Spinning`]: adds waiting to a queue that cannot wait. Its ends retry with a wait hint between polls.
 
 use super::ends::{Leave, NoMessage, Receiver, Refused, Sender, Watch};
 use super::message::Message;
@@ -9,13 +9,10 @@ use crate::wait::{Pause, WaitAction};
 
 /// A sender that cannot wait.
 pub trait Push<M>: Send + Sized + 'static {
-    /// Sends a message without waiting.
-    ///
-    /// # Errors
-    /// The message, if the queue is full.
+    /// Sends a message without waiting. Returns the message if the queue is full.
     fn push(&mut self, message: M) -> Result<(), M>;
 
-    /// Sends `count` messages at once, or none if they do not all fit; `make` gets the index in the batch. Returns the
+    /// Sends `count` messages at once, or none if they do not all fit. `make` gets the index in the batch. Returns the
     /// number sent. Never waits. A kind without batches sends only the first.
     #[inline(always)]
     fn push_batch(&mut self, _count: usize, make: &impl Fn(usize) -> M) -> usize {
@@ -49,7 +46,7 @@ pub trait Pop<M>: Send + Sized + 'static {
     }
 }
 
-/// Numbers of living ends, on lines of their own; written only when an end is created or dropped.
+/// Numbers of living ends, on lines of their own. They change only when an end is created or dropped.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct Presence {
@@ -78,7 +75,7 @@ impl<T> Register<T> for Arc<Presence> {
     }
 }
 
-/// A [`Presence`] in the queue of an [`Attendant`]: the end has at most two words, which a loop keeps in registers.
+/// A [`Presence`] in the queue of an [`Attendant`]. The end has at most two words, which a loop keeps in registers.
 #[derive(Debug, Clone, Copy)]
 pub struct Within;
 
@@ -165,7 +162,7 @@ impl<M: Message, T: Push<M>, P: Register<T>> Sender<M> for Spinning<T, true, P> 
                 }
             }
             watch.check()?;
-            // Acquire: as in `send`.
+            // Acquire, as in `send`.
             if self.register.presence(&self.end).receivers.load(Acquire) == 0 {
                 return Err(Leave::Halted(Halt::Partner));
             }
@@ -193,8 +190,8 @@ impl<M: Message, T: Pop<M>, P: Register<T>> Receiver<M> for Spinning<T, false, P
                 if let Some(message) = self.end.pop() {
                     return Ok(Some(message));
                 }
-                // Acquire pairs with the Release in `drop`: everything that the senders put in is visible to one last
-                // poll. The line stays in our cache until an end is dropped.
+                // Acquire pairs with the Release in `drop`, so one last poll sees everything that the senders put in.
+                // The line stays in our cache until an end is dropped.
                 if self.register.presence(&self.end).senders.load(Acquire) == 0 {
                     return Ok(self.end.pop());
                 }
@@ -231,7 +228,7 @@ impl<M: Message, T: Pop<M>, P: Register<T>> Receiver<M> for Spinning<T, false, P
                 if taken > 0 {
                     return Ok(taken);
                 }
-                // Acquire: as in `receive`.
+                // Acquire, as in `receive`.
                 if self.register.presence(&self.end).senders.load(Acquire) == 0 {
                     return Ok(self.end.pop_batch(most, each));
                 }
@@ -243,7 +240,7 @@ impl<M: Message, T: Pop<M>, P: Register<T>> Receiver<M> for Spinning<T, false, P
 
     fn another(&self) -> Option<Self> {
         let end = self.end.another()?;
-        // Relaxed: as for senders.
+        // Relaxed, as for senders.
         self.register.presence(&self.end).receivers.fetch_add(1, Relaxed);
         Some(Spinning { end, register: self.register.clone() })
     }
@@ -253,7 +250,7 @@ impl<T, const SENDS: bool, P: Register<T>> Drop for Spinning<T, SENDS, P> {
     fn drop(&mut self) {
         let presence = self.register.presence(&self.end);
         let side = if SENDS { &presence.senders } else { &presence.receivers };
-        // Release pairs with the Acquire of the other side, which sees all that was done before.
+        // Release pairs with the Acquire of the other side, which sees everything done before.
         side.fetch_sub(1, Release);
     }
 }

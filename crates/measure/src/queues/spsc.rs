@@ -1,15 +1,15 @@
 //! [`Spsc`]: our own lock-free ring for one producer and one consumer.
 //!
-//! It has one slot more than its capacity, which distinguishes full from empty without a count that both ends would
-//! write, and allows any exact capacity. Each end keeps its own index and a copy of the other's, and reads the other's
-//! line only if the copy does not let it continue (Rigtorp, "Optimizing a ring buffer for throughput", 2021, who
-//! credits Lee et al., MCRingBuffer, 2010): with many messages waiting, one transfer of an index line serves a whole
-//! run of messages. The consumer gives slots back in chunks, and also whenever it finds no further message, so that the
+//! The ring has one slot more than its capacity. The extra slot distinguishes full from empty without a count that both
+//! ends would write, and allows any exact capacity. Each end keeps its own index and a copy of the other's. It reads
+//! the other's line only if the copy does not let it continue (Rigtorp, "Optimizing a ring buffer for throughput",
+//! 2021, who credits Lee et al., MCRingBuffer, 2010). With many messages waiting, one transfer of an index line serves
+//! a whole run of messages. The consumer gives slots back in chunks, and when it finds no further message. So the
 //! producer never waits for emptied slots that are not given back.
 //!
-//! An end is two words, the ring and its index, so that it is passed in registers and never has its address taken: its
-//! index stays in a register from message to message. In memory each message would wait for the forwarded store of the
-//! previous one. For the same reason an end drops its ring through a function that gets the words by value.
+//! An end is two words, the ring and its index. It is passed in registers and never has its address taken, so its index
+//! stays in a register from message to message. In memory each message would wait for the forwarded store of the
+//! previous message. For the same reason an end drops its ring through a function that gets the words by value.
 
 use super::ends::{Ends, Implementation, Refusal, Shape};
 use super::message::Message;
@@ -22,14 +22,14 @@ use crate::sync::{Arc, AtomicUsize};
 use std::cell::Cell;
 use std::ptr::NonNull;
 
-/// The ring.
+/// The kind of queue.
 #[derive(Debug)]
 pub struct Spsc;
 
 /// Slots given back at once, a power of two: as many words as fit a line, but at most a quarter of the ring. A ring
-/// with its slots next to the tail has the largest chunk that its capacity allows, two per lap: with ten slots, between
-/// CPUs 500 ns apart, it passed 1.11 times as many messages as rtrb (0.99 to 1.22 in 80 % of 198 rounds), and 0.97 with
-/// chunks of two (0.85 to 1.09); at 101 ns 0.99 (0.93 to 1.08) and 1.02 (0.96 to 1.10).
+/// with its slots next to the tail has chunks of half the ring. With ten slots, between CPUs 500 ns apart, it passed
+/// 1.11 times as many messages as rtrb (0.99 to 1.22 in 80 % of 198 rounds). With chunks of two it passed 0.97 times as
+/// many (0.85 to 1.09). Between CPUs 101 ns apart the ratios were 0.99 (0.93 to 1.08) and 1.02 (0.96 to 1.10).
 fn chunk(capacity: usize, is_near_tail: bool) -> usize {
     const LINE: usize = 64 / size_of::<u64>();
     // Loom explores only two slots, which must still form a chunk larger than one.
@@ -38,14 +38,14 @@ fn chunk(capacity: usize, is_near_tail: bool) -> usize {
     1 << most.ilog2()
 }
 
-/// An index on lines of its own: two lines, since x86 fetches them in pairs, or one on some Arm cores.
+/// An index on lines of its own: two lines, since x86 fetches them in pairs, or one line on some Arm cores.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Index(AtomicUsize);
 
-/// The next slot that the producer fills, written by the producer only: slots from head to before tail hold messages. A
-/// few one-word slots are stored next to it: the line that announces a message then brings the first seven slots, or
-/// all where lines are fetched in pairs. Other rings leave this space unused: 15 KiB with the largest messages.
+/// The next slot that the producer fills. Only the producer writes it. Slots from head to before tail hold messages. A
+/// few one-word slots are stored next to it. The line that announces a message then brings the first seven slots, or
+/// all slots where lines are fetched in pairs. Other rings leave this space unused: 15 KiB with the largest messages.
 #[derive(Debug)]
 #[repr(C, align(128))]
 struct Tail<M> {
@@ -70,7 +70,7 @@ impl<M> Tail<M> {
 struct Side<M> {
     slots: SlotsPtr<Slot<M>>,
     tail: Arc<Tail<M>>,
-    /// Last seen index of the other end, which may have advanced since but never decreases.
+    /// Last seen index of the other end. It may have advanced since, but never decreases.
     seen: Cell<usize>,
 }
 
@@ -84,22 +84,21 @@ impl<M> Side<M> {
 #[derive(Debug)]
 struct Ring<M> {
     producer: Side<M>,
-    /// The first slot that the consumer has not given back. Written by the consumer only.
+    /// The first slot that the consumer has not given back. Only the consumer writes it.
     head: Index,
     consumer: Side<M>,
-    /// Mask: slots are given back where these bits of the head are all 0.
+    /// Mask. Slots are given back when these bits of the head are all 0.
     chunk_mask: usize,
     presence: Presence,
     /// The slots, unless they are next to the tail.
     _row: Option<Arc<PaddedSlots<Slot<M>>>>,
 }
 
-/// One end's share of the ring's ownership.
 #[derive(Debug)]
 struct Share<M>(NonNull<Ring<M>>);
 
-// SAFETY: it gives access only to atomics, to fields touched by the one end that holds it, and to slots, which the
-// indices hand from one end to the other; a message moves from one thread to another, which `Send` allows.
+// SAFETY: a share gives access only to atomics, to fields of the one end that holds it, and to slots, which the indices
+// hand from one end to the other. A message moves from one thread to another, which `Send` allows.
 unsafe impl<M: Send> Send for Share<M> {}
 
 impl<M> Share<M> {
@@ -123,14 +122,12 @@ impl<M> Drop for Share<M> {
     }
 }
 
-/// Drops a share.
-///
 /// # Safety
 /// The share is not used afterwards.
 #[cold]
 #[inline(never)]
 unsafe fn drop_share<M>(ring: NonNull<Ring<M>>) {
-    // SAFETY: it came from an `Arc` in `Share::new`, and is given back once.
+    // SAFETY: the pointer came from an `Arc` in `Share::new`, and is given back once.
     drop(unsafe { Arc::from_raw(ring.as_ptr()) });
 }
 
@@ -138,7 +135,6 @@ unsafe fn drop_share<M>(ring: NonNull<Ring<M>>) {
 #[derive(Debug)]
 pub struct SpscSender<M> {
     share: Share<M>,
-    /// Copy of `tail`.
     tail: usize,
 }
 
@@ -178,7 +174,8 @@ impl<M> Ring<M> {
         let row = if is_near_tail { None } else { Some(Arc::new(PaddedSlots::new(places, Slot::empty)?)) };
         let all = row.as_ref().map_or_else(|| &tail.near_slots[..places], |row| row.places());
         let side = || Side {
-            // SAFETY: the ring keeps the row and the tail as long as the sides, in `Arc`s, which never move their contents.
+            // SAFETY: the ring keeps the row and the tail as long as the sides, in `Arc`s, which never move their
+            // contents.
             slots: unsafe { SlotsPtr::new(all) },
             tail: Arc::clone(&tail),
             seen: Cell::new(0),
@@ -203,8 +200,8 @@ impl<M: Message> Push<M> for SpscSender<M> {
                 return Err(message);
             }
         }
-        // SAFETY: the tail is a slot of the ring, and empty: either it was never filled, or the head has passed it and
-        // the load above orders the emptying before us. The consumer does not touch it before it sees the new tail.
+        // SAFETY: the tail is a slot of the ring, and empty. It was never filled, or the head has passed it and the
+        // load above orders the emptying before us. The consumer does not touch it before it sees the new tail.
         unsafe { side.slots.at(self.tail).write(message) };
         self.tail = next;
         // Release pairs with the Acquire in `find_message`: a consumer that sees the new tail sees the message.
@@ -228,28 +225,28 @@ impl<M: Message> Push<M> for SpscSender<M> {
             }
         }
         for index in 0..count {
-            // SAFETY: as in `push`, for each of `count` slots from the tail on, none of which is the one before the
-            // head.
+            // SAFETY: as in `push`, for each of `count` slots from the tail on. None is the slot before the head.
             unsafe { side.slots.at(place).write(make(index)) };
             place = side.after(place);
         }
         self.tail = place;
-        // Release pairs with the Acquire in `find_message`: a consumer that sees the new tail sees every message of the
-        // batch, since all of them were written before it; until then it sees none of them.
+        // Release pairs with the Acquire in `find_message`. All messages of the batch were written before, so a
+        // consumer that sees the new tail sees every message. Until then it sees none.
         side.tail.index.store(place, Release);
         count
     }
 }
 
 impl<M> SpscReceiver<M> {
-    /// Checks for a message; if there is none, gives all emptied slots back to the producer.
+    /// Checks for a message. If there is none, gives all emptied slots back to the producer.
     #[inline(always)]
     fn find_message(&self) -> bool {
         let ring = self.share.ring();
         let side = &ring.consumer;
         if self.head == side.seen.get() {
             self.give_back();
-            // Acquire pairs with the Release in `push` and `push_batch`: the messages before the new tail are there.
+            // Acquire pairs with the Release in `push` and `push_batch`, so the messages before the new tail are
+            // visible.
             side.seen.set(side.tail.index.load(Acquire));
         }
         self.head != side.seen.get()
@@ -258,23 +255,21 @@ impl<M> SpscReceiver<M> {
     #[inline(always)]
     fn give_back(&self) {
         let head = &self.share.ring().head.0;
-        // Relaxed: only this thread writes it. The check keeps repeated polls from taking the producer's line.
+        // Relaxed: only this thread writes the head. The check keeps repeated polls from taking the producer's line.
         if head.load(Relaxed) != self.head {
-            // Release pairs with the Acquire in `push` and `push_batch`: a producer that sees the new head may fill the
-            // slots before it, all of which were emptied before this store.
+            // Release pairs with the Acquire in `push` and `push_batch`. A producer that sees the new head may fill the
+            // slots before it, which were all emptied before this store.
             head.store(self.head, Release);
         }
     }
 
-    /// Takes the message that `find_message` has found.
-    ///
     /// # Safety
     /// `find_message` has found a message since the last one was taken.
     #[inline(always)]
     unsafe fn take(&mut self) -> M {
         let side = &self.share.ring().consumer;
-        // SAFETY: the head is a slot of the ring before the tail, so it holds a message whose writing is ordered before
-        // us. The producer does not touch it before it sees the new head.
+        // SAFETY: the head is a slot of the ring before the tail. So it holds a message whose writing is ordered before
+        // us. The producer does not touch the slot before it sees the new head.
         let message = unsafe { side.slots.at(self.head).take() };
         self.head = side.after(self.head);
         message
@@ -332,7 +327,7 @@ impl<M> Attendant for SpscReceiver<M> {
 impl<M> Drop for SpscReceiver<M> {
     #[inline(always)]
     fn drop(&mut self) {
-        // Release pairs with the Acquire in `push`, as in `give_back`: a living producer may fill these slots.
+        // Release pairs with the Acquire in `push`, as in `give_back`. A living producer may fill these slots.
         self.share.ring().head.0.store(self.head, Release);
     }
 }
@@ -343,7 +338,7 @@ impl<M> Drop for Ring<M> {
         let side = &self.consumer;
         let (mut head, tail) = (self.head.0.load(Relaxed), side.tail.index.load(Relaxed));
         while head != tail {
-            // SAFETY: slots from head to before tail are slots of the ring and hold messages; no other owner is left.
+            // SAFETY: slots from head to before tail are slots of the ring and hold messages. No other owner is left.
             drop(unsafe { side.slots.at(head).take() });
             head = side.after(head);
         }

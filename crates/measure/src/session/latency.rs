@@ -1,7 +1,7 @@
-//! Runs a latency measurement: pilot, map, gate, re-measurement, ladder, execution, tails; or imitates another tool.
+//! Runs a latency measurement: pilot, map, gate, re-measurement, ladder, execution, tails. Also imitates other tools.
 //!
-//! [`run`] orders the phases, each in a file of its own. All use the driver, which performs rounds, keeps the budget
-//! and passes everything to the sink.
+//! [`run`] orders the phases. All use the driver, which performs rounds, keeps the budget and passes everything to the
+//! sink.
 
 mod driver;
 mod estimate;
@@ -27,12 +27,9 @@ use coretalk_model::Picos;
 use coretalk_model::latency::{LatencyResult, LatencySettings};
 use driver::Driver;
 
-/// Measures a map by the settings on a machine with engaged workers. `resumed` holds the results of earlier segments of
-/// the same run (empty for a new run): finished visits are not repeated.
-///
-/// # Errors
-/// [`RunError`]; committed data remain. [`RunError::Interrupted`] if the user stopped the run and the sink has kept
-/// everything.
+/// Measures a map on a machine with engaged workers. `resumed` holds the results of earlier segments of the same run,
+/// whose finished visits are not repeated; it is empty for a new run. Fails with [`RunError::Interrupted`] if the user
+/// stopped the run and the sink has kept everything. After other errors committed data remain.
 pub fn run(
     machine: &mut dyn Machine,
     settings: &LatencySettings,
@@ -70,7 +67,7 @@ fn measure(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
         }
         match phase(driver)? {
             Ended::Complete => {}
-            // Each later phase checks whether it still fits: a map that uses up its share must not cost the ladder.
+            // Each later phase checks whether it still fits. A map that uses up its share must not cost the ladder.
             Ended::Budget => driver.budget_ended = true,
             Ended::Interrupted => return Ok(Ended::Interrupted),
         }

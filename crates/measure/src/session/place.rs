@@ -1,4 +1,5 @@
-//! Compares placements or commands: repetitions in balanced order, until the differences are known or the budget ends.
+//! Compares placements or commands. Repetitions in balanced order end when the differences are known or the budget
+//! ends.
 
 use super::run_loop::{Ended, RunError, RunLoop, Suspicion};
 use super::series::SeriesResumedState;
@@ -14,15 +15,14 @@ use coretalk_model::stats::{Key, latin};
 use coretalk_model::{CpuSet, Picos, TrialFailure};
 use std::collections::BTreeMap;
 
-/// Pause between runs, so that caches are written back and threads of the last run have ended.
+/// Pause between runs. Caches are written back, and threads of the last run end.
 const COOL_DOWN: Picos = Picos::from_ms(20);
-/// Pause between runs of commands, whose processes are reaped before. A short pause leaves time for more repetitions,
-/// and runs in close succession share the state of the machine.
+/// Pause between runs of commands. Their processes have already been reaped. A short pause leaves time for more
+/// repetitions, and runs in close succession share the state of the machine.
 const COMMAND_COOL_DOWN: Picos = Picos::from_ms(2);
-/// Exclusive maximum of the padding of the environment: a page. Mytkowicz, Diwan, Hauswirth and Sweeney (2009) found that
-/// the size of the environment alone moves run times by several percent, since it shifts the stack.
+/// Exclusive maximum of the padding of the environment: a page. The size of the environment shifts the stack, which
+/// alone moves run times by several percent (Mytkowicz, Diwan, Hauswirth and Sweeney, 2009).
 const MAX_PADDING: f64 = 4096.0;
-/// Time limit of a command around the runs: a day.
 const HOOK_LIMIT: Picos = Picos::from_ms(86_400_000);
 /// Attempts at a run whose CPUs come and go.
 const ATTEMPTS: u32 = 3;
@@ -43,12 +43,12 @@ pub struct PlaceJob<'a> {
 pub enum PlaceEnded {
     /// All planned repetitions were run.
     Complete,
-    /// The budget ended; remaining wide intervals are reported.
+    /// The budget ended. Remaining wide intervals are reported.
     Budget {
         /// The run that the budget aborted.
         unfinished: Option<Unfinished>,
     },
-    /// The budget ended before some placement had a valid run.
+    /// The budget ended before every placement had a valid run.
     TooShort {
         /// The minimum time of the comparison, estimated from the runs so far.
         needed: Picos,
@@ -57,7 +57,7 @@ pub enum PlaceEnded {
     },
     /// The user stopped the run.
     Interrupted(Kept),
-    /// A run failed, so the comparison failed: the remaining results would describe other work.
+    /// A run failed. The comparison failed too, since the remaining results would describe other work.
     Failed {
         /// The trial of the run.
         trial: usize,
@@ -73,14 +73,14 @@ pub enum PlaceEnded {
     },
 }
 
-/// A run aborted at the end of the budget: it hung, or took longer than the last complete one of its kind.
+/// A run aborted at the end of the budget. It hung, or took longer than the last complete run of its kind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unfinished {
     /// Name of the work.
     pub work: String,
     /// Name of the arm.
     pub arm: String,
-    /// Time after which it was aborted.
+    /// Time after which the run was aborted.
     pub after: Picos,
     /// Duration of the last complete run of this workload and placement; `None` if there is none.
     pub before: Option<Picos>,
@@ -105,8 +105,7 @@ pub struct Unfinished {
 /// # }
 /// ```
 ///
-/// # Errors
-/// [`RunError`]; earlier commits remain.
+/// After a [`RunError`] earlier commits remain.
 pub fn run(
     machine: &mut dyn Machine,
     job: PlaceJob<'_>,
@@ -117,11 +116,8 @@ pub fn run(
     go_on(machine, job, SeriesResumedState::default(), sink, observer, stop)
 }
 
-/// Continues a [`run`] after earlier segments: complete repetitions are kept, and an interrupted one starts anew, since
-/// only runs of the same repetition are compared.
-///
-/// # Errors
-/// As [`run`].
+/// Continues a [`run`] after earlier segments. Complete repetitions are kept. An interrupted repetition starts anew,
+/// since only runs of the same repetition are compared.
 pub fn go_on(
     machine: &mut dyn Machine,
     job: PlaceJob<'_>,
@@ -159,31 +155,22 @@ struct Driver<'a> {
     job: PlaceJob<'a>,
     around: CpuSet,
     record: SeriesRecord,
-    /// Duration of the last run of each trial.
     last_runs: BTreeMap<usize, Picos>,
-    /// Approximate repetitions that each workload still needs, computed before the latest repetition of all workloads.
+    /// Approximate repetitions that each workload still needs, as of before the latest repetition of all workloads.
     due: Vec<u32>,
     segment: u32,
     pending: Commit,
-    /// Duration of the command before the first run.
     prepare_time: Picos,
-    /// Duration of the last command before a run.
     between_time: Picos,
 }
 
-/// Runs a command around the runs, on any CPU. Its values are not recorded.
-///
-/// # Errors
-/// As [`run_free`], with a time limit of a day.
+/// Runs a command around the runs, on any CPU, for at most a day. Its values are not recorded.
 pub fn run_hook(machine: &mut dyn Machine, line: &CommandLine, stop: &Stop) -> Result<(), TrialFailure> {
     let usable = machine.allowance().cpuset.intersection(machine.topology().cpus());
     run_free(machine, line, &usable, HOOK_LIMIT, stop).map(|_| ())
 }
 
 /// Runs a command once, outside the comparison, on any of these CPUs.
-///
-/// # Errors
-/// As [`Machine::perform_work`].
 pub fn run_free(
     machine: &mut dyn Machine,
     line: &CommandLine,
@@ -215,7 +202,7 @@ impl Driver<'_> {
             Ok(took) => self.prepare_time = took,
             Err(ended) => return Ok(ended),
         }
-        // One warm-up run of everything: files are cached, and failures show early.
+        // One warm-up run of everything. Files are then cached, and failures show early.
         for work in 0..works {
             if let Some(ended) = self.run_repetition(work, WARM_UP)? {
                 return Ok(ended);
@@ -238,7 +225,6 @@ impl Driver<'_> {
         Ok(PlaceEnded::Complete)
     }
 
-    /// Repetitions of a workload begun by earlier segments.
     fn begun(&self, work: usize) -> u32 {
         let trials =
             (0..self.job.settings.placements.len()).map(|placement| self.job.settings.trial(work, placement));
@@ -246,7 +232,6 @@ impl Driver<'_> {
         passes.max().unwrap_or(0)
     }
 
-    /// Approximate repetitions that a workload still needs.
     fn due(&self, work: usize) -> u32 {
         match self.present_placements() {
             present if present.len() > 1 => repetitions_due(self.job.settings, &self.record, work, &present),
@@ -254,7 +239,6 @@ impl Driver<'_> {
         }
     }
 
-    /// The placements without absent CPUs.
     fn present_placements(&self) -> Vec<usize> {
         let placements = self.job.settings.placements.iter().enumerate();
         let present = placements.filter(|(_, placement)| !self.run.misses_one_of(&placement.cpus));
@@ -264,7 +248,8 @@ impl Driver<'_> {
     fn run_repetition(&mut self, work: usize, repetition: u32) -> Result<Option<PlaceEnded>, RunError> {
         let placements = self.job.settings.placements.len();
         let key = Key::from_words(&[self.job.settings.seed, work as u64]);
-        // A repetition that would exceed the budget is not begun: a part cannot be compared. Warm-up times are unknown.
+        // A repetition that would exceed the budget is not begun, since a part cannot be compared. Warm-up times are
+        // unknown.
         if repetition != WARM_UP && self.run.left() < self.expected_of_all(work) {
             return Ok(Some(PlaceEnded::Budget { unfinished: None }));
         }
@@ -327,10 +312,10 @@ impl Driver<'_> {
         let outcome = loop {
             let outcome = self.attempt(work, placement, repetition);
             let missed = outcome.as_ref().is_err_and(TrialFailure::missed_a_cpu);
-            // Checked after every run, so that work that ends because its CPU is gone is not taken for work that fails.
+            // Checked after every run. Work that ends because its CPU is gone must not count as work that fails.
             self.run.look_for_cpus(if missed { Suspicion::Missed(None) } else { Suspicion::Moved })?;
             if self.run.misses_one_of(&settings.placements[placement].cpus) {
-                // The work ran on fewer or on other CPUs, so this is no run of the placement.
+                // The work ran on fewer or on other CPUs. So this is no run of the placement.
                 return Ok(None);
             }
             attempts += 1;
@@ -368,7 +353,6 @@ impl Driver<'_> {
         Ok(failure.map(|failure| PlaceEnded::Failed { trial, failure }))
     }
 
-    /// Runs a command around the runs, if there is one, and returns its duration.
     fn hook(&mut self, hook: Hook) -> Result<Picos, PlaceEnded> {
         let Some(line) = self.job.hooks.and_then(|hooks| hooks.get(&hook)) else { return Ok(Picos::ZERO) };
         let before = self.run.elapsed();
@@ -389,7 +373,6 @@ impl Driver<'_> {
         self.last_runs.get(&self.job.settings.trial(work, placement)).copied().unwrap_or(Picos(1))
     }
 
-    /// Time between two runs.
     fn pause_time(&self) -> Picos {
         self.between_time + self.cool_down()
     }
@@ -398,7 +381,6 @@ impl Driver<'_> {
         if self.job.settings.versus.is_some() { COMMAND_COOL_DOWN } else { COOL_DOWN }
     }
 
-    /// Duration of a run on every placement, including pauses.
     fn expected_of_all(&self, work: usize) -> Picos {
         let placements = 0..self.job.settings.placements.len();
         placements
@@ -415,7 +397,7 @@ impl Driver<'_> {
         Picos((longest + self.pause_time()).0.saturating_mul(runs)) + self.prepare_time
     }
 
-    /// Makes everything pending durable; called only between runs.
+    /// Makes everything pending durable. Called only between runs.
     fn commit(&mut self) -> Result<(), RunError> {
         let expected = self.expected_total().min(self.job.settings.budget);
         self.run.commit(&std::mem::take(&mut self.pending), expected)

@@ -7,15 +7,14 @@ use crate::stop::Stop;
 use coretalk_model::latency::{Purpose, Record};
 use coretalk_model::{CpuId, CpuLoss, CpuSet, LossReason, Picos};
 
-/// Interval of commits, so that they are at most half a second apart unless a single run of a comparison takes longer.
+/// Interval of commits. They are at most half a second apart, unless a single run of a comparison takes longer.
 pub const SLOT: Picos = Picos::from_ms(350);
-/// Interval of checks for lost CPUs if nothing is suspicious.
 const CHECK_INTERVAL: Picos = Picos::from_ms(100);
-/// Time for repeated queries about a CPU that is not offline yet: Linux refuses threads on a CPU that it takes down,
-/// then removes it from cpusets, and lists it as offline last. Limited to a quarter of the budget.
+/// Time for repeated queries about a CPU that is not offline yet. Linux refuses threads on a CPU that it takes down,
+/// then removes the CPU from cpusets, and lists it as offline last. A quarter of the budget is the upper limit.
 const MAX_SETTLING: Picos = Picos::from_ms(500);
-/// Time for later queries whether the CPU is offline: where few CPUs emulate many (seen with 64), the system lists it
-/// only after `MAX_SETTLING`.
+/// Time for later queries whether the CPU is offline. If few CPUs emulate many (seen with 64), the system lists it only
+/// after `MAX_SETTLING`.
 const LATE_LISTING: Picos = Picos::from_ms(5_000);
 const QUERY_INTERVAL: Picos = Picos::from_ms(20);
 
@@ -34,7 +33,7 @@ pub enum RunError {
     /// The settings request something that this machine does not have.
     #[error("{0}")]
     Settings(String),
-    /// The user stopped the run, and the sink has kept everything needed to derive the result in seconds.
+    /// The user stopped the run. The sink has kept everything, so the result can be derived in seconds.
     #[error("continue: interrupted")]
     Interrupted,
 }
@@ -44,24 +43,25 @@ pub enum RunError {
 pub enum Ended {
     /// All planned work was done.
     Complete,
-    /// The budget ended; remaining wide intervals are reported.
+    /// The budget ended. Remaining wide intervals are reported.
     Budget,
-    /// The user stopped it. At the end of a run: the sink keeps nothing, so the returned result is the only one.
+    /// The user stopped the run or phase. At the end of a run the sink keeps nothing, so the returned result is the
+    /// only one.
     Interrupted,
 }
 
-/// The earlier segments of the run that a segment resumes; by default, none.
+/// The earlier segments of the run that a segment resumes. The default has none.
 #[derive(Debug, Clone, Default)]
 pub struct ResumedState<R = Record> {
     /// Measurements of the earlier segments.
     pub record: R,
-    /// Number of earlier segments, which is the index of the new one.
+    /// Number of earlier segments. It is the index of the new segment.
     pub segments: u32,
     /// The preceding part of the same segment, if there is one.
     pub earlier: Option<Earlier>,
 }
 
-/// The part of a segment that precedes this one: a map followed by trials.
+/// The preceding part of a segment. For example, trials follow a map.
 #[derive(Debug, Clone)]
 pub struct Earlier {
     /// Start time.
@@ -73,20 +73,21 @@ pub struct Earlier {
 /// Whether a trial gave reason to check for lost CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Suspicion {
-    /// No suspicion: check at intervals.
+    /// No suspicion. CPUs are checked at intervals.
     None,
-    /// A thread may have been moved: check at once.
+    /// A thread may have been moved. CPUs are checked at once.
     Moved,
-    /// A CPU refused a thread or was lost: check at once, until the system reports a CPU as offline. A named CPU
-    /// was certainly absent, and counts as lost even if it is back.
+    /// A CPU refused a thread or was lost. CPUs are checked at once, until the system reports a CPU as offline. A named
+    /// CPU was certainly absent, and counts as lost even if it is back.
     Missed(Option<CpuId>),
 }
 
-/// The common part of one segment; its driver decides what to measure next and when to end. A lost CPU does not return
-/// to the segment, whose numbers thus stay consistent; the next segment begins with the CPUs that are present then.
+/// The common part of one segment. Its driver decides what to measure next and when to end. A lost CPU does not return
+/// to the segment, so the segment's numbers stay consistent. The next segment begins with the CPUs that are present
+/// then.
 pub struct RunLoop<'a> {
     pub machine: &'a mut dyn Machine,
-    /// For entries of one kind of run only; measurements go through [`commit`](RunLoop::commit).
+    /// For entries of one kind of run only. Measurements go through [`commit`](RunLoop::commit).
     pub sink: &'a mut dyn Sink,
     pub stop: &'a Stop,
     observer: &'a mut dyn Observer,
@@ -98,7 +99,6 @@ pub struct RunLoop<'a> {
     present: CpuSet,
     lost: CpuSet,
     earlier: Earlier,
-    /// Lost CPUs that are not known to be offline.
     unsure: Vec<CpuLoss>,
     last_check: Option<Picos>,
 }
@@ -156,13 +156,13 @@ impl<'a> RunLoop<'a> {
         !self.is_stopped() && self.left() > Picos::ZERO
     }
 
-    /// Aborts work that is still running after this time; with `None`, only the budget limits it.
+    /// Aborts work that is still running after this time. With `None` only the budget limits it.
     pub fn limit(&mut self, span: Option<Picos>) {
         let until = span.map_or(self.abort_at, |span| self.abort_at.min(self.now() + span));
         self.machine.end_by(Some(until));
     }
 
-    /// The end of a run whose work was aborted: by the user or by the budget.
+    /// The end of a run whose work was aborted by the user or by the budget.
     pub fn ended_early(&self) -> Ended {
         if self.is_stopped() { Ended::Interrupted } else { Ended::Budget }
     }
@@ -180,11 +180,8 @@ impl<'a> RunLoop<'a> {
         self.observer.event(Event::Notice { text });
     }
 
-    /// Checks at intervals whether every CPU is present; stores, reports and returns the CPUs lost since the last
-    /// check.
-    ///
-    /// # Errors
-    /// [`RunError::Sink`] if a loss cannot be stored.
+    /// Checks at intervals whether every CPU is present. Stores, reports and returns the CPUs lost since the last
+    /// check. Fails if a loss cannot be stored.
     pub fn look_for_cpus(&mut self, suspicion: Suspicion) -> Result<Vec<CpuLoss>, RunError> {
         let now = self.now();
         let is_due = self.last_check.is_none_or(|last| now - last >= CHECK_INTERVAL);
@@ -219,7 +216,6 @@ impl<'a> RunLoop<'a> {
         Ok(departures)
     }
 
-    /// Updates CPUs that were lost before the system listed them as offline.
     fn look_again(&mut self) -> Result<(), RunError> {
         let cpus: CpuSet = self.unsure.iter().map(|departure| departure.cpu).collect();
         if cpus.is_empty() {
@@ -237,7 +233,7 @@ impl<'a> RunLoop<'a> {
         Ok(())
     }
 
-    /// Stores and reports the loss of a CPU; a later report of the same CPU replaces an earlier one.
+    /// Stores and reports the loss of a CPU. A later report of the same CPU replaces an earlier one.
     fn report(&mut self, departure: CpuLoss, again: bool) -> Result<(), RunError> {
         let (key, value) = departure.to_decision(self.segment);
         self.sink.decide(&Decision { key, value })?;
@@ -245,7 +241,7 @@ impl<'a> RunLoop<'a> {
         Ok(())
     }
 
-    /// The absent CPUs, once the system's answer is stable.
+    /// The absent CPUs, after the system's answer has become stable.
     fn absent_once_settled(&mut self, suspicion: Suspicion) -> Vec<(CpuId, LossReason)> {
         let until = self.now() + MAX_SETTLING.min(Picos(self.budget.0 / 4));
         loop {
@@ -274,10 +270,8 @@ impl<'a> RunLoop<'a> {
         self.now() + before - self.last_commit >= SLOT
     }
 
-    /// Makes a commit durable unless it is empty; called between trials. `expected`: machine time of the whole run.
-    ///
-    /// # Errors
-    /// [`RunError::Sink`] if it cannot be stored.
+    /// Makes a commit durable unless it is empty. Called between trials. `expected` is the machine time of the whole
+    /// run.
     pub fn commit(&mut self, slot: &Commit, expected: Picos) -> Result<(), RunError> {
         self.last_commit = self.now();
         if slot.rounds.is_empty() && slot.passes.is_empty() {
@@ -291,10 +285,7 @@ impl<'a> RunLoop<'a> {
         Ok(())
     }
 
-    /// Stores conditions during the segment, where known: CPU use of other programs, and CPU quotas.
-    ///
-    /// # Errors
-    /// [`RunError::Sink`] if they cannot be stored.
+    /// Stores known conditions of the segment: CPU use of other programs, and CPU quotas.
     pub fn note_surroundings(&mut self) -> Result<(), RunError> {
         self.look_again()?;
         let environment = self.machine.environment();
@@ -308,10 +299,7 @@ impl<'a> RunLoop<'a> {
         Ok(())
     }
 
-    /// Records that the user stopped the run; returns whether everything is kept.
-    ///
-    /// # Errors
-    /// [`RunError::Sink`] if that cannot be recorded.
+    /// Records that the user stopped the run. Returns whether everything is kept.
     pub fn is_kept(&mut self) -> Result<bool, RunError> {
         Ok(self.sink.interrupt()? == Kept::Everything)
     }

@@ -32,11 +32,8 @@ const MAX_FAILURES: u32 = 3;
 /// The results of earlier segments of a run of series.
 pub type SeriesResumedState = ResumedState<SeriesRecord>;
 
-/// Measures the trials of the settings on a machine with engaged workers.
-///
-/// # Errors
-/// [`RunError`]; earlier commits are kept. [`RunError::Interrupted`] if the user stopped the run and the sink has kept
-/// everything.
+/// Measures the trials of the settings on a machine with engaged workers. Fails with [`RunError::Interrupted`] if the
+/// user stopped the run and the sink has kept everything. After other errors earlier commits are kept.
 pub fn run(
     machine: &mut dyn Machine,
     settings: &SeriesSettings,
@@ -67,12 +64,12 @@ fn roles_of(placement: &[CpuId], full_placement: &[CpuId]) -> Vec<usize> {
     full_placement.iter().enumerate().filter(is_placed).map(|(role, _)| role).collect()
 }
 
-/// The number of a process in the whole run, since each segment starts its own.
+/// The number of a process in the whole run. Each segment starts its own processes.
 fn process_of_run(segment: u32, process: u32) -> u32 {
     segment << 16 | process & 0xFFFF
 }
 
-/// Failures of a trial in earlier segments, except those due to absent CPUs: the run continues when these are back.
+/// Failures of a trial in earlier segments. Failures due to absent CPUs do not count, since the CPUs are back.
 fn earlier_failures(record: &SeriesRecord, trial: usize) -> u32 {
     record.failures(trial).filter(|failure| !failure.missed_a_cpu()).count() as u32
 }
@@ -83,9 +80,7 @@ struct Driver<'a> {
     settings: &'a SeriesSettings,
     shares: Shares,
     concurrency: Concurrency,
-    /// Judgement of concurrency by the passes so far.
     gate: ConcurrencyGate,
-    /// Judgement of machine states by the sentinel's visits so far.
     watch: SentinelWatch,
     sentinel: Sentinel,
     cpus: Vec<Vec<CpuId>>,
@@ -96,10 +91,9 @@ struct Driver<'a> {
     /// By trial: its passes at the last check, and whether it was done. Cached, since the check is slow.
     done: Vec<Cell<Option<(u32, bool)>>>,
     segment: u32,
-    /// Processes of each runtime, which perform passes in turn.
+    /// Processes of each runtime. They perform passes in turn.
     forks: u32,
     pending: Commit,
-    /// Mean number of concurrent trials in the last sweep.
     mean_concurrency: f64,
 }
 
@@ -168,7 +162,7 @@ impl<'a> Driver<'a> {
             if open.is_empty() {
                 return Ok(if self.gave_up_for_time { Ended::Budget } else { Ended::Complete });
             }
-            // Trials with long passes come last: within each analysis, trials with short passes are completed first.
+            // Trials with long passes come last. Within each analysis, trials with short passes are completed first.
             let first = open.iter().map(|&trial| self.precedence(trial)).min();
             let open: Vec<usize> =
                 open.into_iter().filter(|&trial| Some(self.precedence(trial)) == first).collect();
@@ -195,7 +189,6 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Updates the judgement of concurrency and of machine states.
     fn look_back(&mut self) {
         let gate = ConcurrencyGate::from_record(&self.topology, self.settings, &self.record);
         let watch = SentinelWatch::from_record(self.settings, &self.record);
@@ -234,7 +227,7 @@ impl<'a> Driver<'a> {
         if self.run.is_commit_due(longest) {
             self.commit()?;
         }
-        // The machine state just before and just after: a pass in which it changes belongs to no state.
+        // The machine state just before and just after the pass. A pass in which the state changes belongs to none.
         let before = self.sentinel.visit(self.run.machine, &orders, self.run.stop)?;
         let outcomes: Vec<Outcome> = match &orders[..] {
             [order] => vec![self.run.machine.perform_trial(order, self.run.stop)],
@@ -252,7 +245,8 @@ impl<'a> Driver<'a> {
                     self.gave_up_for_time = true;
                 }
                 Err(TrialFailure::Interrupted) => all_finished = false,
-                // A thread that loses its CPU moves to the CPUs of other trials and disturbs them: they are repeated.
+                // A thread that loses its CPU moves to the CPUs of other trials and disturbs them. Those trials are
+                // repeated.
                 _ if !lost.is_empty() && self.goes_on(trial, &lost) => {}
                 // Part of the pass ran on other CPUs.
                 Ok(pass) if self.lost_a_cpu(trial, placement, &pass) => {}
@@ -286,7 +280,7 @@ impl<'a> Driver<'a> {
         (was_moved && self.run.misses_one_of(placement)) || self.run.misses_one_of(&others)
     }
 
-    /// Gives up open trials that cannot continue without a lost CPU, and records the loss as their failure.
+    /// Gives up open trials that cannot continue without a lost CPU. Records the loss as their failure.
     fn give_up(&mut self, departures: &[CpuLoss]) {
         for departure in departures {
             for trial in 0..self.settings.trials.len() {
@@ -299,7 +293,6 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Whether a trial can continue without these CPUs.
     fn goes_on(&self, trial: usize, departures: &[CpuLoss]) -> bool {
         let needs = &self.cpus[trial];
         let is_present = |cpu: &CpuId| !self.run.misses_one_of(&[*cpu]);
@@ -307,7 +300,7 @@ impl<'a> Driver<'a> {
         needs_none || (self.probes[trial].watches_each_cpu() && needs.iter().any(is_present))
     }
 
-    /// A trial restricted to its present CPUs, if each role describes its own CPU alone.
+    /// A trial restricted to its present CPUs, if each role describes only its own CPU.
     fn spec_on_present_cpus(&self, trial: usize) -> Cow<'a, TrialSpec> {
         let spec = &self.settings.trials[trial];
         if !self.probes[trial].watches_each_cpu() || !self.run.misses_one_of(&spec.placement) {
@@ -330,12 +323,12 @@ impl<'a> Driver<'a> {
         self.pending.passes.push(entry);
     }
 
-    /// Whether concurrency was refused for a trial after its first analysis, which is then repeated alone.
+    /// Whether concurrency was refused for a trial after its first analysis. That analysis is then repeated alone.
     fn is_repeated_alone(&self, trial: usize) -> bool {
         self.passes_made(trial) as usize >= ANALYSES[0] && self.gate.refuses(trial)
     }
 
-    /// Passes of a trial; if concurrency was refused, without the concurrent ones.
+    /// Passes of a trial. If concurrency was refused, concurrent passes do not count.
     fn counted_passes(&self, trial: usize) -> u32 {
         if !self.is_repeated_alone(trial) {
             return self.passes_made(trial);
@@ -352,7 +345,7 @@ impl<'a> Driver<'a> {
         if self.failures[trial] >= MAX_FAILURES {
             return false;
         }
-        // In a quick look there is time for the first analysis only.
+        // A quick look has time for the first analysis only.
         if self.settings.gathering() == Some(Gathering::QuickLook)
             && self.passes_made(trial) as usize >= ANALYSES[0]
         {
@@ -382,7 +375,8 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Whether a pass covers every present CPU of the trial: a continued run lacks data of CPUs absent before.
+    /// Whether a pass covers every present CPU of the trial. A continued run lacks data of CPUs that were absent
+    /// before.
     fn covers(&self, trial: usize, pass: &PassOutcome) -> bool {
         let roles = self.settings.trials[trial].placement.iter().enumerate();
         let mut present = roles.filter(|(_, cpu)| !self.run.misses_one_of(&[**cpu]));
@@ -401,7 +395,7 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// Makes everything pending durable; called only between passes.
+    /// Makes everything pending durable. Called only between passes.
     fn commit(&mut self) -> Result<(), RunError> {
         let expected = self.expected().min(self.settings.budget);
         self.run.commit(&std::mem::take(&mut self.pending), expected)

@@ -6,40 +6,25 @@ use coretalk_model::{CpuLoss, Picos};
 
 /// Stores a run. Called only between rounds and passes, with every worker parked.
 pub trait Sink {
-    /// Makes a commit durable before it returns.
-    ///
-    /// # Errors
-    /// [`SinkError`] if it cannot be stored; the session then ends with this error.
+    /// Makes a commit durable before it returns. After an error the session ends.
     fn commit(&mut self, commit: &Commit) -> Result<(), SinkError>;
 
-    /// Stores a choice that later analysis needs (the hint, the parallelism that the gate allowed …).
-    ///
-    /// # Errors
-    /// As [`commit`](Sink::commit).
+    /// Stores a choice that later analysis needs, such as the hint or the parallelism that the gate allowed.
     fn decide(&mut self, decision: &Decision) -> Result<(), SinkError>;
 
     /// Stores the end of a map and its result. A sink that keeps everything need not finish derived data when the user
-    /// stops the run; [`interrupt`](Sink::interrupt) is called next.
-    ///
-    /// # Errors
-    /// As [`commit`](Sink::commit).
+    /// stops the run. [`interrupt`](Sink::interrupt) is called next.
     fn finish(&mut self, _: &LatencyResult) -> Result<(), SinkError> {
         Ok(())
     }
 
     /// Stores the end of trials, or of a comparison of placements.
-    ///
-    /// # Errors
-    /// As [`commit`](Sink::commit).
     fn finish_trials(&mut self, _: PartEnd) -> Result<(), SinkError> {
         Ok(())
     }
 
-    /// Records that the user stopped the run and returns whether the measurements can be read back. The user waits for
-    /// this call, so a sink that keeps everything does nothing else; a sink that keeps nothing then gets the result.
-    ///
-    /// # Errors
-    /// As [`commit`](Sink::commit).
+    /// Records that the user stopped the run. Returns whether the measurements can be read back. The user waits for
+    /// this call, so a sink that keeps everything does nothing else. A sink that keeps nothing then gets the result.
     fn interrupt(&mut self) -> Result<Kept, SinkError> {
         Ok(Kept::Nothing)
     }
@@ -50,14 +35,14 @@ pub trait Sink {
 pub struct PartEnd {
     /// All requested work was done or the budget ended, and no CPU was lost.
     pub complete: bool,
-    /// The budget ended it.
+    /// The budget ended the part.
     pub budget_ended: bool,
 }
 
 /// What a sink has kept of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kept {
-    /// Every commit and decision, from which the result can be derived at any time.
+    /// Every commit and decision. The result can be derived from these at any time.
     Everything,
     /// Nothing that can be read back.
     Nothing,
@@ -77,16 +62,16 @@ pub struct Commit {
     pub passes: Vec<SeriesEntry>,
 }
 
-/// A choice that later analysis needs: a key (kebab-case) and a JSON value, so that new ones need no migration.
+/// A choice that later analysis needs. New choices need no migration, as the key is text and the value is JSON.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
-    /// For example `hint`, `hint-reason`, `kernels`, `gate`.
+    /// Key in kebab-case, such as `hint`, `hint-reason`, `kernels`, `gate`.
     pub key: String,
     /// The value as JSON.
     pub value: String,
 }
 
-/// An event for an observer, which may draw now because no round is running.
+/// An event for an observer. No round is running, so the observer may draw.
 #[derive(Debug)]
 pub enum Event<'a> {
     /// A phase begins: `pilot`, `map`, `gate`, `again`, `ladder`, `tails`, `imitation`.
@@ -107,7 +92,7 @@ pub enum Event<'a> {
     Departed {
         /// The CPU, with time and reason.
         departure: CpuLoss,
-        /// Whether it was reported before, with another reason.
+        /// Whether the loss was reported before, with another reason.
         again: bool,
     },
     /// A notice for the user.

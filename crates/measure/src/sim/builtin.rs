@@ -6,7 +6,7 @@ use crate::pricing::{Arch, Costs};
 use coretalk_model::{Level, Relation};
 use std::collections::BTreeMap;
 
-/// Names in the order of the table.
+/// Names in the order of the table in the documentation.
 pub const NAMES: [&str; 9] = [
     "laptop-smt",
     "chiplet-16",
@@ -40,7 +40,7 @@ pub fn spec(name: &str) -> Option<Spec> {
         "epyc-2s-192" => Spec {
             structure: tree(&[(Package, 2), (Node, 1), (L3, 12), (Core, 8)], 1),
             latency_ns: table(&[(Relation::L3, 23.0), (Relation::Node, 105.0), (Relation::Machine, 200.0)]),
-            // 0.3 % with all 96 pairs at once: visible, and inside the ±1 % of the equivalence gate.
+            // 0.3 % with all 96 pairs at once, which is visible and inside the ±1 % of the gate.
             noise: Noise { parallel_bias: 3e-5, ..Noise::default() },
             ..quiet(name, 4)
         },
@@ -59,7 +59,7 @@ pub fn spec(name: &str) -> Option<Spec> {
         "arm-coarse-clock" => Spec {
             arch: Arch::Arm,
             structure: tree(&[(Package, 1), (Cluster, 4), (Core, 4)], 1),
-            // Kunpeng 920: 36 ns in a cluster of four, 80 outside.
+            // Kunpeng 920: 36 ns in a cluster of four, 80 ns outside.
             latency_ns: table(&[(Relation::Cluster, 36.0), (Relation::Package, 80.0)]),
             eager_penalty: BTreeMap::new(),
             counter: Counter { hz: 24e6, step_ticks: 1, cost_ns: 28.0, offset_sd_ns: 0.0 },
@@ -118,7 +118,7 @@ fn noisy_vm() -> Spec {
             numbering: Numbering::RoundRobin,
         },
         latency_ns: table(&near),
-        // CAS without and with one pause: 25.1 and 22.8 ns near, 124 and 116 far.
+        // CAS without and with one pause: 25.1 and 22.8 ns near, 124 and 116 ns far.
         eager_penalty: table(&[(Relation::L3, 1.10), (Relation::Package, 1.07)]),
         variation: Variation { cpu_sd: 0.005, ..Variation::default() },
         core_clock: CoreClock { drift_sd: 0.02, step_share: 0.02, ..CoreClock::default() },
@@ -145,7 +145,7 @@ fn noisy_vm() -> Spec {
             state("near", 4.0, 4000.0, &near),
             state("far", 2.0, 2000.0, &[(Relation::L3, 22.6), (Relation::Package, 116.0)]),
             State {
-                // Both vCPUs are on one core: only the eager kernel shows it, and lines hardly differ.
+                // Both vCPUs are on one core. Only the eager kernel shows it, and lines hardly differ.
                 line_scale: 0.2,
                 one_core: true,
                 eager_ns: table(&[(Relation::L3, 15.0), (Relation::Package, 15.0)]),
@@ -157,7 +157,7 @@ fn noisy_vm() -> Spec {
 }
 
 fn eager(near: f64) -> BTreeMap<Relation, f64> {
-    // Measured on Zen 5: 29 against 23 ns inside one last-level cache, little difference across dies.
+    // Measured on Zen 5: 29 against 23 ns inside one last-level cache, and little difference across dies.
     let mut all: BTreeMap<Relation, f64> =
         [Relation::Smt, Relation::Cluster, Relation::L3].map(|relation| (relation, near)).into();
     all.extend([Relation::Die, Relation::Node, Relation::Package, Relation::Machine].map(|r| (r, 1.05)));

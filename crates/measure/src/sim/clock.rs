@@ -1,4 +1,4 @@
-//! [`Counter`]: counter readings for spans of time; and [`CoreClocks`]: the clocks of the cores.
+//! [`Counter`]: counter readings for spans of time. [`CoreClocks`]: the clocks of the cores.
 
 use super::rng::{Wander, hash, unit};
 use super::spec::{self, CoreClock};
@@ -32,21 +32,21 @@ impl Counter {
         self.rate
     }
 
-    /// Ticks between two reads `ns` apart. `phase` in [0, 1) is the position of the first read between two steps, so
-    /// that the mean over phases is exact. Negative if the second clock lags.
+    /// Ticks between two reads `ns` apart. `phase` in [0, 1) is the position of the first read between two steps. The
+    /// phase makes the mean exact. The result is negative if the second clock lags.
     #[inline]
     pub fn ticks(&self, ns: f64, phase: f64) -> i64 {
-        // The cast truncates towards zero; with an offset above zero it always rounds down. The upper bound keeps the
+        // The cast truncates towards zero. With an offset above zero it always rounds down. The upper bound keeps the
         // product inside 64 bits.
         let whole = (ns * self.steps_per_ns + phase + LIFT).clamp(0.0, 9e12) as i64 - LIFT as i64;
         whole * self.step_ticks
     }
 
-    /// [`ticks`](Counter::ticks) of many reads without the casts, which a CPU executes one by one; `None` if a result is
+    /// [`ticks`](Counter::ticks) of many reads, without the casts that a CPU executes one by one. `None` if a result is
     /// negative or may need more than 31 bits.
     #[inline]
     pub fn all_ticks<const N: usize>(&self, ns: &[f64; N], phases: &[f64; N]) -> Option<[u32; N]> {
-        // Beyond 2⁵² a float has no fraction: adding this rounds to the nearest whole number, found in the lowest bits.
+        // Beyond 2⁵² a float has no fraction. So this addition rounds to the nearest whole number, in the lowest bits.
         const WHOLE: f64 = (1u64 << 52) as f64;
         let largest = f64::from(i32::MAX) / self.step_ticks as f64 - 2.0;
         let outside = ns
@@ -67,7 +67,7 @@ impl Counter {
     }
 }
 
-/// The clock of each core as a function of time and the seed of the run.
+/// The clock of each core. It depends on time and the seed of the run.
 #[derive(Debug)]
 pub struct CoreClocks {
     clock: CoreClock,

@@ -1,7 +1,7 @@
 //! The pattern of contention: threads compete for a line or for the lock on it.
 //!
-//! Simulated operation by operation. The line moves between owners; a thread that waits longer than it polls sleeps and
-//! must be woken; threads that share a CPU alternate with every quantum.
+//! The simulation goes operation by operation. The line moves between owners. A thread that waits longer than it polls
+//! sleeps and must be woken. Threads that share a CPU alternate with every quantum.
 
 use crate::pricing::{QUANTUM_NS, SimContext};
 use coretalk_model::CpuId;
@@ -12,17 +12,17 @@ use std::collections::BTreeMap;
 pub struct ContendCost {
     /// Line transfers from one owner to the next.
     pub transfers: f64,
-    /// Line transfers per operation of an owner while others poll: the owner has to fetch back the line that they copy.
+    /// Line transfers per operation of an owner while others poll. The owner has to fetch back the line that they copy.
     pub disturbed: f64,
     /// Core cycles of an operation with a cached line.
     pub alone_cycles: f64,
     /// The order of owners.
     pub turn: Turn,
-    /// Time in nanoseconds for which a thread polls before it sleeps; infinite if it never sleeps.
+    /// Time in nanoseconds for which a thread polls before it sleeps. Infinite if it never sleeps.
     pub spin_limit_ns: f64,
     /// System calls per release, whether a thread sleeps or not.
     pub release_calls: f64,
-    /// Whether the owner excludes others: a descheduled owner then delays all polling threads.
+    /// Whether the owner excludes others. A descheduled owner then delays all polling threads.
     pub keeps_out: bool,
 }
 
@@ -33,7 +33,7 @@ pub enum Turn {
     Apart,
     /// First come, first served.
     Arrival,
-    /// The same thread up to this many times in a row while others wait; then any waiter, preferably a near one.
+    /// The same thread up to this many times in a row while others wait. Then any waiter, preferably a near one.
     Nearest(u32),
 }
 
@@ -63,9 +63,9 @@ pub struct Contended {
     pub sleeps: Vec<u64>,
 }
 
-/// Spreads the phases of CPUs evenly: the golden ratio.
+/// Golden ratio. It spreads the phases of CPUs evenly.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
-/// Minimum relative variation of parallel work, so that threads do not run in lockstep.
+/// Minimum relative variation of parallel work. It keeps threads out of lockstep.
 const OUT_OF_STEP: f64 = 0.15;
 
 #[derive(Debug, Clone, Copy)]
@@ -77,7 +77,7 @@ struct Thread {
     woken_ns: Option<f64>,
     /// Index among the threads of its CPU, and the number of these threads.
     slot: [u32; 2],
-    /// Initial phase of the rotation on its CPU.
+    /// Initial phase of the rotation on the CPU.
     phase_ns: f64,
 }
 
@@ -86,11 +86,10 @@ struct Simulation<'s, 'w> {
     cost: ContendCost,
     sections: Sections,
     threads: Vec<Thread>,
-    /// Cached transfer times between threads.
     travels_ns: Vec<Option<f64>>,
 }
 
-/// Simulates a span of time or a number of operations, whichever ends first; `acquire` receives the wait of each turn.
+/// Simulates a span of time or a number of operations, whichever ends first. `acquire` receives the wait of each turn.
 pub fn run(
     stage: &mut dyn SimContext<'_>,
     cost: ContendCost,
@@ -112,7 +111,6 @@ pub fn run(
         .zip(slots)
         .map(|(&cpu, slot)| {
             let slot = [slot, on_cpu[&cpu]];
-            // CPUs rotate in different phases.
             let phase_ns = f64::from(slot[1]) * QUANTUM_NS * (f64::from(cpu.0) * GOLDEN).fract();
             Thread { cpu, wants_ns: 0.0, woken_ns: None, slot, phase_ns }
         })
@@ -138,7 +136,6 @@ impl Simulation<'_, '_> {
             .get_or_insert_with(|| transfers * stage.transfer_ns(from_cpu, to_cpu))
     }
 
-    /// Staggers the threads over one round of work.
     fn stagger(&mut self) {
         let count = self.threads.len() as f64;
         let round_ns = self.sections.critical_ns + self.sections.parallel_ns + 1.0;
@@ -147,7 +144,7 @@ impl Simulation<'_, '_> {
         }
     }
 
-    /// Whether threads on one CPU delay each other by quanta. Sleepers free the CPU; without mutual exclusion each
+    /// Whether threads on one CPU delay each other by quanta. Sleepers free the CPU. Without mutual exclusion each
     /// thread gets its share of the CPU.
     fn rotates_by_quanta(&self) -> bool {
         self.cost.keeps_out && self.cost.spin_limit_ns == f64::INFINITY
@@ -169,7 +166,6 @@ impl Simulation<'_, '_> {
         }
     }
 
-    /// End of a thread's work that begins at `at_ns`.
     fn work_end_ns(&self, thread: usize, at_ns: f64, mut work_ns: f64) -> f64 {
         let sharers = f64::from(self.threads[thread].slot[1]);
         if sharers == 1.0 {
@@ -185,7 +181,7 @@ impl Simulation<'_, '_> {
                 return now_ns + work_ns;
             }
             work_ns -= left_ns;
-            // Slightly beyond the end of this quantum, so that the next one is found.
+            // Slightly beyond the end of this quantum, so that the next quantum is found.
             now_ns = self.on_cpu(thread, now_ns + left_ns + 1e-3);
         }
     }
@@ -238,7 +234,6 @@ impl Simulation<'_, '_> {
         for _ in 0..most {
             let Some((thread, take_ns, travel_ns)) = self.next(free_ns, owner, in_row) else { break };
             let requested_ns = self.threads[thread].wants_ns;
-            // The transfer has the same noise as everything else.
             let take_ns = take_ns + self.stage.event(travel_ns) - travel_ns;
             acquire(self.stage, take_ns - requested_ns);
             in_row = if owner == Some(thread) { in_row + 1 } else { 1 };
@@ -285,7 +280,7 @@ impl Simulation<'_, '_> {
         if nearest_ns.is_finite() { nearest_ns * self.cost.disturbed / self.cost.transfers } else { 0.0 }
     }
 
-    /// Wakes the longest sleeper, unless a woken thread has yet to take its turn; returns the waker's cost.
+    /// Wakes the longest sleeper, unless a woken thread has yet to take its turn. Returns the waker's cost.
     fn wake_one(&mut self, now_ns: f64, out: &mut Contended) -> f64 {
         if self.threads.iter().any(|thread| thread.woken_ns.is_some()) {
             return 0.0;
@@ -321,7 +316,7 @@ impl Simulation<'_, '_> {
                 Turn::Arrival => arrived_ns,
                 _ => take_ns,
             };
-            // After its maximum number of turns in a row a thread ranks behind all waiting threads.
+            // After its maximum number of turns in a row, a thread ranks behind all waiting threads.
             if let Turn::Nearest(most) = self.cost.turn
                 && owner == Some(index)
                 && in_row >= most
@@ -341,7 +336,6 @@ impl Simulation<'_, '_> {
             _ => best,
         };
         match (best, repeated) {
-            // The line does not wait for a request that has not arrived yet.
             (Some(other), Some(repeated)) if other.1 - other.2 > repeated.1 => Some(repeated),
             (None, repeated) => repeated,
             (best, _) => best,
@@ -351,7 +345,7 @@ impl Simulation<'_, '_> {
 
 impl Simulation<'_, '_> {
     /// Draws a waiting thread when the owner releases the line, weighted by the speed of the transfer. If the nearest
-    /// always won, two neighbours would exclude all others forever, which no known machine does.
+    /// thread always won, two neighbours would exclude all others forever. No known machine does this.
     fn draw(&mut self, free_ns: f64, owner: Option<usize>) -> Option<(usize, f64, f64)> {
         let owner = owner?;
         let mut waiting: Vec<(usize, f64, f64)> = Vec::new();

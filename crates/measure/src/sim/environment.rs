@@ -1,4 +1,4 @@
-//! The environment and findings of a simulated machine: plausible, and marked as simulated.
+//! The environment and findings of a simulated machine. They are plausible, and marked as simulated.
 
 use super::spec::{Evidence, Spec, Stall};
 use crate::machine::BUSY_SHARE;
@@ -35,7 +35,7 @@ pub fn environment(spec: &Spec) -> Environment {
     }
 }
 
-/// How busy the CPUs are before a run: other programs, and the stalls that the system counts.
+/// Use of the CPUs before a run by other programs, and by the stalls that the system counts.
 pub fn use_of_cpus(spec: &Spec, cpus: &CpuSet) -> CpuUse {
     let others = if spec.failures.busy { 1.0 } else { spec.failures.others };
     let counted = |stall: &&Stall| {

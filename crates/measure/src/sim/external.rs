@@ -11,16 +11,15 @@ use coretalk_model::runtime::names;
 use coretalk_model::series::{Numbers, Observed, Parameters, TrialSpec};
 use coretalk_model::{Histogram, Picos, TrialFailure};
 
-/// Spread of the processes of one runtime: a standard deviation of logarithms, assumed such that five processes have
-/// an interval of about ± 1 % or ± 2 %; three processes of a Java program took 80, 109 and 125 ns.
+/// Spread of the processes of one runtime, as a standard deviation of logarithms. The value is assumed. With it five
+/// processes have an interval of about ± 1 % or ± 2 %. Three processes of a Java program took 80, 109 and 125 ns.
 const PROCESS_SD: f64 = 0.006;
-/// Pause of a garbage collection, in nanoseconds.
 const COLLECTION_NS: f64 = 250_000.0;
 const PROCESSES: u64 = 0xF0;
 
 pub struct Simulated {
     pub observed: Observed,
-    /// Factor on all durations priced by the probe, including the roles' CPU time.
+    /// Factor on all durations that the probe prices, also on the roles' CPU time.
     pub factor: f64,
 }
 
@@ -83,7 +82,7 @@ fn native(probe: &dyn SeriesProbe, spec: &TrialSpec, stand_in: &SimStandIn) -> T
     TrialSpec { parameters: spec.parameters.clone().with(name, stand_in.native), ..spec.clone() }
 }
 
-/// Relative slowness of a runtime's process, by the seed of the run: the same in every pass.
+/// Relative slowness of a runtime's process, by the seed of the run. It is the same in every pass.
 fn process_factor(seed: u64, external: &External, process: u32) -> f64 {
     let runtime_key = external.runtime.bytes().fold(PROCESSES, |key, byte| hash([key, u64::from(byte)]));
     exp(PROCESS_SD * normal(hash([seed, runtime_key, u64::from(process)])))
@@ -93,7 +92,7 @@ fn quantity(probe: &dyn SeriesProbe, name: &str) -> Option<&'static Quantity> {
     probe.declaration().quantities.iter().find(|quantity| quantity.id == name)
 }
 
-/// Slows a result down by a factor. Counts stay; garbage collections reduce rates to the share `running`.
+/// Slows a result down by a factor. Counts stay. Garbage collections reduce rates to the share `running`.
 fn slower(probe: &dyn SeriesProbe, observed: Observed, factor: f64, running: f64) -> Observed {
     let Observed { numbers, by_role, flags } = observed;
     let is_time = |name: &str| {

@@ -5,11 +5,8 @@ use super::validate::Fault;
 use coretalk_model::CpuSet;
 use coretalk_model::selection::SelectionFacts;
 
-/// Replaces names of CPUs by numbers, on the true structure. `quiet:N` is no name here: the scenario determines which
-/// CPUs are quiet.
-///
-/// # Errors
-/// The key and the problem.
+/// Replaces names of CPUs by numbers, on the true structure. `quiet:N` is no name here, since the scenario determines
+/// which CPUs are quiet. Fails with the key and the problem.
 pub fn resolve(spec: &mut Spec) -> Result<(), Fault> {
     // A structure that is refused later may be too large to build.
     if spec.structure.fault().is_some() {
@@ -19,7 +16,7 @@ pub fn resolve(spec: &mut Spec) -> Result<(), Fault> {
     let mut isolated = CpuSet::new();
     let failures = &mut spec.failures;
     let allowed = spec.allowance.as_mut().into_iter().flat_map(|allowed| {
-        // First, because other lists may refer to it.
+        // First, because other lists may refer to this list.
         let isolated = ("allowance.isolated", &mut allowed.isolated);
         let sets = [("allowance.cpuset", &mut allowed.cpuset), ("allowance.mask", &mut allowed.mask)];
         [isolated].into_iter().chain(sets.into_iter().filter_map(|(key, set)| Some((key, set.as_mut()?))))

@@ -1,4 +1,4 @@
-//! [`BatchNoise`]: noise of single samples; and [`Contamination`]: disturbances of whole trials.
+//! [`BatchNoise`]: noise of single samples. [`Contamination`]: disturbances of whole trials.
 
 use super::rng::{Stream, exp, hash, mix, normal, unit};
 use super::spec::Noise;
@@ -31,7 +31,6 @@ impl BatchNoise {
         }
     }
 
-    /// The factor of the sample with these bits.
     #[inline]
     pub fn factor(&mut self, bits: u64) -> f64 {
         let mut power = self.sd * normal(bits);
@@ -47,7 +46,7 @@ impl BatchNoise {
         self.ar_step == 0.0
     }
 
-    /// [`factor`](BatchNoise::factor) for many independent samples: short loops that a CPU executes in parallel.
+    /// [`factor`](BatchNoise::factor) for many independent samples, in short loops that a CPU executes in parallel.
     pub fn factors<const N: usize>(&self, bits: &[u64; N]) -> [f64; N] {
         let mut factors = [0.0; N];
         for (factor, &bits) in factors.iter_mut().zip(bits) {
@@ -67,7 +66,7 @@ impl BatchNoise {
     }
 }
 
-/// A temporary slowdown of a trial: on all its lines, or on one run of 16 of them.
+/// A temporary slowdown of a trial, on all its lines or on one run of 16 of them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Contamination {
     /// The slowdown.

@@ -1,7 +1,8 @@
 //! Workloads on a simulated machine: the cost of their communication patterns on the CPUs of their roles.
 //!
-//! Roles are assigned to the CPUs of a placement in rotation. Roles on one CPU share its time; two on one core get
-//! [`SMT_SPEED`] of its speed each. Messages cost the line transfers of the pattern, at the true costs of the scenario.
+//! Roles are assigned to the CPUs of a placement in rotation. Roles on one CPU share its time. Two roles on one core
+//! get [`SMT_SPEED`] of its speed each. Messages cost the line transfers of the pattern, at the true costs of the
+//! scenario.
 
 use super::rng::{hash, normal};
 use super::sim_state::SimState;
@@ -14,12 +15,11 @@ use coretalk_model::{CpuId, CpuSet, Level, Picos};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Speed of a thread whose sibling works too, relative to a whole core. Six threads on three cores of a Ryzen 5 2600
+/// Speed of a thread whose sibling works too, relative to a whole core. On a Ryzen 5 2600 six threads on three cores
 /// reached 66 to 79 % of six threads on six cores (Dhrystone and 17 queens).
 pub const SMT_SPEED: f64 = 0.7;
 /// Run time of work that does not end by itself.
 const SPAN: Picos = Picos::from_ms(250);
-/// Spread of repeated runs of the same work.
 const RUN_SD: f64 = 0.003;
 /// Work of a role between two barriers, on a whole core.
 const PHASE_NS: f64 = 1_000.0;
@@ -28,13 +28,12 @@ const STEP_NS: f64 = 50.0;
 /// Independent work of a core per second: solutions or loops.
 const INDEPENDENT_PER_S: f64 = 1e6;
 
-/// Locks per event of `threads-yield`.
 const YIELDS: f64 = 1_000.0;
 const LOOP_NS: f64 = 0.5;
-/// Mutexes of `threads-yield`, each held by one thread at a time.
+/// Mutexes of `threads-yield`. One thread at a time holds a mutex.
 const MUTEXES: usize = 8;
-/// Memory bandwidths in MB/s: of a core; of a last-level cache where there are several (32 bytes per tick of a fabric
-/// at 1.467 GHz: AMD, Zen 2); and of eight channels of DDR4-3200.
+/// Memory bandwidths in MB/s: of a core; of a last-level cache if there are several (32 bytes per tick of a fabric at
+/// 1.467 GHz: AMD, Zen 2); of eight channels of DDR4-3200.
 const CORE_MB_S: f64 = 20_000.0;
 const CACHE_MB_S: f64 = 47_000.0;
 const NODE_MB_S: f64 = 204_800.0;
@@ -83,7 +82,7 @@ pub fn perform(
     Some((observed, elapsed))
 }
 
-/// Whether work has a simulated cost; the costs of processes and files depend on the system.
+/// Whether work has a simulated cost. The costs of processes and files depend on the system.
 pub fn has_pattern(kind: WorkloadKind) -> bool {
     !matches!(kind, WorkloadKind::Execl | WorkloadKind::Process | WorkloadKind::Shell)
 }
@@ -111,11 +110,11 @@ impl<'a> Roles<'a> {
         let neighbours = || roles.clone().map(|role| self.message_ns(role, (role + 1) % count));
         let slowest = |ns: &mut dyn Iterator<Item = f64>| ns.fold(0.0, f64::max);
         Some(match kind {
-            // Independent roles.
             WorkloadKind::NQueens | WorkloadKind::Integer => {
                 roles.map(|role| self.speed(role)).sum::<f64>() * INDEPENDENT_PER_S
             }
-            // Roles arrive in any order: the counter's line moves between them, the last one's line to all at once.
+            // Roles arrive in any order. The counter's line moves between them. The last role's line moves to all at
+            // once.
             WorkloadKind::Barrier => {
                 let work = slowest(&mut roles.clone().map(|role| PHASE_NS / self.speed(role)));
                 let arrive = self.mean_of_pairs(|a, b| self.message_ns(a, b)) * (count - 1) as f64;
@@ -129,7 +128,7 @@ impl<'a> Roles<'a> {
             }
             // One hop at a time.
             WorkloadKind::Ring => 1e9 * count as f64 / neighbours().sum::<f64>(),
-            // Each role reads the lines of all others; the phase ends with the slowest.
+            // Each role reads the lines of all others. The phase ends with the slowest.
             WorkloadKind::AllToAll => {
                 let reads = |role| (0..count).filter(move |other| *other != role);
                 let phase = slowest(
@@ -137,7 +136,7 @@ impl<'a> Roles<'a> {
                 );
                 1e9 * (count * (count - 1)) as f64 / phase
             }
-            // The slowest stage decides: its work, the line of the item, the line of the position.
+            // The slowest stage decides, with its work, the line of the item and the line of the position.
             WorkloadKind::Pipeline => {
                 let stage = |role: usize| {
                     let link = if role + 1 < count { 2.0 * self.message_ns(role, role + 1) } else { 0.0 };
@@ -145,19 +144,19 @@ impl<'a> Roles<'a> {
                 };
                 1e9 / slowest(&mut roles.map(stage))
             }
-            // One contended line: it moves from any role to any other, unless their own work takes longer.
+            // One contended line. It moves from any role to any other, unless their own work takes longer.
             WorkloadKind::SharedCounter => {
                 let work_rate: f64 = roles.clone().map(|role| self.speed(role) / STEP_NS).sum();
                 let line = self.mean_of_pairs(|a, b| self.message_ns(a, b));
                 1e9 * if line > 0.0 { work_rate.min(1.0 / line) } else { work_rate }
             }
-            // The scheduler keeps both processes of a pair on one CPU: two calls and a switch each way.
+            // The scheduler keeps both processes of a pair on one CPU, with two calls and a switch each way.
             WorkloadKind::Pipe => {
                 let costs = &self.sim.spec.costs;
                 let loop_ns = 2.0 * (2.0 * costs.syscall_ns + costs.switch_ns);
                 roles.map(|pair| self.speed(pair) * 1e9 / loop_ns).sum()
             }
-            // Without contention while there are at least as many mutexes as threads.
+            // Without contention if there are at least as many mutexes as threads.
             WorkloadKind::ThreadsYield => {
                 let at_a_time = (MUTEXES as f64 / count as f64).min(1.0);
                 self.yields().map(|ns| 1e9 / (YIELDS * ns)).sum::<f64>() * at_a_time
@@ -166,7 +165,7 @@ impl<'a> Roles<'a> {
             WorkloadKind::MemoryRead | WorkloadKind::MemoryWrite if workload.fits_own_cache() => {
                 roles.map(|role| self.speed(role)).sum::<f64>() * CORE_MB_S
             }
-            // A written line is read first, so counted bytes are only a part of the traffic.
+            // A written line is read first. So counted bytes are only a part of the traffic.
             WorkloadKind::MemoryRead => self.streamed_mb_s(),
             WorkloadKind::MemoryWrite => self.streamed_mb_s() / 2.0,
             WorkloadKind::StreamCopy | WorkloadKind::StreamScale => self.streamed_mb_s() * 16.0 / 24.0,
@@ -175,7 +174,6 @@ impl<'a> Roles<'a> {
         })
     }
 
-    /// Mean over all pairs of roles; 0 without pairs.
     fn mean_of_pairs(&self, ns: impl Fn(usize, usize) -> f64) -> f64 {
         let count = self.cpus.len();
         let pairs = (0..count).flat_map(|a| (0..count).filter(move |b| *b != a).map(move |b| (a, b)));
@@ -201,14 +199,14 @@ impl<'a> Roles<'a> {
         (0..self.cpus.len()).map(move |role| locks * (loops * LOOP_NS / self.speed(role) + line))
     }
 
-    /// Bandwidth of all roles together: the bandwidth of each core, limited by its cache and its node.
+    /// Bandwidth of all roles together. The cache and the node limit the bandwidth of each core.
     fn streamed_mb_s(&self) -> f64 {
         let topology = self.sim.true_costs.topology();
         let several = topology.level(Level::L3).len() > 1;
         let mut nodes: BTreeMap<Option<CpuId>, BTreeMap<Option<CpuId>, f64>> = BTreeMap::new();
         let mut cores = CpuSet::new();
         for (role, &cpu) in self.cpus.iter().enumerate() {
-            // Two threads of a core stream no more than one.
+            // Two threads of a core stream no more than one thread.
             let Some(core) = topology.siblings(cpu).first().filter(|core| !cores.contains(*core)) else {
                 continue;
             };
@@ -224,7 +222,6 @@ impl<'a> Roles<'a> {
         nodes.values().map(of_node).sum()
     }
 
-    /// Speed of a role relative to a core of the fastest kind.
     fn speed(&self, role: usize) -> f64 {
         self.whole_speed(role) / self.roles_on(self.cpus[role])
     }

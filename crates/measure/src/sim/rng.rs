@@ -1,4 +1,4 @@
-//! Counter-based randomness: every value is a hash of keys, independent of order and threads.
+//! Counter-based randomness. Every value is a hash of keys, and does not depend on order or threads.
 
 /// The increment of SplitMix64: the golden ratio in 64 bits.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -11,7 +11,6 @@ pub fn mix(value: u64) -> u64 {
     value ^ (value >> 31)
 }
 
-/// A hash of a list of keys; their order matters.
 #[inline]
 pub fn hash<const N: usize>(keys: [u64; N]) -> u64 {
     keys.into_iter().fold(GOLDEN, hash_on)
@@ -22,8 +21,8 @@ pub fn hash_on(hash: u64, key: u64) -> u64 {
     mix((hash ^ key).wrapping_add(GOLDEN))
 }
 
-/// Prevents the compiler from vectorizing a loop over hashes: most CPUs have no vector product of 64 bits, and emulating
-/// it makes the loop a third slower.
+/// Prevents the compiler from vectorizing a loop over hashes. Most CPUs have no vector product of 64 bits, and its
+/// emulation makes the loop a third slower.
 #[inline]
 pub fn one_by_one() {
     std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
@@ -34,17 +33,17 @@ pub fn unit(bits: u64) -> f64 {
     (bits >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
 }
 
-/// An approximately standard normal value from the low 48 bits: the sum of four uniforms (Irwin–Hall). Symmetric, so
-/// that its exponential has median 1; limited to ±3.47.
+/// An approximately standard normal value from the low 48 bits: the sum of four uniforms (Irwin–Hall), limited to
+/// ±3.47. It is symmetric, so its exponential has median 1.
 #[inline]
 pub fn normal(bits: u64) -> f64 {
     const MASK: u64 = 0xFFF;
     let sum = (bits & MASK) + (bits >> 12 & MASK) + (bits >> 24 & MASK) + (bits >> 36 & MASK);
-    // The variance of one uniform over 0..=4095 is (4096² − 1) / 12; the standard deviation of four is 4096 / √3.
+    // The variance of one uniform over 0..=4095 is (4096² − 1) / 12. The standard deviation of four is 4096 / √3.
     (f64::from(sum as u32) - 8190.0) * (1.732_050_8 / 4096.0)
 }
 
-/// e to a small power: the error stays below 1 % up to ±1, and below 10⁻⁵ within ±0.2, the range of noise.
+/// e to a small power. The error stays below 1 % up to ±1, and below 10⁻⁵ within ±0.2, the range of noise.
 #[inline]
 pub fn exp(x: f64) -> f64 {
     1.0 + x * (1.0 + x * (0.5 + x * (1.0 / 6.0 + x * (1.0 / 24.0))))
@@ -80,7 +79,7 @@ impl Stream {
     }
 }
 
-/// A value with mean 0 and deviation 1 that varies over about one period: normal values on a grid, interpolated and
+/// A value with mean 0 and deviation 1 that varies over about one period. Normal values on a grid are interpolated, and
 /// scaled to keep the variance.
 #[derive(Debug, Clone)]
 pub struct Wander {
@@ -97,7 +96,7 @@ impl Wander {
 
     pub fn at(&mut self, at_ps: u64) -> f64 {
         let (start_ps, [from, to]) = match self.known {
-            // Without a division, as usual inside a trial.
+            // The usual case inside a trial, without a division.
             Some(known) if at_ps.wrapping_sub(known.0) < self.period_ps => known,
             _ => {
                 let cell = at_ps / self.period_ps;

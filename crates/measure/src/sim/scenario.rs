@@ -25,7 +25,7 @@ pub struct Scenario {
 /// An error in the description of a simulated machine.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ScenarioError {
-    /// Not TOML, an unknown key, or a value of the wrong type.
+    /// The text is not TOML, a key is unknown, or a value has the wrong type.
     #[error("read the scenario{}: {message}", at_line(line))]
     Syntax {
         /// Line number, from 1.
@@ -73,11 +73,8 @@ impl Scenario {
     }
 
     /// Parses a scenario. Every key has a default except `structure` and `latency_ns`, which may come from the built-in
-    /// scenario in `based_on`; tables are merged by key, lists replaced. A changed scenario without a name is named
+    /// scenario in `based_on`. Tables are merged by key, and lists replaced. A changed scenario without a name is named
     /// after its base and its content, so that different machines have different names.
-    ///
-    /// # Errors
-    /// [`ScenarioError`] names the line and key, the problem and the possibilities.
     pub fn from_toml(text: &str) -> Result<Scenario, ScenarioError> {
         let syntax = |error: toml::de::Error| ScenarioError::Syntax {
             line: error.span().map(|span| 1 + text[..span.start].matches('\n').count()),
@@ -85,12 +82,12 @@ impl Scenario {
         };
         let of_fault =
             |Fault { key, problem }: Fault| ScenarioError::Value { line: line_of(text, &key), key, problem };
-        // The text itself is parsed first, so that errors have a line number.
+        // The original text is parsed first, so that errors have a line number.
         let mut spec: Spec = toml::from_str(text).map_err(syntax)?;
         if let Some(base) = spec.based_on.take() {
             let basis =
                 builtin::spec(&base).ok_or_else(|| ScenarioError::UnknownBase { name: base.clone() })?;
-            // Converts through text, which reuses the parser: converting in memory would double the generated code.
+            // Converts through text, which reuses the parser. A conversion in memory would double the generated code.
             let mut table: toml::Table = reread(&basis)?;
             let mut over: toml::Table = toml::from_str(text).map_err(syntax)?;
             over.remove("based_on");
@@ -98,7 +95,7 @@ impl Scenario {
             merge(&mut table, over);
             spec = reread(&table)?;
             names::resolve(&mut spec).map_err(of_fault)?;
-            // Injected failures do not change the machine, so an interrupted run can be continued without them.
+            // Injected failures do not change the machine. So an interrupted run can be continued without them.
             let without_failures = Spec { failures: basis.failures.clone(), ..spec.clone() };
             if !is_named && without_failures != basis {
                 spec.name = format!("{base}-{:08x}", digest(&without_failures));
@@ -108,11 +105,9 @@ impl Scenario {
         Ok(Scenario { spec })
     }
 
-    /// A machine with these true half round trips in nanoseconds (row = initiator); a missing cell takes the value of
-    /// the other direction, else the median. It reports no structure and has only temporary noise.
-    ///
-    /// # Errors
-    /// [`ScenarioError::Matrix`] for fewer than two or too many CPUs, a duplicate CPU, or no or non-positive values.
+    /// A machine with these true half round trips in nanoseconds (row = initiator). A missing cell takes the value of
+    /// the other direction, else the median. The machine reports no structure and has only temporary noise. Fails for
+    /// fewer than two or too many CPUs, a duplicate CPU, or values that are missing or not positive.
     pub fn from_matrix(name: &str, matrix: Matrix<Option<f64>>) -> Result<Scenario, ScenarioError> {
         let fail = |problem: String| ScenarioError::Matrix { problem };
         let ids: Vec<u32> = matrix.cpus().iter().map(|cpu| cpu.0).collect();
@@ -156,7 +151,7 @@ impl Scenario {
         toml::to_string(&self.spec).unwrap_or_else(|error| format!("# cannot be written as TOML: {error}\n"))
     }
 
-    /// Its name.
+    /// The name of the scenario.
     pub fn name(&self) -> &str {
         &self.spec.name
     }
@@ -175,7 +170,7 @@ fn reread<T: DeserializeOwned>(written: &impl Serialize) -> Result<T, ScenarioEr
     toml::from_str(&text).map_err(|error| fail(error.message().to_owned()))
 }
 
-/// A digest of a changed scenario's content: independent of the file, whose name may be private.
+/// A digest of a changed scenario's content. It does not depend on the file, whose name may be private.
 fn digest(spec: &Spec) -> u32 {
     let text = toml::to_string(spec).unwrap_or_default();
     let words: Vec<u64> = text.bytes().map(u64::from).collect();

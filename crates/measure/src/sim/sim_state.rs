@@ -1,4 +1,4 @@
-//! [`SimState`]: a simulated machine as its trials see it; and [`StateLine`]: its states over time.
+//! [`SimState`]: a simulated machine as its trials see it. [`StateLine`]: its states over time.
 
 use super::clock::{CoreClocks, Counter};
 use super::noise::Contamination;
@@ -35,7 +35,7 @@ impl SimState {
                 let hints_ns = extra_hints_per_hop * self.spec.costs.hint_ns;
                 2.0 * (transfers_per_hop * transfer(spin) + hints_ns)
             }
-            // One dependent read of a line that the other role dirtied, without a spinning role that slows it down.
+            // One dependent read of a line that the other role dirtied. No spinning role slows it down.
             Cost::Chase { transfers_per_read } => transfer(Spin::Hinted) * transfers_per_read,
             Cost::Stamp { transfers_per_message } => {
                 transfer(Spin::Hinted) * transfers_per_message * self.true_costs.direction(from, to)
@@ -109,7 +109,6 @@ impl SimState {
         quotas.fold(Throttled { seconds: Some(0.0), ..Throttled::default() }, Throttled::and)
     }
 
-    /// The reason why a CPU is absent at a time, if it is.
     pub fn away(&self, cpu: CpuId, at: Picos) -> Option<LossReason> {
         let ms = |ms: u32| Picos::from_ms(u64::from(ms));
         let is_away = |away: &&Away| {
@@ -141,7 +140,7 @@ pub struct Stretch {
     pub until: Picos,
 }
 
-/// The states of a machine over time: a chain of stretches that depends on the seed alone, extended on demand.
+/// The states of a machine over time. The chain of stretches depends on the seed alone and is extended on demand.
 #[derive(Debug)]
 pub struct StateLine {
     states: Vec<State>,
@@ -158,7 +157,7 @@ impl StateLine {
         if self.states.is_empty() {
             return Stretch { state: 0, until: Picos(u64::MAX) };
         }
-        // The chain in a poisoned lock is still valid: stretches are appended one by one.
+        // The chain in a poisoned lock is still valid, since stretches are appended one by one.
         let mut known = self.known.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         while known.last().is_none_or(|last| last.until <= time) {
             let next = self.next(known.len(), known.last().copied());

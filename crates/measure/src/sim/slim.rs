@@ -1,9 +1,9 @@
-//! The waits of `semaphore-slim`: polls with pauses between them (some yield the CPU), then a sleep.
+//! The waits of `semaphore-slim`: polls with pauses between them, some of which yield the CPU, then a sleep.
 
 use crate::pricing::Costs;
 use crate::queues::slim::{POLLS, Rest, Rests};
 
-/// Duration of the pause after an unsuccessful poll, numbered from 0.
+/// Duration of the pause after an unsuccessful poll. Polls are numbered from 0.
 pub fn rest_ns(costs: &Costs, poll: u32) -> f64 {
     match Rests::from_hint(costs.hint_ns).after(poll) {
         Rest::Hints(hints) => f64::from(hints) * costs.hint_ns,

@@ -1,4 +1,4 @@
-//! The pattern of a creation: one role creates another, which runs and ends while the creator waits for it.
+//! The pattern of a creation: a role creates another, which runs and ends while the creator waits.
 
 use crate::pricing::SimContext;
 
@@ -13,7 +13,7 @@ pub struct SpawnCost {
     pub ready: f64,
     /// Core cycles of the created role before its first statement.
     pub begin_cycles: f64,
-    /// Core cycles of its end, without system calls.
+    /// Core cycles of the end of the created role, without system calls.
     pub end_cycles: f64,
 }
 
@@ -28,8 +28,8 @@ pub struct SpawnEvent {
     pub join_ns: f64,
 }
 
-/// Expected durations of one creation without noise. The CPU of the created role (that of role 1, or another of the
-/// creator's kind) was idle for `idle_ns`.
+/// Expected durations of one creation without noise. The CPU of the created role was idle for `idle_ns`. It is the CPU
+/// of role 1, or another CPU of the creator's kind.
 pub fn expected_event(stage: &dyn SimContext<'_>, cost: &SpawnCost, idle_ns: f64) -> SpawnEvent {
     let placement = stage.placement();
     let (creator, created) = (placement[0], placement.get(1).copied());
@@ -47,7 +47,7 @@ pub fn expected_event(stage: &dyn SimContext<'_>, cost: &SpawnCost, idle_ns: f64
     let start_ns = costs.wake_ns + stage.idle_exit_ns(idle_ns) + lines_ns;
     let latency_ns = cost.ready * cost_ns + start_ns + begin_ns;
     let ended_ns = latency_ns + end_ns;
-    // The creator sleeps until the created role ends and has to be woken.
+    // The creator sleeps until the created role ends, and has to be woken.
     let join_ns = ended_ns.max(cost_ns) + costs.wake_ns + stage.idle_exit_ns(0.0);
     SpawnEvent { cost_ns, latency_ns, join_ns }
 }

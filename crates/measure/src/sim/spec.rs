@@ -11,7 +11,7 @@ use std::ops::Deref;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Spec {
-    /// A built-in scenario to start from; never set after reading.
+    /// A built-in scenario to start from. Never set after reading.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub based_on: Option<String>,
     pub name: String,
@@ -22,7 +22,7 @@ pub struct Spec {
     pub hypervisor: Option<String>,
     pub reported: Reported,
     pub structure: Structure,
-    /// Half round trip of a line transfer by true relation.
+    /// Half round trip of a line transfer, by true relation.
     pub latency_ns: BTreeMap<Relation, f64>,
     /// Slowdown of spins without a wait hint, by relation; 1 by default.
     pub eager_penalty: BTreeMap<Relation, f64>,
@@ -47,9 +47,9 @@ pub struct Spec {
 pub struct Variation {
     pub cpu_sd: f64,
     pub pair_sd: f64,
-    /// Between the 16 slices; their mean is exactly 1 for every pair and home.
+    /// Between the 16 slices. Their mean is exactly 1 for every pair and home.
     pub line_sd: f64,
-    /// Between the two directions: visible only in `one-way`, cancels in a round trip.
+    /// Between the two directions. Visible only in `one-way`, since it cancels in a round trip.
     pub asymmetry_sd: f64,
     /// Share of pairs that are permanently slower by 1.3 to 2.
     pub defect_share: f64,
@@ -59,7 +59,7 @@ pub struct Variation {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Homes {
-    /// For pairs across nodes: the worse home relative to the better one.
+    /// For pairs across nodes: the worse home relative to the better home.
     pub penalty: f64,
     /// For lines on a node of neither CPU.
     pub remote: f64,
@@ -70,13 +70,13 @@ pub struct Homes {
 pub struct Counter {
     pub hz: f64,
     pub step_ticks: u32,
-    /// Cost of a start-stop pair of reads, included in every sample.
+    /// Cost of a start-stop pair of reads. Every sample includes it.
     pub cost_ns: f64,
-    /// Standard deviation of the CPUs' offsets; visible only in `one-way`.
+    /// Standard deviation of the CPUs' offsets. Visible only in `one-way`.
     pub offset_sd_ns: f64,
 }
 
-/// The clock of the cores; latency is inversely proportional to it.
+/// The clock of the cores. Latency is inversely proportional to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CoreClock {
@@ -96,7 +96,7 @@ pub struct CoreClock {
 #[serde(deny_unknown_fields)]
 pub struct HeldBack {
     pub from_ms: u32,
-    /// Relative to the clock before.
+    /// Factor on the clock before.
     pub factor: f64,
 }
 
@@ -115,7 +115,7 @@ pub struct Noise {
     /// Slow drift of all latencies without evidence.
     pub drift_sd: f64,
     pub drift_ms: f64,
-    /// Share of contaminated trials, as a whole or on one run of lines; a repetition is clean.
+    /// Share of contaminated trials, as a whole or on one run of lines. A repetition is clean.
     pub bad_share: f64,
     pub bad_factor: [f64; 2],
     /// Slowdown per additional pair of a round.
@@ -134,10 +134,10 @@ pub struct Stall {
     pub us: [f64; 2],
     pub rhythm: Rhythm,
     pub seen_as: Evidence,
-    /// Start time; at once by default.
+    /// Start time. By default the stalls start at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_ms: Option<u32>,
-    /// Affected CPUs; all by default.
+    /// Affected CPUs. By default all CPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<Cpus>,
 }
@@ -159,7 +159,7 @@ pub enum Evidence {
     Nothing,
 }
 
-/// One of the states between which the whole machine moves; values that it does not set are unchanged.
+/// One of the states between which the whole machine moves. Values that a state does not set are unchanged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
@@ -183,7 +183,7 @@ fn one() -> f64 {
     1.0
 }
 
-/// CPUs of the machine: numbers, or what [`names::resolve`](super::names::resolve) replaces by numbers.
+/// CPUs of the machine: numbers, or names that [`names::resolve`](super::names::resolve) replaces by numbers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(into = "CpuSet")]
 pub struct Cpus {
@@ -215,7 +215,7 @@ impl<'de> Deserialize<'de> for Cpus {
     }
 }
 
-/// The CPUs that the process may use; all by default.
+/// The CPUs that the process may use. By default all CPUs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Allowed {
@@ -223,7 +223,7 @@ pub struct Allowed {
     pub cpuset: Option<Cpus>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mask: Option<Cpus>,
-    /// CPUs isolated from the scheduler (`isolcpus`): allowed, but not in the inherited mask.
+    /// CPUs isolated from the scheduler (`isolcpus`). They are allowed, but not in the inherited mask.
     #[serde(skip_serializing_if = "CpuSet::is_empty")]
     pub isolated: Cpus,
 }
@@ -254,7 +254,7 @@ pub struct Failures {
     pub busy: bool,
     /// Share of the CPUs that other programs use during measurements, by the system's accounting.
     pub others: f64,
-    /// CPUs that are lost, and may come back.
+    /// CPUs that are lost and may come back.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub departures: Vec<Away>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -269,10 +269,9 @@ pub struct Failures {
 pub struct Away {
     pub cpu: CpuId,
     pub at_ms: u32,
-    /// Time of return; never by default.
+    /// Time of return. By default the CPU never returns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_ms: Option<u32>,
-    /// The reason that the system reports.
     #[serde(default = "offline")]
     pub why: LossReason,
 }
@@ -355,8 +354,8 @@ impl Default for Costs {
             probes_us: 6.0,
             line_ns: 30.0,
             hint_ns: 10.0,
-            // A blocked wake-up takes 1 to 3 µs and a switch of threads 1.1 µs (lmbench and schbench on desktop parts);
-            // the exits are those of C1, C2 and C6 as intel_idle and acpi_idle state them.
+            // A blocked wake-up takes 1 to 3 µs and a switch of threads 1.1 µs (lmbench and schbench on desktop parts).
+            // The exits are those of C1, C2 and C6 as intel_idle and acpi_idle state them.
             syscall_ns: 110.0,
             switch_ns: 1_100.0,
             wake_ns: 1_600.0,

@@ -1,4 +1,4 @@
-//! [`SimPass`]: a series trial's view of a simulated machine: prices, noise, and virtual time.
+//! [`SimPass`]: a series trial's view of a simulated machine, with prices, noise and virtual time.
 
 use super::external::{self, Simulated};
 use super::rng::{Stream, exp, hash, normal};
@@ -11,7 +11,7 @@ use coretalk_model::environment::DISTURBED_SHARE;
 use coretalk_model::series::{Observed, PassOutcome, RoleEvidence};
 use coretalk_model::{CpuId, Picos, TickRate, Topology, TrialFailure};
 
-/// A series trial on a simulated machine; random values derive from the run's seed, the order's key and the placement.
+/// A series trial on a simulated machine. Random values depend on the run's seed, the order's key and the placement.
 #[derive(Debug)]
 pub struct SimPass<'a> {
     sim: &'a SimState,
@@ -21,13 +21,12 @@ pub struct SimPass<'a> {
     stalls: Stalls<'a>,
     stream: Stream,
     noisy: bool,
-    /// Slowdown by the concurrent trials.
     crowd: f64,
     awake: bool,
     roles: Vec<RoleEvidence>,
 }
 
-/// Performs one pass of one of `active` concurrent trials; returns its duration even if it failed.
+/// Performs one pass of one of `active` concurrent trials. Returns its duration even if it failed.
 pub fn perform(
     sim: &SimState,
     order: &TrialOrder<'_>,
@@ -135,10 +134,7 @@ impl<'a> SimPass<'a> {
         self.crowd * self.sim.true_costs.transfer_ns(from, to, state, spin) / clock
     }
 
-    /// Prices a trial of this program or of a runtime.
-    ///
-    /// # Errors
-    /// [`TrialFailure`] says why the pass has no result.
+    /// Prices a trial of this program or of a runtime. The error says why the pass has no result.
     pub fn simulate(&mut self, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
         let seed = self.noisy.then_some(self.sim.seed);
         let Simulated { observed, factor } = external::simulate(self, seed, order)?;

@@ -5,7 +5,7 @@ use super::spec::{ClockStep, Evidence, Rhythm, Stall};
 use crate::pricing::HeldAs;
 use coretalk_model::{CpuId, Disturbance, Picos};
 
-/// The stalls of one trial; times are relative to its start.
+/// The stalls of one trial. Times are relative to its start.
 #[derive(Debug)]
 pub struct Stalls<'a> {
     sources: Vec<Source<'a>>,
@@ -67,7 +67,7 @@ impl<'a> Stalls<'a> {
         self.next_ns
     }
 
-    /// Removes the stalls up to this time and returns their total duration and the jump of the counter.
+    /// Removes the stalls up to this time. Returns their total duration and the jump of the counter.
     pub fn take(&mut self, elapsed_ns: f64) -> StallEffect {
         let mut effect = StallEffect { ns: 0.0, jump_ns: 0.0 };
         if let Some((_, by_ns)) = self.jump.take_if(|(at_ns, _)| *at_ns <= elapsed_ns) {
@@ -94,7 +94,7 @@ impl<'a> Stalls<'a> {
         effect
     }
 
-    /// Removes the stalls up to this time and returns the duration and evidence of each, grouped by source.
+    /// Removes the stalls up to this time. Returns the duration and evidence of each, grouped by source.
     pub fn each(&mut self, until_ns: f64) -> Vec<(f64, HeldAs)> {
         let mut each = Vec::new();
         for source in &mut self.sources {

@@ -1,5 +1,5 @@
-//! The pattern of a queue: one role sends messages, another receives them, each waiting when it must. Simulated event
-//! by event, independently of the closed formulas that check it.
+//! The pattern of a queue: one role sends messages, another receives them, and each waits when it must. The simulation
+//! goes event by event and does not use the closed formulas that check it.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 pub struct Flow {
     /// Capacity in messages.
     pub capacity: u64,
-    /// Both roles share one CPU.
+    /// Whether both roles share one CPU.
     pub one_cpu: bool,
     /// The way of waiting.
     pub waiting: Waiting,
@@ -16,34 +16,34 @@ pub struct Flow {
     pub switch_ns: f64,
     /// Quantum: time for which a spinning role keeps a shared CPU.
     pub slice_ns: f64,
-    /// Time until a polling role sees that a message was sent or a slot freed.
+    /// Time until a polling role sees a sent message or a freed slot.
     pub sight_ns: f64,
-    /// Cost for producer and consumer to read the other side's index, when their cached copy is used up.
+    /// Cost for producer and consumer to read the other side's index after their cached copy is used up.
     pub refresh_ns: [f64; 2],
 }
 
 /// The way in which a role waits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Waiting {
-    /// It spins.
+    /// The role spins.
     Awake,
-    /// It polls for a while, then sleeps.
+    /// The role polls for a while, then sleeps.
     Asleep {
         /// Time of polling.
         spin_limit_ns: f64,
-        /// Time from the waker's call until it runs again.
+        /// Time from the waker's call until the sleeper runs again.
         wake_ns: f64,
         /// Cost of a wake-up for the waker.
         waker_ns: f64,
     },
-    /// On a shared CPU: it polls for a while, then alternates between yields and polls.
+    /// The role polls for a while, then alternates between yields and polls. For a shared CPU.
     Yielding {
         /// Time of polling before a yield.
         spin_limit_ns: f64,
     },
 }
 
-/// The due times of messages and the receiver of their results.
+/// The due times of messages, and the receiver of their results.
 pub struct Schedule<'a> {
     /// Due time of a message by its number; 0 at full speed.
     pub due_ns: &'a dyn Fn(u64) -> f64,
@@ -60,7 +60,7 @@ pub struct Passed {
     pub elapsed_ns: f64,
     /// Number of times that the producer found the queue full.
     pub full: u64,
-    /// Number of times that the consumer found it empty.
+    /// Number of times that the consumer found the queue empty.
     pub empty: u64,
     /// Voluntary switches of producer and consumer.
     pub sleeps: [u64; 2],
@@ -70,8 +70,8 @@ pub struct Passed {
     pub busy_ns: [f64; 2],
 }
 
-/// Simulates while `more` returns true; no message is sent before it is due. `work` returns the time in nanoseconds of a
-/// role's own work on the next message (0 produces, 1 consumes); a message leaves its slot before the work on it.
+/// Simulates while `more` returns true. No message is sent before it is due. `work` returns the nanoseconds of a role's
+/// own work on the next message (0 produces, 1 consumes). A message leaves its slot before the work on it.
 pub fn run(
     flow: &Flow,
     more: &mut dyn FnMut(&Passed) -> bool,
@@ -93,7 +93,7 @@ struct Begun {
 }
 
 impl Begun {
-    /// Begins the next message, not before it is due; returns its start.
+    /// Begins the next message, but not before it is due. Returns its start.
     fn next(&mut self, now_ns: f64, schedule: &Schedule<'_>) -> f64 {
         let due_ns = (schedule.due_ns)(self.number);
         self.number += 1;
@@ -102,12 +102,10 @@ impl Begun {
         begun_ns
     }
 
-    /// Due time of the next message.
     fn due_ns(&self, schedule: &Schedule<'_>) -> f64 {
         (schedule.due_ns)(self.number)
     }
 
-    /// Reports the oldest message as received.
     fn received(&mut self, now_ns: f64, schedule: &mut Schedule<'_>) {
         if let Some([intended_ns, sent_ns]) = self.waiting.pop_front() {
             (schedule.each)(Timed { intended_ns, sent_ns, received_ns: now_ns });
@@ -118,9 +116,8 @@ impl Begun {
 #[derive(Debug, Clone, Copy, Default)]
 struct Side {
     at_ns: f64,
-    /// Start of its wait, if it waits.
     waits_since: Option<f64>,
-    /// Steps that it may take before it has to read the other side's index again.
+    /// Steps that the role may take before it has to read the other side's index again.
     known_steps: u64,
 }
 
@@ -144,7 +141,7 @@ fn side_by_side(
             _ => 1,
         };
         let now_ns = sides[role].at_ns;
-        // The consumer needs messages, the producer slots.
+        // The consumer needs messages, and the producer needs slots.
         let available = if role == 0 { flow.capacity - queued } else { queued };
         if available == 0 {
             *if role == 0 { &mut passed.full } else { &mut passed.empty } += 1;
@@ -180,7 +177,7 @@ fn side_by_side(
     passed
 }
 
-/// Lets a waiting role continue; returns the cost for the waking role.
+/// Lets a waiting role continue. Returns the cost for the waking role.
 fn wake(flow: &Flow, side: &mut Side, since_ns: f64, now_ns: f64, role: usize, passed: &mut Passed) -> f64 {
     // The role has seen the other side's index, so no further read is due.
     side.known_steps = 1;
@@ -201,7 +198,7 @@ fn wake(flow: &Flow, side: &mut Side, since_ns: f64, now_ns: f64, role: usize, p
 }
 
 /// Simulates one role at a time on a shared CPU, each until it is blocked. A spinning role keeps the CPU until its
-/// quantum ends, and spends the rest of the quantum waiting for due times.
+/// quantum ends, and spends the rest of the quantum on waits for due times.
 fn alternate(
     flow: &Flow,
     more: &mut dyn FnMut(&Passed) -> bool,
@@ -250,7 +247,7 @@ fn alternate(
     passed
 }
 
-/// A blocked role yields the shared CPU, or keeps it to the end of its quantum; it polls first if it waits for the
+/// A blocked role yields the shared CPU, or keeps it to the end of its quantum. It polls first if it waits for the
 /// queue.
 fn hand_over(flow: &Flow, role: usize, worked_ns: f64, polls: bool, passed: &mut Passed) {
     let spun_ns = |spin_limit_ns: f64| if polls { spin_limit_ns.min(flow.slice_ns) } else { 0.0 };

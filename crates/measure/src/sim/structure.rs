@@ -10,7 +10,7 @@ pub const MAX_CPUS: usize = 4096;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Structure {
-    /// Equal parts within equal parts; latency by relation.
+    /// Equal parts within equal parts. The relation decides the latency.
     Tree {
         /// Levels from the outside in, each at most once, with `core` among them.
         levels: Vec<Tier>,
@@ -27,14 +27,14 @@ pub enum Structure {
         fast_cores: u32,
         modules: u32,
         cores_per_module: u32,
-        /// Latency between a fast and a slow core, or slow cores of two modules.
+        /// Latency between a fast and a slow core, or between slow cores of two modules.
         mixed_ns: f64,
     },
-    /// Arbitrary groups, which need neither be equal nor nest; latency by relation.
+    /// Arbitrary groups, which need neither be equal nor nest. The relation decides the latency.
     Groups { cpus: CpuSet, groups: Vec<Group> },
-    /// Cores on a grid; latency grows with the grid distance.
+    /// Cores on a grid. Latency grows with the grid distance.
     Mesh { width: u32, height: u32, near_ns: f64, far_ns: f64 },
-    /// A table of half round trips; row = initiator.
+    /// A table of half round trips (row = initiator).
     Matrix { cpus: Vec<u32>, half_round_trip_ns: Vec<Vec<f64>> },
 }
 
@@ -54,7 +54,7 @@ pub struct Group {
     pub cpus: CpuSet,
 }
 
-/// Accepts ids of at most 16 bits: ten thousand groups of a million CPUs would take gigabytes before they are checked.
+/// Accepts ids of at most 16 bits. Ten thousand groups of a million CPUs would take gigabytes before they are checked.
 fn low_ids<'de, D: Deserializer<'de>>(deserializer: D) -> Result<CpuSet, D::Error> {
     let cpus = CpuSet::deserialize(deserializer)?;
     match cpus.last() {
@@ -170,7 +170,7 @@ impl Structure {
         }
     }
 
-    /// The number of CPUs, computed without building the machine, since a file may request a huge number.
+    /// The number of CPUs. It is computed without building the machine, since a file may request a huge number.
     pub fn cpu_count(&self) -> u64 {
         match self {
             Structure::Tree { levels, threads_per_core, .. } if !levels.is_empty() => levels

@@ -17,7 +17,7 @@ use coretalk_model::{Home, Picos, Recording, Samples, Span, TrialFailure};
 use std::collections::BTreeMap;
 
 const SIBLING_PS: u64 = 50_000_000_000;
-/// Interval at which clocks, states and drift are updated inside a trial: they change over milliseconds.
+/// Interval at which clocks, states and drift are updated inside a trial. They change over milliseconds.
 const UPDATE_NS: f64 = 250_000.0;
 /// Single events up to this many ticks are counted in a table.
 const TABLE: usize = 1 << 16;
@@ -28,7 +28,7 @@ pub struct Performed {
     pub elapsed: Picos,
 }
 
-/// Performs one of `active` concurrent trials. `spare` is reused memory: a map of 1,024 CPUs has four million
+/// Performs one of `active` concurrent trials. `spare` is reused memory, since a map of 1,024 CPUs has four million
 /// recordings.
 pub fn perform(
     sim: &SimState,
@@ -77,17 +77,15 @@ pub struct Trial<'a> {
     pub elapsed_ns: f64,
     pub stalls: Stalls<'a>,
     pub contamination: Option<Contamination>,
-    /// Slowdown by the other pairs of the round.
     crowd: f64,
     pub state: usize,
     /// Combined slowdown by clocks, drift and neighbours, relative to nominal.
     pub slowness: f64,
-    /// Time of the next update of state and slowness.
     pub update_ns: f64,
     pub sibling_busy: bool,
     clocks: [CpuClock<'a>; 2],
     drift: Option<Wander>,
-    /// The last used slice factors by home and state; spans of several kernels share a home.
+    /// The last used slice factors by home and state. Spans of several kernels share a home.
     slices: [Option<(Home, usize, [f64; SLICES])>; 2],
 }
 
@@ -163,7 +161,7 @@ impl<'a> Trial<'a> {
         let mut line_costs = LineCosts::new(self, order, home, key);
         let warm_up = f64::from(order.warm_up) * line_costs.operation_ns(self, 0);
         self.elapsed_ns += warm_up;
-        // Stalls before the first sample take time but are in no sample.
+        // Stalls before the first sample take time, but belong to no sample.
         self.hold_up();
         let (round_trips, samples) = match order.sampling {
             Sampling::Batches { visits, round_trips } => {
@@ -188,7 +186,7 @@ impl<'a> Trial<'a> {
         let (counter, noise) = (self.sim.counter, &self.sim.spec.noise);
         let mut noise = BatchNoise::new(noise, noise.batch_sd, line_costs.key);
         let trips = f64::from(round_trips);
-        // Capacity for a usual order; the memory of an extreme order grows step by step, and a stop can interrupt this.
+        // Capacity for a usual order. The memory of an extreme order grows step by step, which a stop can interrupt.
         let room = (u64::from(places) * u64::from(visits)).min(1 << 20) as usize;
         ticks.clear();
         ticks.reserve(room);
@@ -229,10 +227,10 @@ impl<'a> Trial<'a> {
         Ok(Samples::Batches { visits, ticks })
     }
 
-    /// One batch on each line of an aligned run, or on a part of it: the ticks of each.
+    /// One batch on each line of an aligned run, or on a part of it. Returns the ticks of each.
     ///
-    /// Time-independent values are computed for all samples together; only the time-dependent rest, little more than a
-    /// sum, is computed one by one. This halves the time of the 300 million samples of a map of 1,024 CPUs.
+    /// Values that do not depend on time are computed for all samples together. Only the rest, little more than a sum,
+    /// is computed one by one. This halves the time of the 300 million samples of a map of 1,024 CPUs.
     fn run(
         &mut self,
         line_costs: &mut LineCosts<'_>,
@@ -242,7 +240,7 @@ impl<'a> Trial<'a> {
         trips: f64,
     ) -> [u32; SLICES] {
         let counter = self.sim.counter;
-        // Loops over arrays, not `array::from_fn`, whose closures are called one by one.
+        // Loops over arrays. The closures of `array::from_fn` are called one by one.
         let (mut bits, mut phase_bits) = ([0; SLICES], [0; SLICES]);
         for ((place, bits), phase_bits) in (first..).zip(&mut bits).zip(&mut phase_bits) {
             *bits = line_costs.stream(place).bits();
@@ -305,7 +303,7 @@ impl<'a> Trial<'a> {
         let mut noise = BatchNoise::new(noise, noise.event_sd, line_costs.key);
         let (mut table, mut used) = (vec![0u64; TABLE], 0);
         let mut beyond: BTreeMap<u64, u64> = BTreeMap::new();
-        // Stamps record both directions of a trip, each including the clock offset.
+        // Stamps record both directions of a trip. Each direction includes the clock offset.
         let ways = if line_costs.is_stamped() { 2 } else { 1 };
         let round_trips = round_trips * ways;
         for place in 0..places {
@@ -351,12 +349,11 @@ impl<'a> Trial<'a> {
         Ok(Samples::Counts { counts })
     }
 
-    /// Time of the next update or stall: one comparison for almost every sample.
+    /// Time of the next update or stall. Almost every sample needs only one comparison.
     fn horizon_ns(&self) -> f64 {
         self.update_ns.min(self.stalls.next_ns())
     }
 
-    /// Time that stalls add to the current sample.
     #[cold]
     fn hold_up(&mut self) -> f64 {
         if self.elapsed_ns < self.stalls.next_ns() {
@@ -392,19 +389,18 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// Random position of a sample's start between two counter steps.
 #[inline]
 fn phase(bits: u64) -> f64 {
     unit(other_bits(bits))
 }
 
-/// Random bits that the noise does not use, from those that it uses.
+/// Random bits that the noise does not use, made from those that it uses.
 #[inline]
 fn other_bits(bits: u64) -> u64 {
     bits.wrapping_mul(0xD6E8_FEB8_6659_FD93)
 }
 
-/// A tick count as recorded: saturating at the maximum, wrapping if negative.
+/// A tick count as recorded. It saturates at the maximum, and wraps if negative.
 #[inline]
 fn word(ticks: i64) -> u32 {
     if ticks > i64::from(u32::MAX) { u32::MAX } else { ticks as u32 }

@@ -7,10 +7,11 @@ use crate::kernel::Spin;
 use coretalk_model::{CpuId, Home, Level, Relation, Topology};
 use std::collections::BTreeMap;
 
-/// Last-level cache slices; an aligned run of as many lines hits each once (docs/probes/latency.md, "Lines and homes").
+/// Slices of the last-level cache. An aligned run of as many lines hits each slice once (docs/probes/latency.md, "Lines
+/// and homes").
 pub const SLICES: usize = 16;
 
-/// Keys of the kinds of hardware values, so that no two kinds share a value.
+/// Keys of the kinds of hardware values. No two kinds share a value.
 mod salt {
     pub const CPU: u64 = 1;
     pub const PAIR: u64 = 2;
@@ -29,18 +30,16 @@ pub struct TrueCosts {
     variation: Variation,
     home_penalty: f64,
     remote_home: f64,
-    /// Whether memory nodes are reported.
     knows_nodes: bool,
     offset_sd_ns: f64,
-    /// Transfer in ns by state (at least one), spin and relation; NaN for relations without pairs.
+    /// Transfer in ns by state (at least one), spin and relation. NaN for relations without pairs.
     tables: Vec<[ByRelation; 2]>,
-    /// Slowdown of an eager spin, where latency follows from a shape instead of the table.
+    /// Slowdown of an eager spin, if latency follows from a shape instead of the table.
     penalty: ByRelation,
-    /// Relative deviations by CPU id.
     cpu_deviations: Vec<f64>,
 }
 
-/// The source of latency if it is not the relation alone.
+/// The source of latency, unless the relation alone decides.
 #[derive(Debug)]
 enum Shape {
     ByRelation,
@@ -54,7 +53,7 @@ enum Shape {
 pub struct Pair {
     pub cpus: [CpuId; 2],
     relation: Relation,
-    /// Deviation of their transfers from those of their relation.
+    /// Deviation of the pair's transfers from those of its relation.
     factor: f64,
 }
 
@@ -93,7 +92,7 @@ impl TrueCosts {
         self.transfer_ns_of(&self.pair(a, b), state, spin)
     }
 
-    /// As [`transfer_ns`](TrueCosts::transfer_ns), for a known pair.
+    /// The same as [`transfer_ns`](TrueCosts::transfer_ns), for a known pair.
     pub fn transfer_ns_of(&self, pair: &Pair, state: usize, spin: Spin) -> f64 {
         let Pair { cpus: [a, b], relation, factor } = *pair;
         let eager = usize::from(spin == Spin::Eager);
@@ -157,7 +156,7 @@ impl TrueCosts {
             *factor = normal(bits);
         }
         let mean = factors.iter().sum::<f64>() / SLICES as f64;
-        // Centring removes one degree of freedom; this restores the standard deviation.
+        // Centring removes one degree of freedom. This factor restores the standard deviation.
         let sd = scale * self.variation.line_sd * (SLICES as f64 / (SLICES - 1) as f64).sqrt();
         for factor in &mut factors {
             *factor = 1.0 + sd * (*factor - mean);
@@ -165,7 +164,7 @@ impl TrueCosts {
         factors
     }
 
-    /// Factor of one direction relative to the mean of both: antisymmetric, so it cancels in a round trip.
+    /// Factor of one direction relative to the mean of both. It is antisymmetric, so it cancels in a round trip.
     pub fn direction(&self, from: CpuId, to: CpuId) -> f64 {
         let skew = self.variation.asymmetry_sd * normal(self.pair_bits(salt::DIRECTION, from, to));
         if from < to { 1.0 + skew } else { 1.0 - skew }
@@ -175,7 +174,7 @@ impl TrueCosts {
         self.offset_sd_ns * normal(hash([self.hardware, salt::OFFSET, u64::from(cpu.0)]))
     }
 
-    /// Whether both are of the fast class (all are if there is one class).
+    /// Whether both CPUs are of the fast class. All CPUs are if there is one class.
     pub fn both_fast(&self, a: CpuId, b: CpuId) -> bool {
         self.is_fast(a) && self.is_fast(b)
     }

@@ -1,4 +1,4 @@
-//! Bounds of every value in a scenario, so that no file can make the simulation explode, hang or print nonsense.
+//! Bounds of every value in a scenario. No file can make the simulation explode, hang or print nonsense.
 
 use super::spec::Spec;
 use super::structure::Structure;
@@ -13,15 +13,12 @@ pub struct Fault {
 }
 
 const SHARE: RangeInclusive<f64> = 0.0..=1.0;
-/// Relative standard deviations: above 0.2, the log-normal approximation fails and factors approach zero.
+/// Relative standard deviations. Above 0.2 the log-normal approximation fails and factors approach zero.
 const SPREAD: RangeInclusive<f64> = 0.0..=0.2;
 const FACTOR: RangeInclusive<f64> = 0.05..=100.0;
 const LATENCY_NS: RangeInclusive<f64> = 0.01..=1e9;
 
-/// Checks all values and reports the first impossible one.
-///
-/// # Errors
-/// The key and the problem.
+/// Checks all values. Fails with the key and the problem of the first impossible value.
 pub fn check(spec: &Spec) -> Result<(), Fault> {
     check_names(spec)?;
     if let Some((key, problem)) = spec.structure.fault() {

@@ -7,17 +7,17 @@ use crate::pricing::{QUANTUM_NS, SimContext};
 pub struct WaitCost {
     /// Line transfers of a hand-off to the waiting side.
     pub transfers: f64,
-    /// Whether it polls without a wait hint, which disturbs the line's owner.
+    /// Whether the strategy polls without a wait hint, which disturbs the line's owner.
     pub eager: bool,
     /// Wait hints per poll.
     pub hints: f64,
     /// Empty system calls per poll.
     pub calls: f64,
-    /// Core cycles per poll, including the code between polls.
+    /// Core cycles per poll, with the code between polls.
     pub cycles: f64,
-    /// Polls before it sleeps; infinite if it never sleeps.
+    /// Polls before a sleep. Infinite if the strategy never sleeps.
     pub polls: f64,
-    /// Whether its wait ends when the line is written; the cycles are then those of its exit.
+    /// Whether a wait ends when the line is written. The cycles are then those of the exit.
     pub waits_for_line: bool,
 }
 
@@ -34,10 +34,10 @@ pub struct Trip {
     pub spins: f64,
 }
 
-/// Expected durations of one round trip: role 0 waits with `costs[0]`, role 1 with `costs[1]`.
+/// Expected durations of one round trip. Role 0 waits with `costs[0]`, role 1 with `costs[1]`.
 pub fn expected_trip(stage: &dyn SimContext<'_>, costs: [&WaitCost; 2]) -> Trip {
     let mut slept = [false; 2];
-    // Whether a side sleeps depends on the length of its wait, which depends on whether the other side sleeps.
+    // A side sleeps if its wait is long. The length of the wait depends on whether the other side sleeps.
     for _ in 0..3 {
         let ns: f64 = [0, 1].map(|side| hop_ns(stage, costs[side], side, slept[side])).iter().sum();
         slept = [0, 1].map(|side| ns > spin_limit_ns(stage, costs[side], side));
@@ -50,7 +50,7 @@ pub fn expected_trip(stage: &dyn SimContext<'_>, costs: [&WaitCost; 2]) -> Trip 
             // Two sides on one CPU share its time.
             return ns / 2.0;
         }
-        // A sleeper is charged for its polls, its own wake-up, and waking the other side.
+        // A sleeper is charged for its polls, its own wake-up and the wake-up of the other side.
         let woken_ns = stage.costs().wake_ns / 2.0 + 2.0 * calls_ns;
         let waking_ns = if slept[1 - side] { calls_ns + stage.costs().wake_ns / 3.0 } else { 0.0 };
         let awake_ns = spin_limit_ns(stage, costs[side], side).min(ns);
@@ -63,15 +63,16 @@ pub fn expected_trip(stage: &dyn SimContext<'_>, costs: [&WaitCost; 2]) -> Trip 
     Trip { ns, slept, cpu_ns, spins: spins[0] + spins[1] }
 }
 
-/// Duration of one poll, including the code between polls.
+/// Duration of one poll, with the code between polls.
 pub fn poll_ns(stage: &dyn SimContext<'_>, cost: &WaitCost, side: usize) -> f64 {
     cost.hints * stage.costs().hint_ns
         + cost.calls * stage.costs().syscall_ns
         + cost.cycles * stage.cycle_ns(stage.placement()[side])
 }
 
-/// Duration of one call of the wait action, as `--cost` times it: one poll if it never sleeps, otherwise all polls
-/// before a sleep; without such polls, one poll and a system call that returns without sleeping.
+/// Duration of one call of the wait action, as `--cost` times it. This is one poll if the strategy never sleeps,
+/// otherwise all polls before a sleep. Without such polls it is one poll and a system call that returns without
+/// sleeping.
 pub fn act_ns(stage: &dyn SimContext<'_>, cost: &WaitCost) -> f64 {
     match cost.polls {
         polls if polls.is_infinite() => poll_ns(stage, cost, 0),
@@ -80,7 +81,8 @@ pub fn act_ns(stage: &dyn SimContext<'_>, cost: &WaitCost) -> f64 {
     }
 }
 
-/// Slowdown of a sibling by a waiting thread, in proportion to the share of time spent on polls instead of pauses.
+/// Slowdown of a sibling by a waiting thread. It is in proportion to the share of time spent on polls instead of
+/// pauses.
 pub fn slowdown(stage: &dyn SimContext<'_>, cost: &WaitCost) -> f64 {
     let [low, high] = stage.sibling_factor();
     let most = (low + high) / 2.0;
@@ -106,16 +108,16 @@ fn hop_ns(stage: &dyn SimContext<'_>, cost: &WaitCost, side: usize, asleep: bool
         };
     }
     if asleep {
-        // Two transfers: of the word and of the kernel's queue for it. Two calls: the waker's before the wake-up and
-        // the waiter's return after it.
+        // Two transfers: of the word and of the kernel's queue for the word. Two calls: the waker's before the wake-up,
+        // and the waiter's return after it.
         let lines_ns = 2.0 * stage.transfer_ns(from, to);
         return lines_ns + 2.0 * costs.syscall_ns + costs.wake_ns + stage.idle_exit_ns(0.0);
     }
     let transfer_ns =
         if cost.eager { stage.eager_transfer_ns(from, to) } else { stage.transfer_ns(from, to) };
     let between_ns = poll_ns(stage, cost, side);
-    // The line arrives at a random moment between two polls: on average half of that interval remains. A strategy that
-    // waits for the line then only has to exit its wait.
+    // The line arrives at a random moment between two polls. On average half of the interval between them remains. A
+    // strategy that waits for the line only has to exit its wait.
     let late_ns = match cost {
         WaitCost { waits_for_line: true, .. } => between_ns,
         WaitCost { eager: true, .. } => 0.0,
@@ -124,7 +126,7 @@ fn hop_ns(stage: &dyn SimContext<'_>, cost: &WaitCost, side: usize, asleep: bool
     cost.transfers * transfer_ns + late_ns
 }
 
-/// Performs one round trip with the scenario's noise and returns its duration.
+/// Performs one round trip with the scenario's noise. Returns its duration.
 pub fn perform(stage: &mut dyn SimContext<'_>, trip: &Trip) -> f64 {
     let ns = stage.event(trip.ns);
     let stalled_ns = stage.pass(ns);

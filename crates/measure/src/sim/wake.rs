@@ -13,7 +13,8 @@ pub struct WakeCost {
     pub waker_calls: f64,
     /// System calls from which the waiter has to return.
     pub waiter_calls: f64,
-    /// Nanoseconds of polling before a sleep; an earlier wake-up is a hot hand-off. Infinite if it never sleeps.
+    /// Nanoseconds of polling before a sleep. An earlier wake-up is a hot hand-off. Infinite if the waiter never
+    /// sleeps.
     pub spins_ns: f64,
     /// Core cycles of arming and waking without a waiter.
     pub alone_cycles: f64,
@@ -24,7 +25,7 @@ pub struct WakeCost {
 /// Durations of one wake-up, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WakeEvent {
-    /// From the waker's first instruction to the waiter's first.
+    /// Time from the waker's first instruction to the waiter's first instruction.
     pub wake_ns: f64,
     /// Delay of the waker.
     pub waker_ns: f64,
@@ -32,8 +33,7 @@ pub struct WakeEvent {
     pub slept: bool,
 }
 
-/// Expected durations of one wake-up without noise after a wait of `gap_ns`, from the waker's CPU to the CPU on which
-/// the waiter runs.
+/// Expected durations of one wake-up without noise after a wait of `gap_ns`, with the CPUs of the waker and the waiter.
 pub fn expected_event(
     stage: &dyn SimContext<'_>,
     cost: &WakeCost,
@@ -53,11 +53,11 @@ pub fn expected_event(
     }
     let back_ns = costs.wake_ns + stage.idle_exit_ns(gap_ns - cost.spins_ns);
     let wake_ns = lines_ns + calls_ns + back_ns + cost.waiter_calls * costs.syscall_ns;
-    // The waker finds the sleeper, enqueues it and sends an interrupt: about a third of the scheduler's work.
+    // The waker finds the sleeper, enqueues it and sends an interrupt. This is about a third of the scheduler's work.
     WakeEvent { wake_ns, waker_ns: calls_ns + costs.wake_ns / 3.0, slept: true }
 }
 
-/// Duration of arming and waking on one CPU without a waiter: nothing leaves the core.
+/// Duration of arming and waking on one CPU without a waiter. Nothing leaves the core.
 pub fn alone_ns(stage: &dyn SimContext<'_>, cost: &WakeCost) -> f64 {
     cost.alone_cycles * stage.cycle_ns(stage.placement()[0]) + cost.alone_calls * stage.costs().syscall_ns
 }
@@ -78,7 +78,7 @@ pub fn price_all(stage: &dyn SimContext<'_>, cost: &WakeCost, gap_ns: f64) -> [f
     [first, last, calls_ns + waiters.len() as f64 * step_ns]
 }
 
-/// Weights of the positions, relative to the waker, at which a woken thread runs; the waker does not move.
+/// Weights of the positions, relative to the waker, at which a woken thread runs. The waker does not move.
 pub const PLACES: [(RanOn, f64); 4] =
     [(RanOn::SameCpu, 1.0), (RanOn::Sibling, 2.0), (RanOn::SameL3, 4.0), (RanOn::Elsewhere, 3.0)];
 

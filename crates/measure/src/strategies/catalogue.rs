@@ -22,7 +22,7 @@ const MAX_NUMBER: u32 = 1_000_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StrategyKind {
     id: StrategyId,
-    /// The number N of its name; 0 without.
+    /// The number N of the name; 0 without a number.
     number: u32,
 }
 
@@ -35,13 +35,13 @@ struct Row {
     cost: fn(u32) -> WaitCost,
 }
 
-/// Generic code for a strategy that is chosen by name at run time.
+/// Generic code for a strategy that is named at run time.
 #[cfg(all(target_os = "linux", not(miri)))]
 pub trait Task {
-    /// The result.
+    /// Result of the task.
     type Output;
 
-    /// Runs with this strategy.
+    /// Runs the task with this strategy.
     fn with<S: Strategy>(self, strategy: S) -> Self::Output;
 }
 
@@ -64,8 +64,8 @@ macro_rules! strategies {
         },)+];
 
         impl StrategyKind {
-            /// Runs a task with the strategy, each compiled into its own loops; `None` for a strategy of another
-            /// architecture.
+            /// Runs a task with the strategy; `None` for a strategy of another architecture. The compiler builds
+            /// separate loops for each strategy.
             #[cfg(all(target_os = "linux", not(miri)))]
             pub fn run<T: Task>(self, task: T) -> Option<T::Output> {
                 match self.id {
@@ -91,7 +91,7 @@ const POLL: WaitCost = WaitCost {
     waits_for_line: false,
 };
 
-// The costs cover the time until the sleep; the cost of the sleep is the same for all strategies.
+// The costs cover the time until the sleep. All strategies have the same cost of a sleep.
 strategies! {
     Busy(_ => Spinning(Busy)) "busy" "polls again at once" { eager: true };
     Pause(_ => Spinning(Pause)) "pause" "one wait hint (PAUSE, ISB on Arm) between polls" { hints: 1.0 };
@@ -105,11 +105,11 @@ strategies! {
         "up to {number} polls with a hint after each, then sleeps on a futex"
         { hints: 1.0, polls: f64::from(polls) };
     Futex(_ => SpinFutex(0)) "futex" "polls once, then sleeps on a futex until woken" { polls: 0.0 };
-    // 8 polls each with 1, 2, 4 … 64 hints. The 16 yields after them are left out: no trip lasts that long.
+    // 8 polls each with 1, 2, 4 … 64 hints. The 16 yields after them are left out, since no trip lasts that long.
     Backoff(_ => Backoff) "backoff"
         "8 polls each with 1, 2, 4 … 64 hints, 16 with a yield, then sleeps on a futex"
         { hints: 127.0 / 7.0, polls: 56.0 };
-    // Leaving C0.1 or C1 takes about 100 ns; the line arrives meanwhile.
+    // It takes about 100 ns to leave C0.1 or C1. The line arrives meanwhile.
     #[cfg(target_arch = "x86_64")]
     Umwait(_ => Spinning(Umwait)) "umwait" [Umwait]
         "UMONITOR and UMWAIT (C0.1) until the line is written, 100,000 ticks at most"
@@ -126,10 +126,7 @@ strategies! {
         { cycles: 400.0, waits_for_line: true };
 }
 
-/// Finds a strategy by its name.
-///
-/// # Errors
-/// [`RequestError`] for an unknown name or a number out of range.
+/// Finds a strategy by its name. Fails for an unknown name or a number out of range.
 ///
 /// ```
 /// # use coretalk_measure::strategies::catalogue::strategy_kind;
@@ -156,7 +153,7 @@ pub fn strategy_kind(name: &str) -> Result<StrategyKind, RequestError> {
     }
 }
 
-/// Names and descriptions of all strategies; N stands for a number.
+/// Names and descriptions of all strategies. N stands for a number.
 pub fn every() -> Vec<(String, String)> {
     ROWS.iter().map(|row| (row.name.to_owned(), row.how.replace("{number}", "N"))).collect()
 }
@@ -171,24 +168,24 @@ impl fmt::Display for StrategyKind {
 }
 
 impl StrategyKind {
-    /// `busy`
+    /// The strategy `busy`.
     pub const BUSY: StrategyKind = StrategyKind { id: StrategyId::Busy, number: 0 };
 
     fn row(self) -> &'static Row {
         &ROWS[self.id as usize]
     }
 
-    /// Whether its partner has to wake it.
+    /// Whether the strategy may sleep. Its partner then has to wake it.
     pub fn sleeps(self) -> bool {
         self.cost().polls.is_finite()
     }
 
-    /// Whether it never yields its CPU: if both roles share a CPU, it hands over once per scheduler quantum.
+    /// Whether the strategy never yields its CPU. Roles that share a CPU then hand over once per quantum.
     pub fn keeps_cpu(self) -> bool {
         !self.sleeps() && self.cost().calls == 0.0
     }
 
-    /// Whether it executes many wait hints, at which a guest may exit to its hypervisor.
+    /// Whether the strategy executes many wait hints. A guest may exit to its hypervisor at such hints.
     pub fn hints(self) -> bool {
         self.cost().hints > 0.0
     }

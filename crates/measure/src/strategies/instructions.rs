@@ -1,5 +1,5 @@
-//! Instructions that wait, per architecture. [`lack`] tries in a separate process whether a CPU executes them and
-//! whether they wait: they may be absent, forbidden or intercepted by a hypervisor, whatever CPUID reports.
+//! Instructions that wait, per architecture. They may be absent, forbidden or intercepted by a hypervisor, whatever
+//! CPUID reports. So [`lack`] tries them in a separate process.
 
 pub use imp::full_fence;
 #[cfg(all(target_arch = "aarch64", not(miri)))]
@@ -10,18 +10,18 @@ pub use imp::{monitorx, mwaitx, tpause, umonitor, umwait};
 /// An instruction that waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Instruction {
-    /// UMONITOR and UMWAIT (Intel since Tremont and Alder Lake, AMD since Zen 5 in part): `WAITPKG`.
+    /// UMONITOR and UMWAIT (Intel since Tremont and Alder Lake, AMD since Zen 5 in part). The CPU feature is `WAITPKG`.
     Umwait,
-    /// TPAUSE: `WAITPKG`.
+    /// TPAUSE. The CPU feature is `WAITPKG`.
     Tpause,
-    /// MONITORX and MWAITX (AMD since Excavator): `MONITORX`.
+    /// MONITORX and MWAITX (AMD since Excavator). The CPU feature is `MONITORX`.
     Mwaitx,
     /// WFE (Arm).
     Wfe,
 }
 
 impl Instruction {
-    /// Its name, and the CPU feature that contains it.
+    /// The name, and the CPU feature that contains the instruction.
     pub fn names(self) -> [&'static str; 2] {
         match self {
             Instruction::Umwait => ["UMWAIT", "WAITPKG"],
@@ -31,22 +31,22 @@ impl Instruction {
         }
     }
 
-    /// Duration of a trial wait in ticks, longer than an interception by a hypervisor (MWAITX takes 7 to 8 µs on a
-    /// guest).
+    /// Duration of a trial wait in ticks. It is longer than an interception by a hypervisor (MWAITX takes 7 to 8 µs on
+    /// a guest).
     #[cfg(all(target_os = "linux", not(miri)))]
     fn trial_ticks(self) -> u64 {
         match self {
             // Linux limits both to 100,000 cycles.
             Instruction::Umwait | Instruction::Tpause => 80_000,
             Instruction::Mwaitx => 2_500_000,
-            // WFE has no deadline and lasts until the next event, some µs at least; Arm counters are slow.
+            // WFE has no deadline and lasts until the next event, some µs at least. Arm counters are slow.
             Instruction::Wfe => 50,
         }
     }
 }
 
-/// Why an instruction is unusable on the CPU of the caller, in a sentence with its feature; `None` if it waits. Tried
-/// in a separate process, which an unknown instruction would kill.
+/// Why an instruction is unusable on the CPU of the caller, in a sentence with its feature; `None` if it waits. The
+/// trial is in a separate process, since an unknown instruction kills the process.
 #[cfg(all(target_os = "linux", not(miri)))]
 pub fn lack(instruction: Instruction) -> Option<String> {
     use crate::host::attempt::{Attempt, attempt};
@@ -65,11 +65,10 @@ pub fn lack(instruction: Instruction) -> Option<String> {
     }
 }
 
-/// Number of trials, of which most must wait, since interrupts also end a wait.
+/// Number of trials. Most must wait, since interrupts also end a wait.
 #[cfg(all(target_os = "linux", not(miri)))]
 const TRIES: usize = 16;
 
-/// Whether the median wait lasts at least half of the requested time.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn waits(wait: fn(u64), ticks: u64) -> bool {
     use crate::counter;
@@ -86,7 +85,7 @@ mod imp {
     use super::Instruction;
     use std::arch::asm;
 
-    /// Function that tries an instruction: waits for the given ticks on a line that is never written.
+    /// The function that tries an instruction. It waits for the given ticks on a line that is never written.
     pub(super) fn trial(instruction: Instruction) -> Option<fn(u64)> {
         match instruction {
             Instruction::Umwait => Some(|ticks| {
@@ -118,7 +117,7 @@ mod imp {
     /// Monitors the line of an address (Intel SDM 2B, "UMONITOR").
     #[inline(always)]
     pub fn umonitor(address: *const u32) {
-        // SAFETY: UMONITOR reads and changes no memory; a CPU without it raises a signal, so callers first try it in a
+        // SAFETY: UMONITOR reads and changes no memory. A CPU without it raises a signal, so callers first try it in a
         // separate process.
         unsafe { asm!("umonitor {}", in(reg) address, options(nostack, preserves_flags)) }
     }
@@ -127,7 +126,7 @@ mod imp {
     #[inline(always)]
     pub fn umwait(deadline_ticks: u64) {
         let (low, high) = (deadline_ticks as u32, (deadline_ticks >> 32) as u32);
-        // SAFETY: as `umonitor`; UMWAIT changes flags, which are not declared as preserved.
+        // SAFETY: as in `umonitor`. UMWAIT changes flags, which are not declared as preserved.
         unsafe { asm!("umwait {:e}", in(reg) 1, in("eax") low, in("edx") high, options(nostack)) }
     }
 
@@ -135,24 +134,24 @@ mod imp {
     #[inline(always)]
     pub fn tpause(deadline_ticks: u64) {
         let (low, high) = (deadline_ticks as u32, (deadline_ticks >> 32) as u32);
-        // SAFETY: as `umwait`.
+        // SAFETY: as in `umwait`.
         unsafe { asm!("tpause {:e}", in(reg) 1, in("eax") low, in("edx") high, options(nostack)) }
     }
 
     /// Monitors the line of an address (AMD APM 3, "MONITORX").
     #[inline(always)]
     pub fn monitorx(address: *const u32) {
-        // SAFETY: as `umonitor`; no extension and no hint is requested.
+        // SAFETY: as in `umonitor`. No extension and no hint is requested.
         unsafe {
             asm!("monitorx", in("rax") address, in("ecx") 0, in("edx") 0, options(nostack, preserves_flags))
         }
     }
 
-    /// Waits in C1 until the monitored line is written or `ticks` have passed. Bit 1 of ECX enables the timer in EBX;
-    /// bits 4 to 7 of EAX are 0 for C1 (0xF would be C0).
+    /// Waits in C1 until the monitored line is written or `ticks` have passed. Bit 1 of ECX enables the timer in EBX.
+    /// Bits 4 to 7 of EAX are 0 for C1 (0xF would be C0).
     #[inline(always)]
     pub fn mwaitx(ticks: u32) {
-        // SAFETY: as `umonitor`; the compiler reserves RBX, so RBX is exchanged before and after.
+        // SAFETY: as in `umonitor`. The compiler reserves RBX, so RBX is exchanged before and after.
         unsafe {
             asm!(
                 "xchg {ticks}, rbx",
@@ -172,14 +171,13 @@ mod imp {
     use super::Instruction;
     use std::arch::asm;
 
-    /// Function that tries an instruction.
     #[cfg_attr(
         not(target_os = "linux"),
         allow(dead_code, reason = "tried in a process of its own, on Linux alone")
     )]
     pub(super) fn trial(instruction: Instruction) -> Option<fn(u64)> {
         match instruction {
-            // The first wait ends at once if an event was pending; the median does not.
+            // The first wait ends at once if an event was pending. The median does not.
             Instruction::Wfe => Some(|_| {
                 let line = 0u32;
                 wait_for_event(&raw const line, 0);
@@ -195,11 +193,11 @@ mod imp {
         unsafe { asm!("dmb ish", options(nostack, preserves_flags)) }
     }
 
-    /// Waits until the word is written or another event occurs; returns at once if it already differs from `word` (Arm
-    /// ARM, "Wait for Event": a store to an address monitored by an exclusive load is an event).
+    /// Waits until the word is written or another event occurs. Returns at once if the word already differs from
+    /// `word`. A store to an address monitored by an exclusive load is an event (Arm ARM, "Wait for Event").
     #[inline(always)]
     pub fn wait_for_event(address: *const u32, word: u32) {
-        // SAFETY: callers pass the address of a word that lives; it is read and never written.
+        // SAFETY: callers pass the address of a live word. It is read and never written.
         unsafe {
             asm!(
                 "ldaxr {found:w}, [{address}]",
@@ -217,12 +215,12 @@ mod imp {
     }
 }
 
-/// Without waiting instructions: other architectures, and tools that execute no machine instructions.
+/// No waiting instructions, for other architectures and tools that execute no machine instructions.
 #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod imp {
     use crate::sync::{Ordering, fence};
 
-    /// Fence of the standard library, or of loom.
+    /// The fence of the standard library, or of loom.
     pub fn full_fence() {
         fence(Ordering::SeqCst);
     }

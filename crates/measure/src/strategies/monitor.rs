@@ -11,24 +11,24 @@ use crate::counter;
 #[cfg(target_arch = "x86_64")]
 use crate::kernel_context::POLLS;
 
-/// Maximum ticks of one wait for a line: Linux limits UMWAIT to this, and the guard is checked between waits.
+/// Maximum ticks of one wait for a line. Linux limits UMWAIT to this, and the guard is checked between waits.
 #[cfg(target_arch = "x86_64")]
 const MAX_TICKS: u64 = 100_000;
 /// Ticks of TPAUSE: about the time of a line transfer across a socket.
 #[cfg(target_arch = "x86_64")]
 const MOMENT_TICKS: u64 = 200;
 
-/// UMONITOR and UMWAIT in the lighter state C0.1: waits until the line is written.
+/// UMONITOR and UMWAIT in the lighter state C0.1. Waits until the line is written.
 #[cfg(target_arch = "x86_64")]
 #[derive(Debug, Clone, Copy)]
 pub struct Umwait;
 
-/// TPAUSE in the lighter state C0.1: waits 200 ticks.
+/// TPAUSE in the lighter state C0.1. Waits 200 ticks.
 #[cfg(target_arch = "x86_64")]
 #[derive(Debug, Clone, Copy)]
 pub struct Tpause;
 
-/// MONITORX and MWAITX with a timer: waits until the line is written.
+/// MONITORX and MWAITX with a timer. Waits until the line is written.
 #[cfg(target_arch = "x86_64")]
 #[derive(Debug, Clone, Copy)]
 pub struct Mwaitx;
@@ -80,7 +80,7 @@ impl Idle for Mwaitx {
     }
 }
 
-/// LDAXR and WFE: waits until the line is written, or the event stream ticks (every 100 µs on Linux).
+/// LDAXR and WFE. Waits until the line is written, or the event stream ticks (every 100 µs on Linux).
 #[cfg(target_arch = "aarch64")]
 #[derive(Debug, Clone, Copy)]
 pub struct Wfe;

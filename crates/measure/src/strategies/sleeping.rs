@@ -6,11 +6,11 @@ use crate::kernel_context::{Guard, Halt};
 use crate::sync::yield_now;
 use crate::wait::{Pause, WaitAction};
 
-/// Polls this many times, with a spin hint after each, then sleeps on the word; with 0 it sleeps at once.
+/// Polls this many times, with a spin hint after each poll, then sleeps on the word. With 0 it sleeps at once.
 #[derive(Debug, Clone, Copy)]
 pub struct SpinFutex(pub u32);
 
-/// In phases: polls with 1, 2, 4 … 64 spin hints in between, then yields its CPU between polls, then sleeps.
+/// Polls with 1, 2, 4 … 64 spin hints in between, then with yields in between, then sleeps.
 #[derive(Debug, Clone, Copy)]
 pub struct Backoff;
 
@@ -19,7 +19,7 @@ const MAX_HINTS: u32 = 64;
 const YIELDS: u32 = 16;
 
 impl SpinFutex {
-    /// Polls until the turn of `wanted` or the limit; returns the last word.
+    /// Polls until the turn of `wanted` or the limit. Returns the last word.
     #[inline(always)]
     fn spin(self, turn: &Turn, wanted: u32, polls: &mut u64) -> Result<u32, u32> {
         let mut polls_left = self.0;
@@ -49,7 +49,7 @@ impl Strategy for SpinFutex {
                 Ok(word) => return Ok(word),
                 Err(word) => turn.sleep(word),
             }
-            // Woken, possibly spuriously or to leave: poll again, then check the guard.
+            // Woken, possibly spuriously or to leave. So it polls again, then checks the guard.
             found = SpinFutex(0).spin(turn, wanted, polls);
             if found.is_err() {
                 guard.check()?;
@@ -59,7 +59,7 @@ impl Strategy for SpinFutex {
 
     fn act(&self, turn: &Turn) {
         let mut polls = 0;
-        // The wanted turn has the other parity, so it never comes and every poll is made.
+        // The wanted turn has the other parity. So it never comes, and every poll is made.
         let word = turn.poll();
         let _ = std::hint::black_box(self.spin(turn, word ^ 1, &mut polls));
         if self.0 == 0 {

@@ -7,7 +7,7 @@ use crate::wait::{self, WaitAction};
 
 /// Action between two polls.
 pub trait Idle: Copy + Send + Sync {
-    /// Polls between two checks of the guard: enough to make a check negligible, few enough to leave in milliseconds.
+    /// Polls between two checks of the guard. A check is negligible, and a role still leaves within milliseconds.
     fn patience(&self) -> u32;
 
     /// Waits briefly, or not at all. `word` is the result of the last poll.
@@ -91,7 +91,7 @@ impl Idle for Fence {
 impl Idle for Yield {
     #[inline(always)]
     fn patience(&self) -> u32 {
-        // A yield takes as long as about 2⁹ polls, or a scheduler quantum on a shared CPU.
+        // A yield takes as long as about 2⁹ polls, or a quantum on a shared CPU.
         POLLS.div_ceil(1 << 9)
     }
 
@@ -108,7 +108,7 @@ impl<I: Idle> Strategy for Spinning<I> {
     fn wait(&self, turn: &Turn, wanted: u32, polls: &mut u64, guard: &Guard<'_>) -> Result<u32, Halt> {
         let patience = self.0.patience();
         loop {
-            // Counted down, so that counting the polls adds no cost.
+            // The counter counts down, so that counting the polls adds no cost.
             let mut left = patience;
             while left != 0 {
                 let word = turn.poll();
@@ -126,7 +126,7 @@ impl<I: Idle> Strategy for Spinning<I> {
 
     #[inline(always)]
     fn act(&self, turn: &Turn) {
-        // The word is not needed here; without `black_box` the poll could be optimised away.
+        // The word is not needed here. Without `black_box` the poll could be optimised away.
         let word = std::hint::black_box(turn.poll());
         self.0.idle(turn, word);
     }

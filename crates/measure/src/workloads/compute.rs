@@ -1,5 +1,5 @@
 //! Arithmetic: a fixed mix of integer and string operations in each thread, and the n queens problem by backtracking
-//! over bit masks. A task of n queens is a position of the first two queens; threads take tasks dynamically.
+//! over bit masks. A task of n queens is a position of the first two queens. Threads take tasks dynamically.
 
 use super::threads::together;
 use super::{Job, Numbers, WorkError};
@@ -75,7 +75,7 @@ pub fn queens(job: &Job) -> Result<Numbers, WorkError> {
     let next = AtomicUsize::new(0);
     let (elapsed, found) = together(job, |_, _| {
         let mut found = 0;
-        // Relaxed: the counter only distributes indices; no data is published through it.
+        // Relaxed: the counter only distributes indices and publishes no data.
         while let Some(&[first, second]) = tasks.get(next.fetch_add(1, Relaxed)) {
             found += solutions_below(size, first, second);
         }
@@ -88,7 +88,6 @@ pub fn queens(job: &Job) -> Result<Numbers, WorkError> {
     Ok(vec![("solutions_per_s", found as f64 / elapsed.as_secs_f64())])
 }
 
-/// Number of solutions with the first two queens in these columns.
 fn solutions_below(size: u32, first: u32, second: u32) -> u64 {
     let all = (1u32 << size) - 1;
     let (a, b) = (1u32 << first, 1u32 << second);

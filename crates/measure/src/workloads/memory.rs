@@ -1,6 +1,6 @@
 //! Memory: buffers that each thread reads or writes sequentially in blocks of 1 KiB, and the four STREAM kernels of
 //! memory bandwidth over arrays larger than all caches (McCalpin 1995). The arrays have at least four times the size of
-//! all last-level caches of the working CPUs; each thread first touches its own share.
+//! all last-level caches of the working CPUs. Each thread first touches its own share.
 
 use super::threads::together;
 use super::{Job, Numbers, WorkError};
@@ -74,14 +74,14 @@ fn per_second(rates: Vec<Result<f64, WorkError>>) -> Result<Numbers, WorkError> 
     Ok(vec![("mb_per_s", rate / 1e6)])
 }
 
-/// Minimum size of an array, and its size if the caches are unknown: larger than most caches.
+/// Minimum size of an array, and its size if the caches are unknown. It is larger than most caches.
 const MIN_ARRAY: u64 = 32 << 20;
 const UNKNOWN_CACHES: u64 = 256 << 20;
 /// Maximum share of the free memory for three arrays.
 const ARRAYS_SHARE: f64 = 0.75;
 const SCALAR: f64 = 3.0;
 
-/// Size of an array for these CPUs in bytes. Fails if memory is too small: smaller arrays would measure caches.
+/// Size of an array for these CPUs in bytes. Fails if memory is too small, since smaller arrays would measure caches.
 fn array_bytes(cpus: &CpuSet) -> Result<u64, WorkError> {
     let array_size = last_level_bytes(cpus).map_or(UNKNOWN_CACHES, |bytes| (4 * bytes).max(MIN_ARRAY));
     match available_bytes() {
@@ -123,7 +123,7 @@ pub(super) fn stream(job: &Job) -> Result<Numbers, WorkError> {
 
 type Arrays<'a> = (&'a mut Vec<f64>, &'a mut Vec<f64>, &'a mut Vec<f64>);
 
-/// Runs one kernel. Its inputs are arrays that no pass writes, so that all passes are equal.
+/// Runs one kernel. No pass writes the arrays that are its inputs, so all passes are equal.
 fn pass(kind: WorkloadKind, (a, b, c): Arrays<'_>) {
     match kind {
         WorkloadKind::StreamCopy => c.copy_from_slice(a),
@@ -146,18 +146,18 @@ fn check_array(kind: WorkloadKind, [a, b, c]: [&[f64]; 3]) -> Result<(), WorkErr
     }
 }
 
-/// Total bytes of the last-level caches of these CPUs; `None` if unknown for any of them.
+/// Total bytes of the last-level caches of these CPUs; `None` if unknown for a CPU.
 pub fn last_level_bytes(cpus: &CpuSet) -> Option<u64> {
     last_level_bytes_in(Path::new("/sys/devices/system/cpu"), cpus)
 }
 
 fn last_level_bytes_in(root: &Path, cpus: &CpuSet) -> Option<u64> {
     let caches: Option<BTreeMap<String, u64>> = cpus.iter().map(|cpu| last_level(root, cpu)).collect();
-    // One entry per cache, identified by the CPUs that share it.
+    // One entry per cache. The CPUs that share a cache identify it.
     caches.filter(|caches| !caches.is_empty()).map(|caches| caches.values().sum())
 }
 
-/// CPUs that share the last-level cache of a CPU, and its size.
+/// CPUs that share the last-level cache of a CPU, and the size of that cache.
 fn last_level(root: &Path, cpu: CpuId) -> Option<(String, u64)> {
     let folder = root.join(format!("cpu{cpu}/cache"));
     let caches = std::fs::read_dir(folder).ok()?.flatten().filter_map(|entry| {
@@ -169,7 +169,6 @@ fn last_level(root: &Path, cpu: CpuId) -> Option<(String, u64)> {
     caches.max_by_key(|(level, ..)| *level).map(|(_, sharers, bytes)| (sharers, bytes))
 }
 
-/// Parses sizes such as `32768K` and `36M`.
 fn parse_bytes(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let factor = match &text[digits.len()..] {

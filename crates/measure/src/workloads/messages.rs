@@ -19,15 +19,14 @@ fn work(steps: u64) {
     }
 }
 
-/// Fixed work in each thread, then a barrier with one counter.
 pub fn barrier(job: &Job) -> Result<Numbers, WorkError> {
     let threads = job.threads as u64;
     let (arrived, phase, last) =
         (CachePadded(AtomicU64::new(0)), CachePadded(AtomicU64::new(0)), AtomicU64::new(u64::MAX));
     let (elapsed, done) = together(job, |role, begun| {
         let mut passed = 0u64;
-        // Relaxed: only role 0 writes the end, before it arrives; a thread that sees the phase opened by that
-        // arrival sees the end too.
+        // Relaxed: only role 0 writes the end, before it arrives. A thread that sees the phase opened by that arrival
+        // sees the end too.
         while passed < last.load(Relaxed) {
             work(PHASE_WORK);
             if role == 0 && passed.is_multiple_of(CHUNK) && begun.elapsed() >= job.span {
@@ -39,7 +38,7 @@ pub fn barrier(job: &Job) -> Result<Numbers, WorkError> {
             if arrived.fetch_add(1, AcqRel) + 1 == threads * passed {
                 phase.store(passed, Release);
             } else {
-                // Acquire pairs with the Release of the last to arrive.
+                // Acquire pairs with the Release of the thread that arrived last.
                 spin_until(|| phase.load(Acquire) >= passed);
             }
         }
@@ -52,7 +51,7 @@ pub fn barrier(job: &Job) -> Result<Numbers, WorkError> {
     Ok(vec![("phases_per_s", phases as f64 / elapsed.as_secs_f64())])
 }
 
-/// A token that circulates; each thread increments it.
+/// A token that circulates. Each thread increments it.
 pub fn ring(job: &Job) -> Result<Numbers, WorkError> {
     let threads = job.threads as u64;
     let token = CachePadded(AtomicU64::new(0));
@@ -62,7 +61,7 @@ pub fn ring(job: &Job) -> Result<Numbers, WorkError> {
         let mut hops = 0u64;
         loop {
             let mut seen = 0;
-            // Acquire pairs with the Release of the previous thread: its hop is over.
+            // Acquire pairs with the Release of the previous thread, so its hop is over.
             spin_until(|| {
                 seen = token.load(Acquire);
                 (seen & !END) % threads == role || seen & END != 0
@@ -86,7 +85,7 @@ pub fn ring(job: &Job) -> Result<Numbers, WorkError> {
     Ok(vec![("hops_per_s", hops as f64 / elapsed.as_secs_f64())])
 }
 
-/// In each phase every thread writes a line for every other thread and reads the lines written for it.
+/// In each phase every thread writes a line for every other thread, and reads the lines written for it.
 pub fn all_to_all(job: &Job) -> Result<Numbers, WorkError> {
     let threads = job.threads;
     let lines: Vec<CachePadded<AtomicU64>> =
@@ -94,7 +93,7 @@ pub fn all_to_all(job: &Job) -> Result<Numbers, WorkError> {
     let last = AtomicU64::new(u64::MAX);
     let (elapsed, done) = together(job, |role, begun| {
         let mut phase = 0u64;
-        // Relaxed: role 0 writes the end before its messages of that phase; a thread that got one sees the end.
+        // Relaxed: role 0 writes the end before its messages of that phase. A thread that got a message sees the end.
         while phase < last.load(Relaxed) {
             if role == 0 && phase.is_multiple_of(CHUNK) && begun.elapsed() >= job.span {
                 last.store(phase + 1, Relaxed);
@@ -118,7 +117,6 @@ pub fn all_to_all(job: &Job) -> Result<Numbers, WorkError> {
     Ok(vec![("messages_per_s", messages / elapsed.as_secs_f64())])
 }
 
-/// A bounded queue between two threads: positions of both ends, and the items.
 #[derive(Default)]
 struct Queue {
     written: CachePadded<AtomicU64>,
@@ -132,7 +130,7 @@ impl Queue {
     }
 
     fn push(&self, position: u64, item: u64) {
-        // Acquire pairs with the Release in `pop`: the reader is done with the slot.
+        // Acquire pairs with the Release in `pop`, so the reader is done with the slot.
         spin_until(|| position - self.read.load(Acquire) < SLOTS);
         self.items[(position % SLOTS) as usize].store(item, Relaxed);
         // Release: a thread that sees the position sees the item.
@@ -143,13 +141,13 @@ impl Queue {
         // Acquire pairs with the Release in `push`.
         spin_until(|| self.written.load(Acquire) > position);
         let item = self.items[(position % SLOTS) as usize].load(Relaxed);
-        // Release: the writer may reuse the slot once it sees the position.
+        // Release: the writer may reuse the slot after it sees the position.
         self.read.store(position + 1, Release);
         item
     }
 }
 
-/// Stages connected by queues: each increments every item, and the last checks order and value.
+/// Stages connected by queues. Each stage increments every item, and the last checks order and value.
 pub fn pipeline(job: &Job) -> Result<Numbers, WorkError> {
     const END: u64 = u64::MAX;
     let stages = job.threads;

@@ -26,15 +26,13 @@ pub fn execl(job: &Job) -> Result<Numbers, WorkError> {
     Ok(vec![("loops_per_s", loops as f64 / elapsed.as_secs_f64())])
 }
 
-/// Removes the pinning: the system's choice of CPUs within the placement is part of the workload.
+/// Removes the pinning. The system's choice of CPUs within the placement is part of the workload.
 fn unpinned(job: &Job) -> Job {
     Job { cpus: Vec::new(), ..job.clone() }
 }
 
-/// One stage of the chain: passes the count on to the next, or prints it when the time is over.
-///
-/// # Errors
-/// The arguments are invalid, or exec failed.
+/// One stage of the chain. It passes the count on to the next stage, or prints it when the time is over. Fails if the
+/// arguments are invalid or exec failed.
 pub fn go_on(words: &[String]) -> Result<(), WorkError> {
     let [count, until] = words else { return Err(WorkError::StageWords) };
     let read = |word: &String| word.parse::<u64>().map_err(|_| WorkError::NotANumber { word: word.clone() });
@@ -61,7 +59,7 @@ pub fn create(job: &Job) -> Result<Numbers, WorkError> {
             // SAFETY: the child calls nothing but `_exit`, which is allowed after a fork of many threads.
             let child = unsafe { libc::fork() };
             match child {
-                // SAFETY: ends the child at once, without running anything of this process.
+                // SAFETY: the call ends the child at once, without running anything of this process.
                 0 => unsafe { libc::_exit(ANSWER) },
                 child if child < 0 => {
                     return Err(
@@ -70,7 +68,7 @@ pub fn create(job: &Job) -> Result<Numbers, WorkError> {
                 }
                 child => {
                     let mut status = 0;
-                    // SAFETY: the status is writable, and the child is ours and not yet waited for.
+                    // SAFETY: the status is writable. The child is ours and was not yet waited for.
                     let found = unsafe { libc::waitpid(child, &mut status, 0) };
                     if found != child || !libc::WIFEXITED(status) || libc::WEXITSTATUS(status) != ANSWER {
                         return Err(WorkError::ProcessEnd);
@@ -85,8 +83,8 @@ pub fn create(job: &Job) -> Result<Numbers, WorkError> {
     Ok(vec![("loops_per_s", loops as f64 / elapsed.as_secs_f64())])
 }
 
-/// One pair of processes per thread: one sends a counter through a pipe, the other returns it through a second one;
-/// both check that the number is the next. The pairs may use the whole placement, like those of UnixBench's
+/// One pair of processes per thread. One sends a counter through a pipe, and the other returns it through a second
+/// pipe. Both check that the number is the next. The pairs may use the whole placement, like those of UnixBench's
 /// `context1 -c N` under `taskset`.
 pub fn pipe(job: &Job) -> Result<Numbers, WorkError> {
     let mut pairs = Vec::with_capacity(job.threads);
@@ -100,7 +98,7 @@ pub fn pipe(job: &Job) -> Result<Numbers, WorkError> {
             pairs.into_iter().for_each(Pair::leave);
             drop((to_second, from_second));
             let done = echo(from_first, to_first).is_ok();
-            // SAFETY: ends the child without running its parent's destructors and exit handlers.
+            // SAFETY: the call ends the child without running its parent's destructors and exit handlers.
             unsafe { libc::_exit(i32::from(!done)) }
         }
         if child < 0 {
@@ -118,7 +116,7 @@ pub fn pipe(job: &Job) -> Result<Numbers, WorkError> {
 }
 
 struct Pair {
-    // Dropped before the child is waited for: the closed pipes end the child.
+    // Dropped before the child is waited for. The closed pipes end the child.
     to: File,
     from: File,
     child: Child,
@@ -129,7 +127,7 @@ struct Child(libc::pid_t);
 impl Child {
     fn wait(&self) -> Option<i32> {
         let mut status = 0;
-        // SAFETY: the status is writable; for a child that was already waited for, the call only returns an error.
+        // SAFETY: the status is writable. For a child that was already waited for, the call only returns an error.
         let found = unsafe { libc::waitpid(self.0, &mut status, 0) };
         (found == self.0).then_some(status)
     }
@@ -147,7 +145,6 @@ impl Pair {
         std::mem::forget(self.child);
     }
 
-    /// Echoes per second, over at least `span`.
     fn loops_per_s(mut self, begun: Instant, span: Duration) -> Result<f64, WorkError> {
         let count = send(begun, span, &mut self.to, &mut self.from)?;
         let elapsed = begun.elapsed();

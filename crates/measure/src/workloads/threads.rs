@@ -7,7 +7,7 @@ use coretalk_model::stats::Key;
 use std::sync::{Barrier, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Runs `role` in all threads of the job, which begin together; returns the elapsed time and all results.
+/// Runs `role` in all threads of the job, which begin together. Returns the elapsed time and all results.
 pub fn together<R: Send>(
     job: &Job,
     role: impl Fn(usize, Instant) -> R + Sync,
@@ -15,7 +15,7 @@ pub fn together<R: Send>(
     together_by(job, job.threads, role)
 }
 
-/// As [`together`] with another number of threads than the job has.
+/// Does the same as [`together`], with another number of threads than the job has.
 pub fn together_by<R: Send>(
     job: &Job,
     threads: usize,
@@ -27,7 +27,7 @@ pub fn together_by<R: Send>(
             true => Ok(()),
             false => affinity::pin_current_thread(job.cpus[number % job.cpus.len()]),
         };
-        // Every thread reaches the barrier, or the others would wait forever.
+        // Every thread reaches the barrier. Otherwise the others would wait forever.
         start.wait();
         placed.map_err(WorkError::NotPinned)?;
         let begun = Instant::now();
@@ -55,7 +55,7 @@ pub fn together_by<R: Send>(
     })
 }
 
-/// Polls a condition; after 200 polls yields the CPU, which the awaited thread may need.
+/// Polls a condition. After 200 polls it yields the CPU, which the awaited thread may need.
 pub fn spin_until(mut done: impl FnMut() -> bool) {
     const POLLS: u32 = 200;
     let mut polls = 0;

@@ -12,11 +12,11 @@ pub enum Version {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hierarchy {
     pub version: Version,
-    /// From the group of this process up to the mount point.
+    /// Directories from the group of this process up to the mount point.
     pub directories: Vec<String>,
 }
 
-/// Hierarchies that may have this controller: a version 1 hierarchy with it, and the unified one.
+/// Hierarchies that may have this controller: a version 1 hierarchy with it, and the unified hierarchy.
 pub fn of_controller(root: &SystemRoot, controller: &str) -> Vec<Hierarchy> {
     let groups = root.peek("/proc/self/cgroup").unwrap_or_default();
     let mounts = root.peek("/proc/self/mountinfo").unwrap_or_default();
@@ -33,7 +33,7 @@ pub fn of_controller(root: &SystemRoot, controller: &str) -> Vec<Hierarchy> {
     found
 }
 
-/// The path in `ID:CONTROLLERS:PATH`; version 2 has no controllers there.
+/// The path in `ID:CONTROLLERS:PATH`. In version 2 the list of controllers is empty.
 fn group_of<'a>(groups: &'a str, version: Version, controller: &str) -> Option<&'a str> {
     groups.lines().find_map(|line| {
         let (_, rest) = line.split_once(':')?;
@@ -48,7 +48,7 @@ fn group_of<'a>(groups: &'a str, version: Version, controller: &str) -> Option<&
 
 /// One line of `/proc/self/mountinfo` (`man 5 proc_pid_mountinfo`).
 struct Mount<'a> {
-    /// The group mounted at the mount point.
+    /// The group at the mount point.
     root: String,
     point: String,
     kind: &'a str,
@@ -65,8 +65,8 @@ impl Mount<'_> {
     }
 }
 
-/// Directories from the group up to the mount point. In a container the group path may begin above the mount or, with
-/// its own name space, climb out of it (`/../..`); the mount point then is the nearest visible group.
+/// Directories from the group up to the mount point. In a container the group path may begin above the mount. With a
+/// name space of its own it may climb out of the mount (`/../..`). The nearest visible group then is the mount point.
 fn directories(mount: &Mount, group: &str) -> Vec<String> {
     let top = mount.point.trim_end_matches('/').to_owned();
     let below = match mount.root.as_str() {

@@ -8,23 +8,23 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-/// Exchanges per pair: about a millisecond inside a package.
+/// Exchanges per pair. They take about a millisecond inside a package.
 const EXCHANGES: u64 = 5_000;
-/// Exchanges that suffice when a pair's time is over: if each takes a quantum, more would not find a faster one.
+/// Exchanges that suffice when a pair's time is over. If each takes a quantum, more would not find a faster exchange.
 const ENOUGH: u64 = 50;
 const NO_MORE: u64 = u64::MAX;
 
 /// Time limits of a pair.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// From this time on, fifty exchanges suffice.
+    /// Time after which fifty exchanges suffice.
     pub share: Instant,
-    /// From this time on, no question is asked and no answer awaited.
+    /// Time at which the exchange ends.
     pub end: Instant,
 }
 
 impl Limits {
-    /// Limits of the next of `pairs` pairs, which share the time until `end` equally.
+    /// Limits of the next of `pairs` pairs. The pairs share the time until `end` equally.
     pub fn of_next(pairs: usize, now: Instant, end: Instant) -> Limits {
         let left = end.saturating_duration_since(now);
         Limits { share: now + left / u32::try_from(pairs.max(1)).unwrap_or(u32::MAX), end }
@@ -38,14 +38,14 @@ pub struct Offset {
     pub from: CpuId,
     /// The CPU that answered.
     pub to: CpuId,
-    /// Counter of `to` minus counter of `from` at the same moment, in ticks, estimated from the fastest exchange.
+    /// Counter of `to` minus counter of `from` at the same moment, in ticks. The fastest exchange gives the estimate.
     pub ticks: f64,
-    /// Error bound in ticks: half of the fastest round trip; callers add the step of the counter.
+    /// Error bound in ticks: half of the fastest round trip. Callers add the step of the counter.
     pub bound_ticks: f64,
     /// Fastest round trip in ticks.
     pub round_trip_ticks: u64,
-    /// Number of stamps lower than a stamp that their CPU had already read: 0 for synchronous clocks; otherwise time
-    /// goes backwards for threads that migrate.
+    /// Number of stamps lower than a stamp that their CPU had already read. It is 0 for synchronous clocks. Otherwise
+    /// time goes backwards for threads that migrate.
     pub warps: u64,
 }
 
@@ -68,13 +68,12 @@ pub enum NoOffset {
 /// Tracks CPUs that go offline while pairs are measured.
 #[derive(Debug, Default)]
 pub struct CpuTracker {
-    /// CPUs that have accepted a thread.
     accepted: CpuSet,
     departed: Vec<CpuLoss>,
 }
 
 impl CpuTracker {
-    /// Whether one of these CPUs is absent; asks the system only about those not yet found absent.
+    /// Whether one of these CPUs is absent. Asks the system only about CPUs not yet found absent.
     pub fn misses(
         &mut self,
         cpus: &[CpuId],
@@ -87,8 +86,8 @@ impl CpuTracker {
         cpus.iter().any(|&cpu| self.is_gone(cpu))
     }
 
-    /// Records the result for a pair. If a CPU refuses a thread, had accepted one before and is listed again, the
-    /// refusal is the only evidence that it was offline.
+    /// Records the result of a pair. A CPU that refuses a thread after it accepted one was offline, even if it is
+    /// listed again.
     pub fn note(
         &mut self,
         pair: [CpuId; 2],
@@ -117,14 +116,11 @@ impl CpuTracker {
     }
 }
 
-/// Measures the offset between two CPUs with two temporary threads. A thread that does not run, since a thread of
-/// real-time priority occupies its CPU, is released from that CPU and ends.
-///
-/// # Errors
-/// [`NoOffset`]: a CPU refuses a thread or does not answer.
+/// Measures the offset between two CPUs with two temporary threads. A thread of real-time priority may occupy a CPU.
+/// Then the temporary thread is released from that CPU and ends.
 pub fn measure(from: CpuId, to: CpuId, limits: Limits) -> Result<Offset, NoOffset> {
     let exchange = Arc::new(Exchange::default());
-    // Both threads are pinned before the first question, so that after a refusal neither waits.
+    // Both threads are pinned before the first question, so neither waits after a refusal.
     let (ready, in_place) = mpsc::channel();
     let (begin, go) = mpsc::channel();
     let (found, offset) = mpsc::channel();
@@ -136,7 +132,7 @@ pub fn measure(from: CpuId, to: CpuId, limits: Limits) -> Result<Offset, NoOffse
     let [answer_hold, ask_hold] = holds.clone();
     let answer = move || {
         answer_hold.begin();
-        // The other thread may be gone and need no answer.
+        // If the other thread is gone, it needs no answer.
         let _ = ready.send(affinity::pin_current_thread(to).is_ok());
         if go.recv() == Ok(true) {
             answering.answer(limits);
@@ -190,7 +186,7 @@ struct StampLine {
 }
 
 impl Exchange {
-    /// Initiating side, to be run on `from` with [`answer`](Exchange::answer) on `to`. `None` without a timely answer.
+    /// Initiating side, to be run on `from`, with [`answer`](Exchange::answer) on `to`. `None` without a timely answer.
     pub fn initiate(&self, from: CpuId, to: CpuId, limits: Limits) -> Option<Offset> {
         let mut best: Option<(u64, f64)> = None;
         let mut warps = 0;
@@ -203,7 +199,7 @@ impl Exchange {
             self.question.put(number, sent);
             let Some(answered) = self.answer.take(number, limits) else { break };
             let received = counter::stop();
-            // The answer was stamped after the question was seen, and `received` after the answer was seen.
+            // The answer was stamped after the question was seen. `received` was stamped after the answer was seen.
             warps += u64::from(answered < sent) + u64::from(received < answered);
             let round_trip = received.saturating_sub(sent);
             if best.is_none_or(|(least, _)| round_trip < least) {
@@ -228,7 +224,7 @@ impl Exchange {
 
 impl StampLine {
     fn put(&self, number: u64, stamp: u64) {
-        // Release on the number publishes the stamp: a thread that has seen the number (Acquire) reads this stamp.
+        // Release on the number publishes the stamp. A thread that has seen the number (Acquire) reads this stamp.
         self.stamp.store(stamp, Relaxed);
         self.number.store(number, Release);
     }
@@ -253,7 +249,7 @@ impl StampLine {
     }
 }
 
-/// `θ̂ = t₂ − (t₁ + t₃) / 2`, in differences so that large counts lose no digits.
+/// `θ̂ = t₂ − (t₁ + t₃) / 2`. Differences keep the digits of large counts.
 fn midpoint_offset(sent: u64, answered: u64, received: u64) -> f64 {
     let there = answered.wrapping_sub(sent) as i64 as f64;
     let around = received.wrapping_sub(sent) as i64 as f64;

@@ -1,23 +1,23 @@
-//! Reference clocks for the counter, and whether the processor guarantees its rate.
+//! Reference clocks for the counter, and the processor's guarantee of a fixed counter rate.
 
 use coretalk_model::Picos;
 
-/// Nanoseconds of the clock that is not slewed; reference for the counter's rate.
+/// Nanoseconds of `CLOCK_MONOTONIC_RAW`, which is not slewed. It is the reference for the rate of the counter.
 pub fn monotonic_raw_ns() -> u64 {
     read(libc::CLOCK_MONOTONIC_RAW)
 }
 
-/// The machine's time line.
+/// Time of the machine (`CLOCK_MONOTONIC`).
 pub fn monotonic() -> Picos {
     Picos(read(libc::CLOCK_MONOTONIC) * 1000)
 }
 
-/// CPU time of this process, all threads.
+/// CPU time of all threads of this process.
 pub fn process_cpu() -> Picos {
     Picos(read(libc::CLOCK_PROCESS_CPUTIME_ID) * 1000)
 }
 
-/// CPU time of reaped children of this process and of their children.
+/// CPU time of reaped children of this process and of the children's own reaped children.
 pub fn children_cpu() -> Picos {
     // SAFETY: an all-zero `rusage` is valid.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -27,7 +27,7 @@ pub fn children_cpu() -> Picos {
     if status == 0 { picos(usage.ru_utime) + picos(usage.ru_stime) } else { Picos::ZERO }
 }
 
-/// Clock source of the kernel (`tsc`, `kvm-clock`, `arch_sys_counter`): on x86-64 `tsc` unless the kernel distrusts it.
+/// Clock source of the kernel: `tsc`, `kvm-clock`, `arch_sys_counter`. On x86-64 it is `tsc` if the kernel trusts it.
 pub fn kernel_source() -> Option<String> {
     let path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     let text = std::fs::read_to_string(path).ok()?;
@@ -37,7 +37,7 @@ pub fn kernel_source() -> Option<String> {
 fn read(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the structure is writable. The clocks used here exist on every Linux since 2.6.28, so the call cannot
-    // fail; if it did, the time would read 0.
+    // fail. After a failure the time would be 0.
     unsafe { libc::clock_gettime(clock, &mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
@@ -48,13 +48,13 @@ pub fn invariant() -> Option<bool> {
     Some(raw_cpuid::CpuId::new().get_advanced_power_mgmt_info().is_some_and(|info| info.has_invariant_tsc()))
 }
 
-/// The architecture guarantees a fixed rate of the generic timer in every power state.
+/// Whether the counter keeps its rate in every power state. The architecture guarantees it for the generic timer.
 #[cfg(target_arch = "aarch64")]
 pub fn invariant() -> Option<bool> {
     Some(true)
 }
 
-/// Unknown.
+/// Whether the counter keeps its rate in every power state; unknown here.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub fn invariant() -> Option<bool> {
     None

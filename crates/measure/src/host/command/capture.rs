@@ -1,11 +1,11 @@
-//! [`Capture`]: keeps the beginning and end of a program's output.
+//! [`Capture`]: keeps the beginning and the end of a program's output.
 
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// Bytes kept from the beginning and from the end: results are printed at the end, errors at either.
+/// Bytes kept from the beginning and from the end. Results are printed at the end, errors at either.
 const KEPT: usize = 256 << 10;
 
 #[derive(Debug)]
@@ -17,10 +17,9 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Creates a nonblocking reader of a pipe.
     pub fn new(pipe: OwnedFd) -> io::Result<Capture> {
         let fd = pipe.as_raw_fd();
-        // SAFETY: the descriptor is ours and open; the calls take numbers only.
+        // SAFETY: the descriptor is ours and open. The calls take numbers only.
         let status =
             unsafe { libc::fcntl(fd, libc::F_SETFL, libc::fcntl(fd, libc::F_GETFL) | libc::O_NONBLOCK) };
         if status != 0 {
@@ -34,10 +33,10 @@ impl Capture {
         self.pipe.as_ref().map(AsRawFd::as_raw_fd)
     }
 
-    /// Reads what is available.
     pub fn read(&mut self) -> io::Result<()> {
         let mut buffer = [0; 16 << 10];
-        // Many times the capacity of a pipe: endless output must not block this process.
+        // 256 reads exceed the capacity of a pipe many times. The limit keeps endless output from blocking this
+        // process.
         for _ in 0..256 {
             let Some(pipe) = &mut self.pipe else { return Ok(()) };
             match pipe.read(&mut buffer) {
@@ -73,8 +72,8 @@ impl Capture {
     }
 }
 
-/// Kept output of one stream. If bytes in the middle are missing, beginning and end stay separate, so that searches
-/// match neither across the gap nor in a note about it.
+/// Kept output of one stream. Beginning and end stay separate if bytes in the middle are missing. So a search matches
+/// neither across the gap nor in a note about the gap.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Printed {
     head: Vec<u8>,
@@ -89,7 +88,7 @@ impl Printed {
         if self.dropped == 0 { Ok(&self.head) } else { Err(self.dropped) }
     }
 
-    /// The complete lines at the end: all of them, or those after the first line break that follows the gap.
+    /// The complete lines at the end: all lines, or the lines after the first line break that follows the gap.
     pub fn last_lines(&self) -> &[u8] {
         if self.dropped == 0 {
             return &self.head;
@@ -99,7 +98,7 @@ impl Printed {
         &self.tail[begin.unwrap_or(self.tail.len())..]
     }
 
-    /// The first and last `kept` characters; a line between them states how much is missing.
+    /// The first and last `kept` characters. A line between them states how much is missing.
     pub fn cut(&self, kept: usize) -> String {
         let letters = |bytes: &[u8]| -> Vec<char> { String::from_utf8_lossy(bytes).chars().collect() };
         let (head, tail) = (letters(&self.head), letters(&self.tail));

@@ -1,12 +1,11 @@
-//! Counts events in a program and its children: migrations and hardware events.
+//! Counts migrations and hardware events in a program and its children.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::FromRawFd;
 
-/// A counted event.
 struct Event {
-    /// Its name in values of a run.
+    /// Name of the event in the values of a run.
     name: &'static str,
     kind: u32,
     config: u64,
@@ -23,11 +22,11 @@ const BRANCH_MISSES: u64 = 5;
 const EXCLUDE_KERNEL_AND_HYPERVISOR: u64 = 1 << 5 | 1 << 6;
 
 const fn hardware(name: &'static str, config: u64) -> Event {
-    // In user mode only, which a `perf_event_paranoid` of 2 permits.
+    // Only user mode is counted, which a `perf_event_paranoid` of 2 permits.
     Event { name, kind: HARDWARE, config, flags: EXCLUDE_KERNEL_AND_HYPERVISOR }
 }
 
-/// Migrations happen in the kernel: excluding it would be permitted but always count zero.
+/// Migrations happen in the kernel. A count that excludes the kernel would be permitted, but always 0.
 const EVENTS: [Event; COUNT] = [
     Event { name: "migrations", kind: SOFTWARE, config: CPU_MIGRATIONS, flags: 0 },
     hardware("instructions", INSTRUCTIONS),
@@ -53,7 +52,7 @@ impl Counts {
 pub struct Counters([Option<File>; COUNT]);
 
 impl Counters {
-    /// Begins to count the events that the system permits in later children (containers and strict settings refuse).
+    /// Begins to count events in later children, if the system permits. Containers and strict settings refuse.
     pub fn watch() -> Counters {
         Counters(EVENTS.each_ref().map(|event| open_counter(event).ok()))
     }
@@ -64,13 +63,12 @@ impl Counters {
     }
 }
 
-/// Why hardware counters cannot be used; `None` if they can.
 pub(crate) fn hardware_refusal() -> Option<io::Error> {
     open_counter(&EVENTS[1]).err()
 }
 
-/// The value of a counter; `None` if it did not run all the time, because more counters are in use than the CPU has or
-/// because the program ran on a kind of core without this counter.
+/// The value of a counter; `None` if it did not run all the time. The CPU may have fewer counters than are in use, or
+/// the program ran on a kind of core without this counter.
 fn read_count(mut counter: File) -> Option<u64> {
     let mut bytes = [0; 24];
     counter.read_exact(&mut bytes).ok()?;
@@ -113,7 +111,7 @@ fn open_counter(event: &Event) -> io::Result<File> {
         breakpoint: 0,
         address: 0,
     };
-    // SAFETY: the structure is readable and contains its size; the other arguments are numbers.
+    // SAFETY: the structure is readable and contains its size. The other arguments are numbers.
     let fd =
         unsafe { libc::syscall(libc::SYS_perf_event_open, &raw const attributes, 0, -1, -1, CLOSE_ON_EXEC) };
     if fd < 0 {

@@ -1,10 +1,8 @@
-//! `Launched`: a program started by a small launcher process, so that its peak memory is its own.
+//! `Launched`: a program started by a small launcher process. `Parent`: this process or a launcher.
 //!
-//! The peak memory of a process survives exec: memory that the child of a fork inherits from its parent counts for the
+//! The peak memory of a process survives exec. Memory that the child of a fork inherits from its parent counts for the
 //! new program (`setmax_mm_hiwater_rss` in Linux's fs/exec.c). The child of a fresh launcher holds two megabytes; a
 //! child of this process would hold many.
-//!
-//! `Parent`: the parent of a program, either this process or a launcher.
 
 use super::counters::{Counters, Counts};
 use super::watchdog::Watchdog;
@@ -23,9 +21,8 @@ use std::time::{Duration, Instant};
 
 /// Subcommand that makes this program a launcher.
 pub const LAUNCH: &str = "launch";
-/// Time limit for an answer of the launcher, which does nothing else.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
-/// Maximum bytes of a word, more than any command has (`ARG_MAX` of common systems is 2 MiB).
+/// Maximum bytes of a word. No command has as many (`ARG_MAX` of common systems is 2 MiB).
 const MAX_BYTES: u64 = 64 << 20;
 
 #[derive(Debug, Clone, Copy)]
@@ -43,31 +40,29 @@ pub(super) struct Launched {
     pid: u32,
 }
 
-/// Resources and status of a program that has ended.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reaped {
     pub(super) status: i32,
-    /// Resources used by it and the children that it waited for.
+    /// Resources used by the program and the children that it waited for.
     pub(super) usage: Usage,
-    /// Minimum peak memory in bytes that any program started this way reports.
+    /// Minimum peak memory in bytes that any program with this parent reports.
     pub(super) floor_bytes: u64,
-    /// Events that the system counted.
     pub(super) counts: Counts,
-    /// Time from before the fork to its end; `None` if the caller measured it.
+    /// Time from before the fork to the end of the program; `None` if the caller measured it.
     pub(super) wall: Option<Duration>,
 }
 
 #[derive(Debug)]
 pub(super) enum Refused {
     Program(io::Error),
-    /// The launcher could not be started or failed before it began.
+    /// The launcher could not be started, or failed before it began.
     Launcher,
-    /// The launcher began and failed before it reported the start: the program may have run.
+    /// The launcher began and failed before it reported the start. The program may have run.
     Lost(io::Error),
 }
 
 impl Launched {
-    /// Starts a program through a new launcher; returns its standard output and standard error as well.
+    /// Starts a program through a new launcher. Also returns its standard output and standard error.
     pub(super) fn start(
         launcher: &Path,
         watchdog: Option<&Watchdog>,
@@ -108,7 +103,7 @@ impl Launched {
         Ok((prepare(command, None).spawn()?, socket))
     }
 
-    /// Sends the program to start; returns the error number or 0, and the process id.
+    /// Sends the program to start. Returns the error number or 0, and the process id.
     fn send_program(socket: &mut UnixStream, program: &Program<'_>) -> Result<(u64, u64), Silent> {
         let cpus = program.cpus.to_string();
         let words = [program.name, OsStr::new(&cpus)].map(OsStrExt::as_bytes);
@@ -129,7 +124,6 @@ impl Launched {
         self.helper.id()
     }
 
-    /// Descriptor that becomes readable when the program has ended.
     pub(super) fn end(&self) -> RawFd {
         self.socket.as_raw_fd()
     }
@@ -143,7 +137,7 @@ impl Launched {
     }
 
     fn read_report(&mut self) -> io::Result<Reaped> {
-        // The end is reported first; this waits for it if the program was just killed.
+        // The end is reported first. This read waits for it if the program was just killed.
         let wall_ns = read_number(&mut self.socket)?;
         write_number(&mut self.socket, 1)?;
         let mut next = || read_number(&mut self.socket);
@@ -176,7 +170,7 @@ enum Silent {
     After(io::Error),
 }
 
-/// Waits for the end of a launcher that began but no longer answers, killing it after a timeout; returns the error.
+/// Waits for the end of a launcher that began but no longer answers, and kills it after a timeout. Returns the error.
 fn end_launcher(helper: &mut Child, error: io::Error) -> io::Error {
     if error.kind() == io::ErrorKind::WouldBlock {
         let _ = helper.kill();
@@ -199,7 +193,7 @@ fn no_answer() -> io::Error {
 
 impl Drop for Launched {
     fn drop(&mut self) {
-        // The launcher has ended if the program was reaped; otherwise the program ends with it.
+        // If the program was reaped, the launcher has ended. Otherwise the program ends with the launcher.
         let _ = self.helper.kill();
         let _ = self.helper.wait();
     }
@@ -209,7 +203,7 @@ fn variables(environment: &[(String, String)]) -> impl Iterator<Item = (&str, &s
     environment.iter().map(|(name, value)| (name.as_str(), value.as_str()))
 }
 
-/// Prepares a command with its own process group, which ends with the calling thread and runs on `cpus` if given.
+/// Prepares a command with its own process group. The command ends with the calling thread and runs on `cpus` if given.
 pub(crate) fn prepare(mut command: Command, cpus: Option<&CpuSet>) -> Command {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let cpus = cpus.cloned();
@@ -217,16 +211,14 @@ pub(crate) fn prepare(mut command: Command, cpus: Option<&CpuSet>) -> Command {
         tree::die_with_parent();
         cpus.as_ref().map_or(Ok(()), affinity::set_mask)
     };
-    // SAFETY: between fork and exec the closure makes two system calls on memory that existed before the fork; it
+    // SAFETY: between fork and exec the closure makes two system calls on memory that existed before the fork. It
     // allocates nothing and takes no lock.
     unsafe { command.pre_exec(bind) };
     command
 }
 
-/// Main function of a launcher: starts the program named on standard input and reports its end.
-///
-/// # Errors
-/// The caller is gone, or the system refuses to wait for the program.
+/// Main function of a launcher: starts the program named on standard input and reports its end. Fails if the caller is
+/// gone or the system refuses to wait for the program.
 pub fn serve() -> io::Result<()> {
     let mut socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let count = read_number(&mut socket)?;
@@ -253,8 +245,8 @@ pub fn serve() -> io::Result<()> {
     };
     write_number(&mut socket, 0)?;
     write_number(&mut socket, u64::from(child.id()))?;
-    // Close the streams here, so that they end with the program and its children.
-    // SAFETY: the calls take only numbers; this process prints nothing afterwards.
+    // The streams are closed here, so that they end with the program and its children.
+    // SAFETY: the calls take only numbers. This process prints nothing afterwards.
     unsafe {
         libc::close(libc::STDOUT_FILENO);
         libc::close(libc::STDERR_FILENO);
@@ -265,7 +257,7 @@ pub fn serve() -> io::Result<()> {
     read_number(&mut socket)?;
     let (status, usage) = tree::wait_for(child.id(), Instant::now() + ANSWER_LIMIT)?;
     let micros = |seconds: f64| (seconds * 1e6) as u64;
-    // Zero stands for unknown.
+    // Zero means unknown.
     let counts = counters.counts().0.map(|count| count.map_or(0, |count| count + 1));
     let numbers = [
         u64::from(status as u32),
@@ -278,10 +270,10 @@ pub fn serve() -> io::Result<()> {
     numbers.into_iter().chain(counts).try_for_each(|value| write_number(&mut socket, value))
 }
 
-/// Peak memory reported for a program that never ran: a fork whose exec of a directory fails.
+/// Peak memory reported for a program that never ran. It is measured with a fork whose exec of a directory fails.
 fn peak_floor_bytes(cpus: &CpuSet) -> u64 {
     if prepare(Command::new("/"), Some(cpus)).spawn().is_ok() {
-        // Exec of a directory cannot succeed; if it does, no floor is known.
+        // The exec of a directory cannot succeed. If it does, no floor is known.
         return u64::MAX;
     }
     tree::children_peak_bytes()
@@ -315,7 +307,7 @@ fn read_block(from: &mut UnixStream) -> io::Result<OsString> {
 pub(super) enum Parent {
     Own {
         child: Child,
-        /// Readable once it has ended; `None` before Linux 5.3.
+        /// Descriptor that becomes readable when the program has ended; `None` before Linux 5.3.
         end: Option<OwnedFd>,
         counters: Option<Counters>,
         floor_bytes: u64,
@@ -324,7 +316,8 @@ pub(super) enum Parent {
 }
 
 impl Parent {
-    /// Starts a program, through a launcher if available. Processes of a failed launcher become children of this one.
+    /// Starts a program, through a launcher if available. Processes of a failed launcher become children of this
+    /// process.
     pub(super) fn start(launch: &Launch<'_>) -> Result<(Parent, ChildStdout, ChildStderr), RunFailure> {
         let Launch { program, arguments, environment, cpus, .. } = *launch;
         let not_started =
@@ -335,7 +328,7 @@ impl Parent {
                 Ok((launched, stdout, stderr)) => return Ok((Parent::Launcher(launched), stdout, stderr)),
                 Err(Refused::Program(source)) => return Err(not_started(source)),
                 Err(Refused::Lost(source)) => return Err(RunFailure::Watch(source)),
-                // The executable may be gone after an update: then only the peak memory is unknown.
+                // The executable may be gone after an update. Then only the peak memory is unknown.
                 Err(Refused::Launcher) => {}
             }
         }
@@ -347,7 +340,7 @@ impl Parent {
         let missing = || RunFailure::Watch(io::Error::other("a pipe is missing"));
         let stdout = child.stdout.take().ok_or_else(missing)?;
         let stderr = child.stderr.take().ok_or_else(missing)?;
-        // SAFETY: the call takes two numbers; the process is our unreaped child, so its id is valid.
+        // SAFETY: the call takes two numbers. The process is an unreaped child, so its id is valid.
         let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, child.id() as libc::pid_t, 0) };
         // SAFETY: the descriptor is new and has no other owner.
         let end = (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd as i32) });
@@ -361,7 +354,7 @@ impl Parent {
         }
     }
 
-    /// Descriptor readable once the program has ended; `None` if its end has to be polled.
+    /// Descriptor that becomes readable when the program has ended; `None` if the end has to be polled.
     pub(super) fn end(&self) -> Option<i32> {
         match self {
             Parent::Own { end, .. } => end.as_ref().map(AsRawFd::as_raw_fd),
@@ -383,10 +376,10 @@ impl Parent {
 }
 
 fn own_memory_bytes() -> u64 {
-    // SAFETY: asks for a number, no memory involved.
+    // SAFETY: the call only returns a number.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages = statm.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok());
-    // If unreadable, no peak can be attributed to the program.
+    // If the file is unreadable, no peak can be attributed to the program.
     pages.map_or(u64::MAX, |pages| pages * page as u64)
 }

@@ -1,4 +1,4 @@
-//! Processes of a program: affinity of their threads, and their end.
+//! Processes of a program: their threads' affinity, and their end.
 
 use super::Usage;
 use coretalk_model::CpuSet;
@@ -10,15 +10,15 @@ const MAX_PROCESSES: usize = 4096;
 /// Poll interval for the end of a killed process, which normally takes microseconds.
 const POLL_INTERVAL: Duration = Duration::from_micros(100);
 
-/// Makes this process adopt orphans among its descendants. Without this flag (before Linux 3.4) daemons survive.
+/// Makes this process adopt orphans among its descendants. Before Linux 3.4 this is impossible, and daemons survive.
 pub fn adopt_orphans() {
-    // SAFETY: sets a flag of this process, no memory involved.
+    // SAFETY: the call sets a flag of this process.
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
 }
 
-/// Makes the calling process die with the thread that created it, in case that thread is killed without cleaning up.
+/// Makes the calling process die with the thread that created it, even if that thread is killed without cleaning up.
 pub fn die_with_parent() {
-    // SAFETY: sets a flag of this process, no memory involved.
+    // SAFETY: the call sets a flag of this process.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) };
 }
 
@@ -30,7 +30,7 @@ pub struct ThreadInfo {
     pub waited: Option<Duration>,
 }
 
-/// Threads of these processes and all their descendants; processes that end meanwhile are skipped.
+/// Threads of these processes and all their descendants. Processes that end meanwhile are skipped.
 pub fn threads(roots: impl Iterator<Item = u32>) -> Vec<ThreadInfo> {
     let mut seen = Vec::new();
     for (process, threads) in processes(roots, MAX_PROCESSES) {
@@ -47,7 +47,7 @@ pub fn threads(roots: impl Iterator<Item = u32>) -> Vec<ThreadInfo> {
     seen
 }
 
-/// These processes and their descendants, at most `most`, with their threads; a process that ended meanwhile has none.
+/// These processes and their descendants, at most `most`, with their threads. An ended process has no threads.
 pub(crate) fn processes(roots: impl Iterator<Item = u32>, most: usize) -> Vec<(u32, Vec<u32>)> {
     let mut known: BTreeSet<u32> = roots.collect();
     let mut todo: Vec<u32> = known.iter().copied().collect();
@@ -125,9 +125,9 @@ pub fn has_ended(pid: u32) -> io::Result<bool> {
     Ok(unsafe { info.si_pid() } != 0)
 }
 
-/// Whether a process has ended or is exiting: its memory may be released before it becomes a zombie.
+/// Whether a process has ended or is exiting. Its memory may be released before it becomes a zombie.
 pub fn is_exiting(pid: u32) -> bool {
-    /// `PF_EXITING` in Linux's include/linux/sched.h; set before the memory is released.
+    /// `PF_EXITING` in Linux's include/linux/sched.h. The kernel sets it before it releases the memory.
     const EXITING: u64 = 0x4;
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     // The flags are the seventh value after the name, which may contain spaces and parentheses.
@@ -137,22 +137,22 @@ pub fn is_exiting(pid: u32) -> bool {
 }
 
 pub fn kill_group(leader: u32) {
-    // SAFETY: the call takes only numbers; the leader is an unreaped child, so the id of its group is valid.
+    // SAFETY: the call takes only numbers. The leader is an unreaped child, so the id of its group is valid.
     unsafe { libc::kill(-(leader as libc::pid_t), libc::SIGKILL) };
 }
 
 /// Kills a process: an unreaped child, whose id is valid, or a process found a moment ago.
 pub fn kill(pid: u32) {
-    // SAFETY: takes numbers, no memory involved.
+    // SAFETY: the call takes only numbers.
     unsafe { libc::kill(pid as libc::pid_t, libc::SIGKILL) };
 }
 
-/// Reaps a child; returns its status and the resources used by it and its children. Fails if it is no child of this
+/// Reaps a child. Returns its status and the resources used by it and its children. Fails if it is no child of this
 /// process or does not end by the deadline, as in an uninterruptible wait.
 pub fn wait_for(pid: u32, deadline: Instant) -> io::Result<(i32, Usage)> {
     loop {
         let mut status = 0;
-        // SAFETY: an all-zero structure is valid; both are writable.
+        // SAFETY: an all-zero structure is valid, and both arguments are writable.
         let (found, usage) = unsafe {
             let mut usage: libc::rusage = std::mem::zeroed();
             (libc::wait4(pid as libc::pid_t, &mut status, libc::WNOHANG, &mut usage), usage)
@@ -171,7 +171,7 @@ pub fn wait_for(pid: u32, deadline: Instant) -> io::Result<(i32, Usage)> {
     }
 }
 
-/// Threads of a process, read repeatedly: a list may lack a live one (`next_tid` in Linux's fs/proc/base.c).
+/// Threads of a process. Read repeatedly, since a list may lack a live thread (`next_tid` in Linux's fs/proc/base.c).
 fn threads_of(process: u32) -> Vec<u32> {
     const MAX_READS: usize = 8;
     let mut known = BTreeSet::new();

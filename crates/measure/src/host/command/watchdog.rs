@@ -1,7 +1,7 @@
 //! [`Watchdog`]: a process that kills leftover programs if this process is killed.
 //!
-//! A program dies with its parent, but its own descendants do not: daemons have left its process group, and orphans
-//! have another parent. A second process sleeps until this one ends, and finds the descendants by an environment
+//! A program dies with its parent, but its descendants may survive: a daemon leaves the process group, and an orphan
+//! has another parent. A second process sleeps until this process ends. It then finds the descendants by an environment
 //! variable.
 
 use super::tree;
@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub const GUARD: &str = "guard";
 /// Environment variable inherited by everything that a watched program starts.
 const MARK: &str = "CORETALK_GUARDED";
-/// Maximum scans: a process may start another while it is being killed.
+/// Maximum number of scans. A process may start another while it is being killed.
 const SCANS: usize = 1_000;
 const SCAN_INTERVAL: Duration = Duration::from_millis(1);
 
@@ -26,12 +26,13 @@ pub struct Watchdog {
 }
 
 impl Watchdog {
-    /// Starts the watchdog, which sleeps until this process is gone; `None` if that fails.
+    /// Starts the watchdog, which sleeps until this process is gone; `None` if the start fails.
     pub fn start() -> Option<Watchdog> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let word = format!("{}-{}", std::process::id(), since.as_nanos());
         let mut command = Command::new(std::env::current_exe().ok()?);
-        // Own process group, so that signals of a terminal do not end it first. The pipe closes with this process.
+        // The process group of its own keeps signals of a terminal from ending it first. The pipe closes with this
+        // process.
         command.args(["work", GUARD, &word]).env_clear().current_dir("/").process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         Some(Watchdog { child: command.spawn().ok()?, word })
@@ -50,7 +51,7 @@ impl Drop for Watchdog {
     }
 }
 
-/// Main function of the watchdog: waits for the end of standard input, then kills every process marked with `word`.
+/// Main function of the watchdog. Waits for the end of standard input, then kills every process marked with `word`.
 pub fn keep(word: &str) {
     // A read error counts as end of input.
     let _ = io::stdin().read_to_end(&mut Vec::new());

@@ -50,12 +50,12 @@ pub(super) fn cpuset(root: &SystemRoot, _: &LiveFacts) -> Report {
     ok(format!("every online CPU may be used: {allowed}"))
 }
 
-/// Command that runs the tool in its own control group, outside the limited one.
+/// Command that runs the tool in a control group of its own, outside the limited one.
 fn unconfined(cpus: &CpuSet) -> String {
     format!("sudo systemd-run --scope -p AllowedCPUs={cpus} coretalk")
 }
 
-/// Two spinning threads need two CPUs; with less, each period ends with throttling.
+/// Two spinning threads need two CPUs. With less, each period ends with throttling.
 const CPUS_OF_A_PAIR: f64 = 2.0;
 
 pub(super) fn quota(root: &SystemRoot, _: &LiveFacts) -> Report {

@@ -42,7 +42,7 @@ fn boost_command(root: &SystemRoot) -> String {
     format!("echo {value} | sudo tee {path}")
 }
 
-/// Exit latency that dominates wake-up probes: several times a futex wake-up of an awake CPU (1 to 5 µs).
+/// Exit latency that dominates `wake`: several times a futex wake-up of an awake CPU (1 to 5 µs).
 const DEEP_US: u64 = 20;
 
 pub(super) fn kernel_idle(root: &SystemRoot, _: &LiveFacts) -> Report {
@@ -84,7 +84,7 @@ fn deepest_state(root: &SystemRoot) -> Option<(String, u64)> {
 
 const SOURCES: &str = "/sys/devices/system/clocksource/clocksource0";
 
-/// Counter names of this tool and of the kernel, which under a user-mode emulator uses another processor's counter.
+/// Counter names of this tool and of the kernel. User-mode emulators use the counter of another processor.
 const COUNTERS: [(&str, &str); 2] = [("tsc", "tsc"), ("cntvct", "arch_sys_counter")];
 
 pub(super) fn source(root: &SystemRoot, live: &LiveFacts) -> Report {
@@ -142,7 +142,7 @@ fn by_flags(root: &SystemRoot) -> Option<bool> {
 /// Maximum offset of synchronous counters. Its error is about half a round trip, at most some 100 ns between sockets.
 const SYNCHRONOUS_NS: f64 = 100.0;
 
-/// Error that can hide an offset large enough to reorder events of a run.
+/// Error that can hide an offset large enough to reorder the events of a run.
 const BLURRED_NS: f64 = 1_000.0;
 
 /// Offset far above any error of the estimate, and above the margin of a common start.

@@ -11,10 +11,10 @@ use coretalk_model::{CpuId, CpuSet};
 const CAP_IPC_LOCK: u32 = 14;
 const CAP_SYS_NICE: u32 = 23;
 
-/// Limit that allows nice −20 (`man 2 getrlimit`).
+/// Value of `RLIMIT_NICE` that allows nice −20 (`man 2 getrlimit`).
 const NICE_MINUS_20: u64 = 40;
 
-/// Default of the kernel since Linux 5.16, and more than the lines of a pair need.
+/// Default of the kernel since Linux 5.16. The lines of a pair need less.
 const ENOUGH_LOCKED_BYTES: u64 = 8 << 20;
 
 pub(super) fn rlimits(root: &SystemRoot, _: &LiveFacts) -> Report {
@@ -35,7 +35,7 @@ pub(super) fn rlimits(root: &SystemRoot, _: &LiveFacts) -> Report {
         .fix("sudo setcap cap_sys_nice,cap_ipc_lock+ep \"$(command -v coretalk)\"")
 }
 
-/// Parses `Max nice priority         0                    0`: name, soft limit, hard limit.
+/// Parses a line with name, soft limit and hard limit: `Max nice priority         0                    0`.
 fn soft_limit(root: &SystemRoot, name: &str) -> Option<u64> {
     let limits = root.peek("/proc/self/limits")?;
     let values = limits.lines().find_map(|line| line.strip_prefix(name))?;
@@ -45,8 +45,8 @@ fn soft_limit(root: &SystemRoot, name: &str) -> Option<u64> {
     }
 }
 
-/// Whether the kernel honours this capability, which it does only in the initial user namespace: root in a container
-/// with its own namespace has every bit set without effect.
+/// Whether the kernel honours this capability. It does so only in the initial user namespace: in a container with its
+/// own namespace, root has every bit set without effect.
 fn has_capability(root: &SystemRoot, bit: u32) -> bool {
     let is_initial_namespace =
         root.peek("/proc/self/uid_map").is_none_or(|map| map.split_whitespace().eq(["0", "0", "4294967295"]));
@@ -101,7 +101,7 @@ pub(super) fn hypervisor(root: &SystemRoot, _: &LiveFacts) -> Report {
     }
 }
 
-/// Minimum steal fraction for a warning: medians stay the same, but stalls show in the tails of a run of a few seconds.
+/// Minimum steal fraction for a warning. Medians stay the same, but the tails of a run of a few seconds show stalls.
 const NOTABLE_STEAL: f64 = 0.001;
 
 pub(super) fn steal(root: &SystemRoot, live: &LiveFacts) -> Report {
@@ -125,11 +125,12 @@ fn span_text(recent: &CpuTimes) -> String {
     format!("in {:.1} s", recent.span_s())
 }
 
-/// Minimum observation before load counts as lasting; shorter load may end before a measurement begins.
+/// Minimum observation before load counts as lasting. Shorter load may end before a measurement begins.
 const LASTING_S: f64 = 0.9;
 
 pub(super) fn load(_: &SystemRoot, live: &LiveFacts) -> Report {
-    // Not the load average: it includes threads that wait, for example for a disk, and is no share of the CPUs.
+    // The load average is unsuitable. It includes threads that wait, for example for a disk, and is no share of the
+    // CPUs.
     let Some((recent, busy)) =
         live.recent.and_then(|recent| Some((recent, recent.busy_fraction(&recent.cpus())?)))
     else {
@@ -149,7 +150,7 @@ pub(super) fn load(_: &SystemRoot, live: &LiveFacts) -> Report {
     }
 }
 
-/// Whether to observe the CPUs longer, to distinguish lasting from transient load.
+/// Whether the CPUs must be observed longer, to distinguish lasting from transient load.
 pub fn needs_longer_observation(recent: &CpuTimes) -> bool {
     recent.span_s() < LASTING_S
         && recent.busy_fraction(&recent.cpus()).is_some_and(|busy| busy > DISTURBED_SHARE)
@@ -166,7 +167,7 @@ pub(super) fn huge_pages(root: &SystemRoot, _: &LiveFacts) -> Report {
     match reserved(root) {
         Some(1) => ok("1 reserved huge page is free"),
         Some(free) if free > 0 => ok(format!("{free} reserved huge pages are free")),
-        // A kernel without transparent huge pages still lists reserved ones, if its files are readable.
+        // A kernel without transparent huge pages still lists reserved huge pages, if its files are readable.
         found if chosen.is_none() && (found.is_none() || root.names("/sys/kernel/mm").is_empty()) => {
             cannot_tell("the kernel does not report whether it has huge pages")
         }

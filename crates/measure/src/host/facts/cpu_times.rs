@@ -6,7 +6,7 @@ use coretalk_model::selection::CpuUse;
 use coretalk_model::{CpuId, CpuSet};
 use std::collections::BTreeMap;
 
-/// The kernel reports hundredths of a second (`USER_HZ`), whatever its own tick is.
+/// Unit of `/proc/stat`: hundredths of a second (`USER_HZ`), whatever the kernel's own tick is.
 const JIFFY_MS: f64 = 10.0;
 
 /// Busy fraction of all CPUs above which pairs are measured one at a time, to spare other programs.
@@ -39,20 +39,20 @@ impl CpuTimes {
         (!by_cpu.is_empty()).then_some(CpuTimes { by_cpu })
     }
 
-    /// Times since `earlier` of CPUs in both readings; a decreasing counter, as iowait may be, counts as 0.
+    /// Times since `earlier` of CPUs in both readings. A counter that decreases counts as 0; iowait may decrease.
     pub fn since(&self, earlier: &CpuTimes) -> CpuTimes {
         let common =
             self.by_cpu.iter().filter_map(|(&cpu, now)| Some((cpu, now.minus(earlier.by_cpu.get(&cpu)?))));
         CpuTimes { by_cpu: common.collect() }
     }
 
-    /// Milliseconds taken by the hypervisor and interrupts on these CPUs, in steps of 10; `None` if a CPU is unknown.
+    /// Milliseconds taken from these CPUs by the hypervisor and interrupts, in steps of 10; `None` if a CPU is unknown.
     pub fn stolen_ms(&self, cpus: &CpuSet) -> Option<f64> {
         let each = |cpu| self.by_cpu.get(&cpu).map(|times| times.steal + times.irq + times.softirq);
         Some(sum(cpus, each)? as f64 * JIFFY_MS)
     }
 
-    /// Milliseconds taken by the hypervisor on these CPUs, in steps of 10; `None` if a CPU is unknown.
+    /// Milliseconds taken from these CPUs by the hypervisor, in steps of 10; `None` if a CPU is unknown.
     pub fn steal_ms(&self, cpus: &CpuSet) -> Option<f64> {
         Some(sum(cpus, |cpu| self.by_cpu.get(&cpu).map(|times| times.steal))? as f64 * JIFFY_MS)
     }
@@ -62,13 +62,14 @@ impl CpuTimes {
         self.fraction(cpus, |times| times.steal)
     }
 
-    /// Busy fraction of these CPUs' time, 0 to 1; `None` if no time passed or a CPU is unknown. Waiting for a disk and
+    /// Busy fraction of these CPUs' time, 0 to 1; `None` if no time passed or a CPU is unknown. Waits for a disk and
     /// stolen time count as idle, since nothing in this system uses the CPU then.
     pub fn busy_fraction(&self, cpus: &CpuSet) -> Option<f64> {
         self.fraction(cpus, |times| times.user + times.nice + times.system + times.irq + times.softirq)
     }
 
-    /// Share of its time that each CPU was not idle, 0 to 1; stolen time counts as busy. Omits CPUs that spent no time.
+    /// Share of its time that each CPU was not idle, 0 to 1. Stolen time counts as busy. CPUs without time are left
+    /// out.
     pub fn use_of_each(&self) -> CpuUse {
         let share = |times: &Times| 1.0 - (times.idle + times.iowait) as f64 / times.total() as f64;
         let known = self.by_cpu.iter().filter(|(_, times)| times.total() > 0);
@@ -81,7 +82,7 @@ impl CpuTimes {
         Some(sum(cpus, each)? as f64 * JIFFY_MS)
     }
 
-    /// Seconds between the readings, in steps of 10 ms: the maximum over the CPUs.
+    /// Seconds between the readings, in steps of 10 ms. This is the maximum over the CPUs.
     pub fn span_s(&self) -> f64 {
         self.by_cpu.values().map(Times::total).max().unwrap_or(0) as f64 * JIFFY_MS * 1e-3
     }
@@ -98,7 +99,7 @@ impl CpuTimes {
     }
 }
 
-/// Milliseconds taken by the hypervisor and interrupts on these CPUs since boot, in steps of 10; `None` if unknown.
+/// Milliseconds taken from these CPUs by the hypervisor and interrupts since boot, in steps of 10; `None` if unknown.
 pub fn steal_ms(root: &SystemRoot, cpus: &CpuSet) -> Option<f64> {
     CpuTimes::read(root)?.stolen_ms(cpus)
 }
@@ -107,7 +108,7 @@ fn sum(cpus: &CpuSet, each: impl Fn(CpuId) -> Option<u64>) -> Option<u64> {
     cpus.iter().try_fold(0u64, |sum, cpu| sum.checked_add(each(cpu)?))
 }
 
-/// Parses `cpu3 user nice system idle iowait irq softirq steal …`; the line without a number is the sum.
+/// Parses `cpu3 user nice system idle iowait irq softirq steal …`. The line without a CPU number is the sum.
 fn parse_line(line: &str) -> Option<(CpuId, Times)> {
     let mut words = line.split_ascii_whitespace();
     let cpu = words.next()?.strip_prefix("cpu")?.parse().ok().filter(|&cpu| cpu <= MAX_CPU)?;

@@ -1,4 +1,4 @@
-//! [`Platform`]: hypervisor, emulator or other layer below this process.
+//! [`Platform`]: a hypervisor, emulator or other layer below this process.
 
 use super::CpuInfo;
 use crate::host::root::SystemRoot;
@@ -7,25 +7,24 @@ use coretalk_model::environment::UNNAMED;
 /// Layers between this process and the hardware.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Platform {
-    /// Hypervisor: `kvm`, `vmware`, `hyper-v`, `xen` and others, `unnamed` for one without a name, `None` without
-    /// evidence.
+    /// Hypervisor: `kvm`, `vmware`, `hyper-v`, `xen` and others, or `unnamed`; `None` without evidence.
     pub hypervisor: Option<String>,
-    /// Emulator that executes every instruction: results would not describe the hardware.
+    /// Emulator that executes every instruction. Results would not describe the hardware.
     pub emulator: Option<String>,
     /// Windows Subsystem for Linux.
     pub wsl: Option<Wsl>,
-    /// Whether the system runs directly on the hardware; `None` if unknown, since only x86 has a flag for it.
+    /// Whether the system runs directly on the hardware; `None` if unknown. Only x86 has a flag for it.
     pub bare_metal: Option<bool>,
-    /// The evidence.
+    /// Where the layer was found.
     pub evidence: Option<String>,
 }
 
 /// Version of Windows Subsystem for Linux.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wsl {
-    /// System calls translated by Windows.
+    /// WSL 1: Windows translates system calls.
     One,
-    /// A Linux kernel under Hyper-V.
+    /// WSL 2: a Linux kernel under Hyper-V.
     Two,
 }
 
@@ -41,7 +40,7 @@ impl Platform {
         }
     }
 
-    /// Replaces facts that are invalid under a user-mode emulator, since the files describe another processor.
+    /// Replaces facts that a user-mode emulator makes invalid: the files describe another processor.
     fn under_emulator(self, Translated { emulator, evidence }: Translated) -> Platform {
         Platform {
             hypervisor: None,
@@ -59,7 +58,8 @@ impl Platform {
             .map(|letters| (named(letters), format!("CPUID leaf 0x40000000: `{}`", letters.trim())))
             .or_else(|| Some((root.peek(TYPE)?, TYPE.to_owned())))
             .or_else(|| device_tree(root))
-            // DMI is ignored if the processor denies a hypervisor: clouds name themselves there on bare metal too.
+            // DMI is ignored if the processor denies a hypervisor, since clouds also name themselves there on bare
+            // metal.
             .or_else(|| dmi(root).filter(|_| flag != Some(false)))
             .or_else(|| (flag == Some(true)).then(|| (UNNAMED.to_owned(), "CPUID: hypervisor".to_owned())))
             .or_else(|| wsl.map(|_| ("hyper-v".to_owned(), "the kernel is that of WSL".to_owned())));
@@ -113,7 +113,7 @@ fn named(signature: &str) -> String {
         "XenVMMXenVMM" => "xen",
         "VMwareVMware" => "vmware",
         "Microsoft Hv" => "hyper-v",
-        // KVM that offers Windows the interface of Hyper-V.
+        // KVM that offers the interface of Hyper-V to Windows.
         "KVMKVMKVM" | "Linux KVM Hv" => "kvm",
         "TCGTCGTCGTCG" => "qemu-tcg",
         "bhyve bhyve" => "bhyve",
@@ -126,8 +126,8 @@ fn named(signature: &str) -> String {
     .to_owned()
 }
 
-/// Hypervisor from the device tree: `linux,kvm` or `xen,xen-4.11` (NUL-separated), or the board that only virtual
-/// machines have (`linux,dummy-virt` of QEMU, kvmtool, crosvm and Firecracker), emulated or not.
+/// Hypervisor from the device tree: `linux,kvm` or `xen,xen-4.11` (NUL-separated). A board that only virtual machines
+/// have counts as well, emulated or not: `linux,dummy-virt` of QEMU, kvmtool, crosvm and Firecracker.
 fn device_tree(root: &SystemRoot) -> Option<(String, String)> {
     const HYPERVISOR: &str = "/proc/device-tree/hypervisor/compatible";
     const BOARD: &str = "/proc/device-tree/compatible";
@@ -145,13 +145,13 @@ fn device_tree(root: &SystemRoot) -> Option<(String, String)> {
     Some((UNNAMED.to_owned(), format!("{BOARD}: `{virt}`")))
 }
 
-/// Product name of a bare-metal machine of a cloud, which has the cloud's name but no hypervisor.
+/// Product name of a cloud's bare-metal machine. It has the cloud's name but no hypervisor.
 fn metal(root: &SystemRoot) -> Option<String> {
     let product = root.peek("/sys/class/dmi/id/product_name")?;
     (product.ends_with(".metal") || product.contains("-metal")).then_some(product)
 }
 
-/// Vendors of virtual machines; the only evidence on many Arm guests.
+/// Vendors of virtual machines. On many Arm guests this is the only evidence.
 fn dmi(root: &SystemRoot) -> Option<(String, String)> {
     let field = |name: &str| root.peek(&format!("/sys/class/dmi/id/{name}")).unwrap_or_default();
     let (vendor, product) = (field("sys_vendor"), field("product_name"));
@@ -185,16 +185,16 @@ fn emulator(cpuinfo: &CpuInfo, signature: Option<&str>) -> Option<String> {
     (has("vendor_id", "VirtualApple") || has("model name", "VirtualApple")).then(|| "rosetta".to_owned())
 }
 
-/// A user-mode emulator: the kernel has another architecture, and its description of processors does not apply.
+/// A user-mode emulator. The kernel has another architecture, and its description of processors does not apply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Translated {
     emulator: String,
     evidence: String,
 }
 
-/// The emulator of a program of this architecture; `None` if the kernel has the same architecture or does not report
-/// it. Linux 6.1 has a file for it; with older kernels the keys of `/proc/cpuinfo` distinguish x86 from Arm, unless the
-/// emulator replaces the file.
+/// The emulator of a program for this architecture; `None` if the kernel has the same architecture or does not report
+/// it. Linux 6.1 has a file for the architecture. On older kernels the keys of `/proc/cpuinfo` distinguish x86 from
+/// Arm, unless the emulator replaces that file.
 pub(super) fn translated(root: &SystemRoot, arch: &str) -> Option<Translated> {
     const KERNEL: &str = "/proc/sys/kernel/arch";
     const CPUS: &str = "/proc/cpuinfo";
@@ -210,7 +210,7 @@ pub(super) fn translated(root: &SystemRoot, arch: &str) -> Option<Translated> {
     if ![x86, arm].contains(&arch) || ![x86, arm].contains(&of_kernel.as_str()) || of_kernel == arch {
         return None;
     }
-    // QEMU replaces the executable link of the process but not that of its thread.
+    // QEMU replaces the executable link of the process, but not the link of its thread.
     let executable = root.executable_of_thread();
     let emulator =
         executable.filter(|name| name.starts_with("qemu-")).unwrap_or_else(|| "a user-mode emulator".into());
@@ -218,7 +218,7 @@ pub(super) fn translated(root: &SystemRoot, arch: &str) -> Option<Translated> {
     Some(Translated { emulator, evidence })
 }
 
-/// Kernels of both versions name the vendor in their release: `4.4.0-19041-Microsoft`,
+/// The version of WSL. Both name the vendor in the kernel release: `4.4.0-19041-Microsoft`,
 /// `5.15.90.1-microsoft-standard-WSL2`.
 fn wsl(root: &SystemRoot) -> Option<Wsl> {
     let release = root.peek("/proc/sys/kernel/osrelease")?;

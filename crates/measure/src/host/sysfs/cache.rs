@@ -1,4 +1,4 @@
-//! [`Caches`]: the unified caches of every CPU, the CPUs that share them, and the sizes of caches.
+//! [`Caches`]: the unified caches of every CPU, and the CPUs that share them.
 
 use super::{CPU, read_list_if_visible};
 use crate::host::root::{ReadError, SystemRoot};
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 pub struct Caches {
     by_cpu: BTreeMap<CpuId, Vec<Cache>>,
-    /// See [`coretalk_model::topology::OtherFacts::caches`].
+    /// Sizes for [`coretalk_model::topology::OtherFacts::caches`].
     pub sizes: Vec<CacheSize>,
 }
 
@@ -62,7 +62,8 @@ impl Caches {
         found.domains
     }
 
-    /// The second-largest cache of each CPU, such as an efficiency module's L2; caches other than L2 count as clusters.
+    /// The second-largest cache of each CPU, such as the L2 of an efficiency module. Caches other than L2 count as
+    /// clusters.
     pub fn second_level(&self) -> Vec<Domain> {
         let mut found = DomainSet::default();
         for (&cpu, caches) in &self.by_cpu {
@@ -94,7 +95,7 @@ impl DomainSet {
     }
 }
 
-/// Reads one cache; `None` for a cache of instructions, or without level or CPUs.
+/// Reads one cache; `None` for an instruction cache, or if level or CPUs are unknown.
 fn read_cache(
     root: &SystemRoot,
     directory: &str,
@@ -111,7 +112,7 @@ fn read_cache(
         return Ok(None);
     };
     let id = root.number(&format!("{directory}/id"));
-    // `32K`; some firmware reports `0K`.
+    // `32K`. Some firmware reports `0K`.
     let kib = root.peek(&format!("{directory}/size")).and_then(|size| size.strip_suffix('K')?.parse().ok());
     let bytes = kib.filter(|&kib| kib > 0).and_then(|kib: u64| kib.checked_mul(1024));
     Ok(cpus.contains(cpu).then(|| Cache { level, is_unified, bytes, cpus: cpus.intersection(online), id }))

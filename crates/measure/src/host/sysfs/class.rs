@@ -7,7 +7,7 @@ use coretalk_model::{CoreClass, CpuId, CpuSet};
 use std::collections::BTreeMap;
 
 /// Minimum ratio between values of different core classes. Maximum clocks within a class differ by a few percent for
-/// favoured cores (5.8 and 5.5 GHz on a Core i9-13900K) and 9 % between the halves of a Ryzen 9 7950X3D (5.7 and 5.25
+/// favoured cores (5.8 and 5.5 GHz on a Core i9-13900K). The halves of a Ryzen 9 7950X3D differ by 9 % (5.7 and 5.25
 /// GHz). Dense cores differ far more (3.3 and 5.1 GHz on a Ryzen AI 9 HX 370), and so do the capacities of little cores
 /// (485 of 1024 on an RK3399).
 const MIN_GAP: f64 = 1.15;
@@ -18,9 +18,10 @@ type Classes = BTreeMap<CpuId, CoreClass>;
 ///
 /// 1. the two kinds of Intel's performance counters;
 /// 2. `cpu_capacity`, the scheduler's own measure;
-/// 3. the maximum clock (`cpuinfo_max_freq`); its classes get no letter, since a clock does not tell a core's purpose.
+/// 3. the maximum clock (`cpuinfo_max_freq`). Its classes get no letter, since a clock does not tell a core's purpose.
 ///
-/// The ranking in `acpi_cppc/highest_perf` is not used: it varies widely among equal cores to mark favoured ones.
+/// The ranking in `acpi_cppc/highest_perf` is not used, since it varies widely among equal cores to mark favoured
+/// cores.
 pub(super) fn core_classes(root: &SystemRoot, cpus: &CpuSet, caches: &Caches) -> Result<Classes, ReadError> {
     let counted = by_counters(root, cpus, caches)?;
     if !counted.is_empty() {
@@ -34,8 +35,8 @@ pub(super) fn core_classes(root: &SystemRoot, cpus: &CpuSet, caches: &Caches) ->
     Ok(named(by_clock, &[]))
 }
 
-/// Classes by Intel's counter units, one per kind. Newer kernels have a third for low-power cores; older kernels count
-/// these as efficiency cores, here recognised by the missing L3.
+/// Classes by Intel's counter units, one unit per kind of core. Newer kernels have a third for low-power cores. Older
+/// kernels count these cores as efficiency cores; the missing L3 tells them apart.
 fn by_counters(root: &SystemRoot, cpus: &CpuSet, caches: &Caches) -> Result<Classes, ReadError> {
     let kind = |name: &str| -> Result<CpuSet, ReadError> {
         let list = read_list_if_visible(root, &format!("/sys/devices/{name}/cpus"))?;
@@ -80,7 +81,7 @@ fn by_value(cpus: &CpuSet, value_of: impl Fn(CpuId) -> Option<u64>) -> BTreeMap<
     if rank == 0 { BTreeMap::new() } else { ranks }
 }
 
-/// Letters if there is one per class, else `class 0` and so on.
+/// Names classes by letters if there are enough, else `class 0`, `class 1` and so on.
 fn named(ranks: BTreeMap<CpuId, u32>, letters: &[&str]) -> Classes {
     let count = ranks.values().max().map_or(0, |&highest| highest as usize + 1);
     let name = |rank: u32| match letters.get(rank as usize) {

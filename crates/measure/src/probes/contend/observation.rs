@@ -1,4 +1,4 @@
-//! The observations of the threads of one pass, and the results derived from them.
+//! The observations of the threads of one pass, and the results of the pass.
 
 use super::trials::Config;
 use crate::counters::catalogue::MethodKind;
@@ -9,14 +9,13 @@ use coretalk_model::{Flag, Histogram, TickRate};
 
 #[derive(Debug, Default)]
 pub struct Observation {
-    /// Additions from start to end, including those before and after the window.
+    /// Additions from start to end, with those before and after the window.
     pub added: u64,
     /// Uninterrupted runs of additions by this thread, from start to end.
     pub runs: u64,
     pub ordered: bool,
     /// Operations in the window, including reads.
     pub operations: u64,
-    /// Start and end of the window, in ticks.
     pub window: [u64; 2],
     /// Operations in each millisecond of the window.
     pub parts: Vec<u32>,
@@ -28,7 +27,6 @@ pub struct Observation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Memory {
     pub total: u64,
-    /// Whether all other invariants held.
     pub sound: bool,
 }
 

@@ -1,5 +1,4 @@
-//! One pass of a trial on real threads: a phase without a clock in the loop and a phase with it; and the calibrated
-//! work of threads.
+//! One pass of a trial on real threads: a phase without a clock in the loop, then a phase with it.
 
 use super::observation::{Memory, Observation, acquired, rates, verify};
 use super::trials::{Config, STAMPED_SHARE};
@@ -18,19 +17,19 @@ use coretalk_model::{CpuId, Flag, Picos, TrialFailure};
 use std::collections::BTreeMap;
 use std::hint::black_box;
 
-/// Additional patience per thread on the most crowded CPU: about ten quanta of 3 ms.
+/// Additional time limit per thread on the most crowded CPU: about ten quanta of 3 ms.
 const PATIENCE_PER_THREAD: Picos = Picos::from_ms(30);
-/// Warm-up as a share of a phase, at most 5 ms, so that all threads are loaded when the windows begin.
+/// Warm-up as a share of a phase, at most 5 ms. All threads are loaded when the windows begin.
 const WARM_SHARE: f64 = 0.1;
 const MAX_WARM_NS: f64 = 5e6;
-/// Intended time between two clock reads: a read costs 0.2 % of it.
+/// Intended time between two clock reads. A read costs 0.2 % of it.
 const BATCH_NS: f64 = 10_000.0;
 const MAX_BATCH: u32 = 1 << 20;
 const MAX_BATCH_ON_SHARED_CPU: u32 = 8;
-/// Length of the windows for fairness over short times.
+/// Length of the windows for short-time fairness.
 const PART_NS: f64 = 1e6;
 
-/// The instruction, or the room for its threads, that this machine lacks for a trial.
+/// What this machine lacks for a trial: an instruction, or room for threads.
 pub fn lacks(spec: &TrialSpec) -> Option<String> {
     // Only the first x86-64 CPUs lack it. On other architectures a lock replaces the method, and the legend says so.
     let name = spec.parameters.text("method");
@@ -137,7 +136,7 @@ impl Pass<'_> {
         let run_role = |role: &RoleContext<'_>| {
             act::<C, STAMPED>(role, &counter.0, &shared, &plan, setup.threads as u64)
         };
-        // A lock holder releases the lock before it checks whether to continue, so no thread sleeps forever.
+        // A lock holder releases the lock before it checks whether to continue. So no thread sleeps forever.
         let observations = self.context.run(limit, run_role, || ())?;
         Ok((observations, Memory { total: counter.0.total(), sound: counter.0.is_sound() }))
     }
@@ -198,7 +197,7 @@ fn act<C: Counter, const STAMPED: bool>(
     observation.cpu_ns = cpu_ns.zip(role.cpu_ns()).map(|(before, after)| after.saturating_sub(before));
     let since = |[a, b]: [[u32; 2]; 2]| [0, 1].map(|kind| b[kind].saturating_sub(a[kind]));
     observation.switches = switches.zip(role.switches()).map(|(before, after)| since([before, after]));
-    // AcqRel and Acquire: a thread that sees all windows finished may leave; no other data depends on it.
+    // AcqRel and Acquire: a thread that sees all windows finished may leave. No other data depends on the count.
     shared.finished.fetch_add(1, AcqRel);
     while shared.finished.load(Acquire) < threads {
         worker.work::<false>(batch, &mut observation)?;
@@ -215,7 +214,7 @@ struct Worker<'a, 'b, C: Counter + 'a> {
     handle: C::Handle<'a>,
     critical: u32,
     parallel: u32,
-    /// The number that the next addition finds if no other thread adds in between.
+    /// The number that the next addition finds, unless another thread adds in between.
     next: u64,
 }
 
@@ -259,7 +258,7 @@ impl<C: Counter> Worker<'_, '_, C> {
         Ok(())
     }
 
-    /// Reads the clock and adapts the batch until the next read.
+    /// Reads the clock and chooses the length of the batch until the next read.
     #[inline(always)]
     fn choose_batch(&self, last: u64, batch: &mut u32, batch_ticks: u64) -> Result<u64, Halt> {
         let now = counter::now_ticks();
@@ -281,10 +280,10 @@ impl<C: Counter> Worker<'_, '_, C> {
 
 /// Steps of one calibration run: tens of microseconds.
 const STEPS: u32 = 20_000;
-/// Calibration runs; the fastest counts, since an interrupt can only lengthen one.
+/// Calibration runs. The fastest counts, since an interrupt can only lengthen a run.
 const RUNS: usize = 5;
 
-/// Executes this many dependent steps in registers only, so that their times add up.
+/// Executes this many dependent steps in registers only. Their times add up.
 #[inline(always)]
 pub fn work(steps: u32) {
     if steps == 0 {
@@ -292,13 +291,13 @@ pub fn work(steps: u32) {
     }
     let mut value = black_box(1u64);
     for _ in 0..steps {
-        // The multiplier of Knuth's MMIX generator; no compiler shortens the chain.
+        // The multiplier of Knuth's MMIX generator. No compiler shortens the chain.
         value = value.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
     }
     black_box(value);
 }
 
-/// Duration of one step here and now, in ticks.
+/// Current duration of one step on this CPU, in ticks.
 pub fn step_ticks() -> f64 {
     let runs = (0..RUNS).map(|_| {
         let began = counter::start();

@@ -12,10 +12,10 @@ use coretalk_model::series::Observed;
 use coretalk_model::{Flag, Histogram};
 use std::collections::BTreeSet;
 
-/// Operations simulated one by one; the rest of the pass is extrapolated.
+/// Operations simulated one by one. The rest of the pass is extrapolated.
 const SIMULATED: u64 = 4_000;
 
-/// The sections of a method: without mutual exclusion all work is parallel.
+/// The sections of a method. Without mutual exclusion all work is parallel.
 pub fn sections(config: &Config) -> Sections {
     let [critical_ns, parallel_ns] = config.sections_ns;
     // Readers exclude no reader, so their critical section is parallel.
@@ -41,7 +41,7 @@ pub fn simulate(sim: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Result<
     });
     let held_ns = sim.pass(span_ns.max(plain.elapsed_ns));
     let whole_ns = span_ns.max(plain.elapsed_ns) + held_ns;
-    // Without contention, or with lost additions, there is no defined order.
+    // Without contention, or if additions are lost, the order is undefined.
     let ordered = cost.turn != Turn::Apart && config.method.kind != MethodKind::Racy;
     record(
         &mut observed,
@@ -58,8 +58,8 @@ pub fn simulate(sim: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Result<
     }
     let made = (observed.numbers.counts[names::OPERATIONS] as f64 * (1.0 - config.read_share)).round() as u64;
     let lost = match config.method.kind {
-        // A thread that wants the line while another adds reads the value that is about to be replaced, so one of the
-        // two additions is lost; of threads that read the same value, only one store counts.
+        // A thread that reads while another adds gets the value that is about to be replaced. One of the two additions
+        // is then lost. Of threads that read the same value, only one store counts.
         MethodKind::Racy if plain.operations.len() > 1 => {
             let threads = plain.operations.len() as u64;
             (made * plain.crossed / plain.total().max(1)).min(made * (threads - 1) / threads)

@@ -19,7 +19,7 @@ pub fn result(pass: &Pass) -> Observed {
     rates(&mut observed, &observations, TickRate { hz: 1e9 });
     let added: u64 = pass.shares.iter().map(|share| share.added).sum();
     observed.count(names::EXPECTED, added);
-    // Passes with a wrong number in memory were rejected before.
+    // Passes with a wrong number in memory were rejected earlier.
     observed.count(names::FINAL, added);
     // The system's counts cover the whole pass, not the windows.
     let per_addition = |count: u64| count as f64 / added as f64;

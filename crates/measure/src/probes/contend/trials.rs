@@ -9,15 +9,15 @@ use coretalk_model::{CpuId, CpuSet, Level, Topology};
 
 /// Default methods: one of each kind, and the lower and the upper bound.
 const DEFAULT: &str = "fetch-add,cas-backoff,std-mutex,parking-lot-mutex,ttas,mcs,per-thread";
-/// Default lengths of critical and parallel section in nanoseconds: a realistic case and the extreme case without work.
+/// Default lengths of critical and parallel section in nanoseconds: a realistic case, and the extreme without work.
 pub const SECTIONS_NS: [[f64; 2]; 2] = [[50.0, 500.0], [0.0, 0.0]];
-/// Maximum section length in nanoseconds, so that a pass holds many sections.
+/// Maximum section length in nanoseconds. A pass then holds many sections.
 pub const MAX_SECTION_NS: f64 = 1e6;
 /// Maximum threads of a trial.
 pub const MAX_THREADS: u32 = 4_096;
 /// Share of a pass for the phase that times acquisitions.
 pub const STAMPED_SHARE: f64 = 0.25;
-/// Up to this many CPUs every number of threads is measured; above, powers of two.
+/// Up to this many CPUs, every number of threads is measured. Above, only powers of two.
 const FEW_CPUS: usize = 8;
 /// Orders in which threads are assigned to CPUs.
 pub const ARRANGEMENTS: [&str; 4] = ["compact-core", "compact-smt", "scatter-l3", "scatter-node"];
@@ -34,10 +34,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Parses the parameters of a trial.
-    ///
-    /// # Errors
-    /// The first invalid parameter.
+    /// Parses the parameters of a trial. Fails with the first invalid parameter.
     pub fn from_spec(spec: &TrialSpec) -> Result<Config, RequestError> {
         let parameters = &spec.parameters;
         let number = |name| parameters.number(name).unwrap_or(0.0);
@@ -129,7 +126,7 @@ fn threads(text: &str) -> Result<u32, RequestError> {
     count.ok_or_else(|| RequestError::out_of_range(format!("`{text}` threads"), allowed()))
 }
 
-/// Thread counts: 1 to N (powers of two and N on many CPUs), one more than the CPUs, and twice the CPUs.
+/// Thread counts: 1 to N (on many CPUs powers of two and N), one more than the CPUs, and twice the CPUs.
 pub fn thread_counts(cpus: usize) -> Vec<u32> {
     let within: Vec<usize> = match cpus {
         0..=FEW_CPUS => (1..=cpus).collect(),
@@ -141,11 +138,10 @@ pub fn thread_counts(cpus: usize) -> Vec<u32> {
     counts
 }
 
-/// The CPUs in the order in which threads are assigned to them.
 fn arranged(name: &str, topology: &Topology, cpus: &[CpuId]) -> Result<Vec<CpuId>, RequestError> {
     let set: CpuSet = cpus.iter().copied().collect();
     let packed = topology.order(&set);
-    // The first threads of all cores, then the second ones, and so on.
+    // The first threads of all cores, then the second threads, and so on.
     let mut by_core: Vec<(usize, CpuId)> = Vec::with_capacity(packed.len());
     for &cpu in &packed {
         let siblings = topology.siblings(cpu).intersection(&set);

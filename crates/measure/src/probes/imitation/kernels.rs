@@ -12,7 +12,7 @@ use coretalk_model::KernelId;
 use std::borrow::Cow;
 use std::marker::PhantomData;
 
-/// nviennot/core-to-core-latency, benchmark 1: a flag compare-exchanged without a pause; the clock side moves second.
+/// nviennot/core-to-core-latency, benchmark 1: a flag compare-exchanged without a pause. The clock side moves second.
 pub static CORE_TO_CORE_LATENCY: Kernel = Kernel::ping_pong(
     ("as:core-to-core-latency", "imitation"),
     &[clock_side::<Flag<Busy>>, other_side::<Flag<Busy>>],
@@ -28,7 +28,7 @@ pub static CPU_LATENCY: Kernel = Kernel::ping_pong(
     1,
 );
 
-/// google/multichase `pingpong -l`: a locked exchange with ten pauses after each failure, which it times too.
+/// google/multichase `pingpong -l`: a locked exchange, with ten pauses after each failure. The pauses are timed too.
 pub static MULTICHASE: Kernel = Kernel {
     id: KernelId(Cow::Borrowed("as:multichase")),
     roles: &[clock_side::<Flag<Pauses<10>>>, other_side::<Flag<Pauses<10>>>],
@@ -38,7 +38,7 @@ pub static MULTICHASE: Kernel = Kernel {
     symbol: "imitation",
 };
 
-/// rigtorp/c2clat: a line for each direction, polled with loads; both words are reset before each sample.
+/// rigtorp/c2clat: a line for each direction, polled with loads. Both words are reset before each sample.
 pub static C2CLAT: Kernel = Kernel::ping_pong(
     ("as:c2clat", "imitation"),
     &[clock_side::<TwoLines>, other_side::<TwoLines>],
@@ -46,7 +46,7 @@ pub static C2CLAT: Kernel = Kernel::ping_pong(
     2,
 );
 
-/// rigtorp/c2clat `-w`: one word, incremented by compare-exchange from both sides; reset before each sample.
+/// rigtorp/c2clat `-w`: one word, incremented by compare-exchange from both sides and reset before each sample.
 pub static C2CLAT_W: Kernel = Kernel::ping_pong(
     ("as:c2clat-w", "imitation"),
     &[clock_side::<CountingWord>, other_side::<CountingWord>],
@@ -62,18 +62,18 @@ pub static COHERENCY_LATENCY: Kernel = Kernel::ping_pong(
     1,
 );
 
-/// Both sides of a trip: the side with the clock, and the other. For every tool the clock side sees the partner's last
-/// move of each trip, so no line is left while the partner still has a turn on it.
+/// Both sides of a trip: the side with the clock, and the other. The clock side sees the partner's last move of each
+/// trip. So no line is left while the partner still has a turn on it.
 trait Exchange {
     const LINES: usize;
 
-    /// State of the clock side's wait, if it needs more than a function.
+    /// State of the clock side's wait.
     type Waiter: Default;
 
     /// The clock side's preparation before the clock starts for a sample.
     fn reset(_place: &[&Line]) {}
 
-    /// The clock side's part of a trip: number `trip` in this sample, `total` at this place.
+    /// The clock side's part of a trip. The trip has number `trip` in this sample, and `total` at this place.
     fn clock_side(
         waiter: &Self::Waiter,
         place: &[&Line],
@@ -110,8 +110,8 @@ impl Exchange for CountingWord {
     type Waiter = ();
 
     fn reset(place: &[&Line]) {
-        // SeqCst as in the tool, which assigns to an atomic. A weaker order would do: the partner, whose last move has
-        // been seen, writes nothing before it sees the 0.
+        // SeqCst as in the tool, which assigns to an atomic. A weaker order would suffice: the partner's last move has
+        // been seen, and the partner writes nothing before it sees the 0.
         place[0].words[0].store(0, SeqCst);
     }
 
@@ -131,7 +131,8 @@ impl Exchange for TwoLines {
     type Waiter = StackPointer;
 
     fn reset(place: &[&Line]) {
-        // SeqCst as in the tool. The partner is past its last store (its number was seen) and waits for the next one.
+        // SeqCst as in the tool. The partner's number was seen, so it is past its last store and waits for the next
+        // one.
         place[0].words[0].store(0, SeqCst);
         place[1].words[0].store(0, SeqCst);
     }
@@ -144,9 +145,9 @@ impl Exchange for TwoLines {
         total: u64,
         guard: &Guard<'_>,
     ) -> Result<(), Halt> {
-        // Numbered across all samples, where the tool restarts in each: with a single trip per sample the partner could
-        // otherwise mistake the previous sample's number, not yet reset, for the new one. The instructions are the
-        // same. Release and Acquire pair with each other across the sides: each number says that all before it is done.
+        // Numbered across all samples, whereas the tool restarts in each sample. With a single trip per sample the
+        // partner could otherwise mistake the previous number, not yet reset, for the new one. The instructions are the
+        // same. Release and Acquire pair across the sides: each number says that everything before it is done.
         place[0].words[0].store(total + 1, Release);
         waiter.spin_until(&place[1].words[0], total + 1, guard)
     }
@@ -249,7 +250,7 @@ fn other_side<E: Exchange>(context: &mut KernelContext<'_>) -> Result<(), Halt> 
     Ok(())
 }
 
-/// Resets only between samples: before the first the words are 0, and the partner may already have moved.
+/// Resets only between samples. Before the first sample the words are 0, and the partner may already have moved.
 fn reset<E: Exchange>(place: &[&Line], total: u64) {
     if total > 0 {
         E::reset(place);

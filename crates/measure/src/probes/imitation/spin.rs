@@ -1,6 +1,6 @@
 //! The load spins of `c2clat` and `coherency-latency`, with a guard that does not change their timing.
 //!
-//! The polling rate of a receiver decides how many loads are in flight when the line is taken from it, and so the
+//! The polling rate of a receiver decides how many loads are in flight when it loses the line. So it decides the
 //! duration of a trip. Each poll is that of the tool (a load, a comparison and a backward branch) plus a countdown, in
 //! one short loop. Unrolled polls that share a countdown match the tools less well (*measured*: docs/evidence.md,
 //! "Other tools").
@@ -8,16 +8,12 @@
 use crate::kernel_context::{Guard, Halt};
 use crate::sync::AtomicU64;
 
-/// Polls until `word` is `wanted`.
-///
-/// # Errors
-/// The reason why the wait was given up.
 #[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
 #[inline(always)]
 pub(super) fn spin_until(word: &AtomicU64, wanted: u64, guard: &Guard<'_>) -> Result<(), Halt> {
     loop {
         let mut left = crate::kernel_context::POLLS;
-        // A load is an acquire on x86, and without `nomem` the compiler moves no access across.
+        // A load is an acquire on x86. Without `nomem` the compiler moves no access across.
         // SAFETY: each poll loads eight bytes from a borrowed atomic, and only two registers are written.
         unsafe {
             std::arch::asm!(
@@ -43,10 +39,7 @@ pub(super) fn spin_until(word: &AtomicU64, wanted: u64, guard: &Guard<'_>) -> Re
     }
 }
 
-/// Polls until `word` is `wanted`. Its timing has not been compared with a bare loop on such a CPU.
-///
-/// # Errors
-/// The reason why the wait was given up.
+/// Polls until `word` is `wanted`. The timing has not been compared with a bare loop on such a CPU.
 #[cfg(not(all(target_arch = "x86_64", not(any(loom, miri)))))]
 #[inline(always)]
 pub(super) fn spin_until(word: &AtomicU64, wanted: u64, guard: &Guard<'_>) -> Result<(), Halt> {
@@ -55,11 +48,11 @@ pub(super) fn spin_until(word: &AtomicU64, wanted: u64, guard: &Guard<'_>) -> Re
     crate::kernel_context::wait_until::<crate::wait::Busy>(guard, || word.load(Acquire) == wanted)
 }
 
-/// Polls as `c2clat` does, with words in the stack frame of the polling function: x86 CPUs handle loads relative to the
+/// Polls as `c2clat` does, with words in the stack frame of the polling function. x86 CPUs handle loads relative to the
 /// stack pointer specially, which takes longer here.
 ///
-/// While it lives, every signal that can be blocked is blocked for its thread, so that no handler uses the memory below
-/// the changed stack pointer as a stack. Signals to the process reach other threads.
+/// While this value lives, every signal that can be blocked is blocked for its thread. So no handler uses the memory
+/// below the changed stack pointer as a stack. Signals to the process reach other threads.
 #[cfg(all(target_arch = "x86_64", target_os = "linux", not(any(loom, miri))))]
 #[derive(Debug)]
 pub(super) struct StackPointer {
@@ -79,10 +72,6 @@ impl Default for StackPointer {
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux", not(any(loom, miri))))]
 impl StackPointer {
-    /// Polls until `word` is `wanted`.
-    ///
-    /// # Errors
-    /// The reason why the wait was given up.
     #[inline(always)]
     pub(super) fn spin_until(&self, word: &AtomicU64, wanted: u64, guard: &Guard<'_>) -> Result<(), Halt> {
         if self.signals_before.is_none() {
@@ -91,9 +80,9 @@ impl StackPointer {
         loop {
             let mut left = crate::kernel_context::POLLS;
             // SAFETY: as in `spin_until`, each poll loads eight bytes from a borrowed atomic, and only registers are
-            // written. The stack pointer is restored before the end; until then nothing uses it as a stack: the code
+            // written. The stack pointer is restored before the end. Until then nothing uses it as a stack: the code
             // neither pushes nor calls, system code runs on stacks of its own, and every signal whose handler could run
-            // on this thread is blocked as long as `self` lives; `self` cannot leave the thread, and nothing else
+            // on this thread is blocked as long as `self` lives. `self` cannot leave the thread, and nothing else
             // changes its signal mask.
             unsafe {
                 std::arch::asm!(
@@ -133,12 +122,12 @@ impl Drop for StackPointer {
     }
 }
 
-/// Blocks exactly these signals for this thread and returns the previous mask. Uses the system call, since the
+/// Blocks exactly these signals for this thread and returns the previous mask. This is a system call, since the
 /// function of the C library leaves out two signals of its own.
 #[cfg(all(target_arch = "x86_64", target_os = "linux", not(any(loom, miri))))]
 fn set_signal_mask(mask: u64) -> Option<u64> {
     let mut before = 0u64;
-    // SAFETY: the kernel reads and writes one mask of eight bytes each, which live through the call.
+    // SAFETY: the kernel reads and writes one mask of eight bytes each. Both live through the call.
     let result = unsafe {
         libc::syscall(
             libc::SYS_rt_sigprocmask,
@@ -151,17 +140,13 @@ fn set_signal_mask(mask: u64) -> Option<u64> {
     (result == 0).then_some(before)
 }
 
-/// Ordinary polling: the spin of `c2clat` is known only on x86-64.
+/// Ordinary polling. The spin of `c2clat` is known only on x86-64.
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux", not(any(loom, miri)))))]
 #[derive(Debug, Default)]
 pub(super) struct StackPointer;
 
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux", not(any(loom, miri)))))]
 impl StackPointer {
-    /// Polls until `word` is `wanted`.
-    ///
-    /// # Errors
-    /// The reason why the wait was given up.
     #[inline(always)]
     pub(super) fn spin_until(&self, word: &AtomicU64, wanted: u64, guard: &Guard<'_>) -> Result<(), Halt> {
         spin_until(word, wanted, guard)

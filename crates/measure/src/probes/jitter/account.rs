@@ -1,4 +1,4 @@
-//! [`Account`]: the gaps of one CPU in one pass and their causes.
+//! [`Account`]: the gaps of one CPU in one pass, and their causes.
 
 use crate::interrupts::Evidence;
 use crate::tick_histogram::TickHistogram;
@@ -20,17 +20,17 @@ pub struct Account {
     /// Observed ticks, including counter reads.
     pub watched: u64,
     pub polls: u64,
-    /// Ticks spent on recording, which are neither gaps nor observed time.
+    /// Ticks spent on recording. They are neither gaps nor observed time.
     #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only a thread that is pinned counts"))]
     pub aside: u64,
 }
 
-/// Maximum gaps kept individually per pass: one every 5 µs of the longest pass. Later ones are counted as unexplained.
+/// Maximum gaps kept individually per pass: one every 5 µs of the longest pass. Later ones count as unexplained.
 const MAX_KEPT: usize = 50_000;
 
 /// Maximum kept gaps with a switch: ten times a scheduler's switches in the longest pass.
 const MAX_SWITCHES: usize = 10_000;
-/// Minimum length of a gap that is attributed to a CPU quota, whose stops last milliseconds.
+/// Minimum length of a gap that is attributed to a CPU quota. Stops by a quota last milliseconds.
 const MIN_STOP_NS: f64 = 1e6;
 
 impl Account {
@@ -58,9 +58,9 @@ impl Account {
         }
     }
 
-    /// Records the results for the CPU of a role, with evident causes only. Of the gaps without a switch, the shortest
-    /// (as many as interrupts were counted) are split among the kinds of interrupts in proportion to their counts; the
-    /// longest of the rest are attributed to the hypervisor, up to the reported steal time.
+    /// Records the results for the CPU of a role, with evident causes only. As many gaps without a switch as interrupts
+    /// were counted, the shortest, are interrupts. They are split among the kinds of interrupts in proportion to the
+    /// counts. The longest of the rest are attributed to the hypervisor, up to the reported steal time.
     pub fn observe(mut self, observed: &mut Observed, role: usize, rate: TickRate, evidence: &Evidence) {
         let watched_ns = rate.ns(self.watched as f64);
         let observed = observed.by_role.entry(role).or_default();
@@ -77,7 +77,7 @@ impl Account {
             self.switches.sort_unstable();
             let long = self.switches.iter().rev().map(|&ticks| rate.ns(ticks as f64));
             for gap_ns in long.take_while(|gap_ns| *gap_ns >= MIN_STOP_NS) {
-                // The whole gap counts, even beyond the reported time: it includes the delay after the stop.
+                // The whole gap counts, even beyond the reported time. It includes the delay after the stop.
                 if stopped_ns >= throttled_ms * 1e6 {
                     break;
                 }

@@ -11,21 +11,21 @@ use crate::workloads::memory;
 use coretalk_model::{CpuId, CpuSet};
 use std::hint::black_box;
 
-/// Size of the arrays relative to the last-level caches: almost nothing of an array is cached when it is read again.
+/// Size of the arrays relative to the last-level caches. Almost nothing of an array is cached when it is read again.
 const TIMES_CACHE: u64 = 4;
-/// Limits of one neighbour's memory, unless free memory is too small.
+/// Minimum memory of one neighbour, unless free memory is too small.
 const MIN_BYTES: u64 = 4 << 20;
 const MAX_BYTES: u64 = 256 << 20;
 /// Assumed cache size where the system does not report it.
 const UNKNOWN_CACHE_BYTES: u64 = 32 << 20;
-/// All neighbours together use at most the free memory divided by this.
+/// Divisor of the free memory: the limit for all neighbours together.
 const FREE_MEMORY_DIVISOR: u64 = 4;
 /// Multiplications between two polls for the end: several microseconds.
 const STEPS: u32 = 4096;
 /// Words between two polls for the end: 32 KiB.
 const WORDS: usize = 4096;
 
-/// The ping-pong lines of the neighbours and the array size of each.
+/// The ping-pong lines of the neighbours, and the array size of each.
 #[derive(Debug)]
 pub struct Field {
     words_each: usize,
@@ -47,7 +47,7 @@ impl Field {
     }
 }
 
-/// Works until `over`; calls `begun` once the load is present.
+/// Works until `over`. Calls `begun` when the load is present.
 pub fn work(
     role: &RoleContext<'_>,
     load: Load,
@@ -97,7 +97,7 @@ fn stream(role: &RoleContext<'_>, array: &mut [u64], over: impl Fn() -> bool) ->
     }
 }
 
-/// Two neighbours hand a line of their own to each other; a neighbour without a partner leaves.
+/// Two neighbours hand a line of their own to each other. A neighbour without a partner leaves.
 fn pass_on(
     role: &RoleContext<'_>,
     number: usize,

@@ -14,7 +14,7 @@ use coretalk_model::series::Observed;
 use coretalk_model::stats::Key;
 use coretalk_model::{Picos, TrialFailure};
 
-/// Relative variation of an idle gap, to avoid synchronisation with periodic events.
+/// Relative variation of an idle gap, to avoid a fixed phase with periodic events.
 const JITTER: f64 = 0.25;
 
 pub fn gap(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
@@ -35,7 +35,7 @@ pub fn gap(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observe
     Ok(super::observe(&trips, rate, context.clock_ns()))
 }
 
-/// Sends 2k + 1 after each gap and waits for 2k + 2.
+/// Sends 2k + 1 after each gap, and waits for 2k + 2.
 fn ask_after_gaps(
     role: &RoleContext<'_>,
     word: &Word,
@@ -49,7 +49,7 @@ fn ask_after_gaps(
         role.spin_for(gap(round))?;
         let (mine, theirs) = (2 * round, 2 * round + 1);
         let began = counter::start();
-        // This cannot fail: the turn is ours, and the partner changes only odd values.
+        // Cannot fail: the turn is ours, and the partner changes only odd values.
         word.turn(mine, theirs);
         role.wait_until(|| word.is_at(theirs + 1))?;
         let ended = counter::stop();
@@ -64,9 +64,9 @@ fn ask_after_gaps(
     Ok(trips)
 }
 
-/// Extra time of a pass before it is given up, since neighbours first touch their arrays.
+/// Extra time of a pass before it is given up. Neighbours first touch their arrays.
 const LOAD_PATIENCE: Picos = Picos::from_ms(10_000);
-/// Round trips per batch: 2 µs at 36 ns each, so that the clock is less than a hundredth.
+/// Round trips per batch: 2 µs at 36 ns each. The cost of the clock is less than a hundredth.
 const BATCH: u64 = 64;
 const WARM_UP_BATCHES: u32 = 4;
 
@@ -77,7 +77,7 @@ struct Shared {
     over: CachePadded<AtomicU64>,
 }
 
-/// Performs one pass: idle and busy phases in a fresh random order.
+/// Performs one pass, with idle and busy phases in a new random order.
 pub fn load(
     load: Load,
     context: &TrialContext<'_>,
@@ -158,7 +158,7 @@ fn ask(
         }
         role.guard.check_at(ended)?;
         if ended >= end && !batches.is_empty() {
-            // Waits for the partner's last turn, then ends.
+            // The partner's last turn ends the phase.
             role.wait_until(|| shared.word.end(turn))?;
             shared.over.store(1, Release);
             return Ok(batches);

@@ -6,13 +6,13 @@ use crate::series::{RequestError, SeriesRequest};
 use coretalk_model::series::{Parameters, TrialSpec};
 use coretalk_model::{CpuId, CpuSet, Level, Topology};
 
-/// Idle gaps of a suite: after them, idle loops still poll, have stopped polling, or are in deep idle states.
+/// Idle gaps of a suite. After them idle loops still poll, have stopped polling, or are in deep idle states.
 const BRIEF_GAPS_NS: &str = "1000,100000,10000000";
 
 /// The work of neighbours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Load {
-    /// Nothing: the control for the ratio.
+    /// Nothing. This is the control for the ratio.
     Nothing,
     /// Dependent multiplications without memory accesses.
     Compute,
@@ -104,7 +104,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         };
         after_each(names::LOOKS, None);
         after_each(names::SLEEPS, None);
-        // A polling receiver is never idle: only a sleeper's CPU has idle states to avoid.
+        // A polling receiver is never idle. Only a sleeper's CPU has idle states to avoid.
         if request.options.text(names::IDLE_STATES).is_some() {
             after_each(names::SLEEPS, Some(names::KEPT_OUT));
         }
@@ -136,7 +136,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
             known.push(neighbours);
         }
     }
-    // An explicitly requested load is measured or refused, never silently dropped.
+    // An explicitly requested load is measured or refused, but never silently dropped.
     let unplaced: Vec<&str> =
         busy.iter().filter(|load| !placed.contains(load)).map(|load| load.name()).collect();
     if !unplaced.is_empty() {
@@ -149,7 +149,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
     Ok(trials)
 }
 
-/// The trials of a suite: no loads where there are no neighbours.
+/// The trials of a suite. Without neighbours there are no loads.
 pub fn suite_trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
     let options = request.options.clone().with(names::GAP_NS, BRIEF_GAPS_NS);
     let loaded = options.clone().with(names::LOAD, "compute,stream");

@@ -1,4 +1,4 @@
-//! [`Word`]: a word that two threads change in turn: the asker to odd values, the answerer to even ones.
+//! [`Word`]: a word that two threads change in turn. The asker changes it to odd values, the answerer to even ones.
 
 use crate::kernel_context::Halt;
 use crate::sync::AtomicU64;
@@ -6,22 +6,21 @@ use crate::sync::Ordering::{AcqRel, Acquire};
 use crate::trial_context::CachePadded;
 use crate::trial_context::RoleContext;
 
-/// Value after the last turn.
 const END: u64 = u64::MAX;
 
 #[derive(Debug, Default)]
 pub struct Word(CachePadded<AtomicU64>);
 
 impl Word {
-    /// Changes the word from turn `from` to turn `to`; returns false if it was not at `from`.
+    /// Changes the word from turn `from` to turn `to`. Returns whether it was at `from`.
     #[inline]
     pub fn turn(&self, from: u64, to: u64) -> bool {
-        // AcqRel as in the kernel of the map: writes before the turn are seen with it. A failure acquires, so that an
-        // unsuccessful poll is the same transaction.
+        // AcqRel as in the kernel of the map: a thread that sees the turn sees the writes before it. A failure
+        // acquires, so that an unsuccessful poll is the same transaction.
         self.0.compare_exchange(from, to, AcqRel, Acquire).is_ok()
     }
 
-    /// Whether a turn has come, tested with an exchange of equal values: the same transaction as a hand-off.
+    /// Whether a turn has come. The test exchanges equal values, which is the same transaction as a hand-off.
     #[inline]
     pub fn is_at(&self, turn: u64) -> bool {
         self.turn(turn, turn)
@@ -34,7 +33,7 @@ impl Word {
     /// Answers a turn if it has come; `None` if it has not.
     #[inline]
     fn reply(&self, turn: u64) -> Option<Reply> {
-        // AcqRel pairs with the asker's exchange; a failure acquires, so that the end is seen with all before it.
+        // AcqRel pairs with the asker's exchange. A failure acquires, so the end is seen with everything before it.
         match self.0.compare_exchange(turn, turn + 1, AcqRel, Acquire) {
             Ok(_) => Some(Reply::Given),
             Err(END) => Some(Reply::Over),
@@ -42,10 +41,7 @@ impl Word {
         }
     }
 
-    /// Answers odd turns until the end.
-    ///
-    /// # Errors
-    /// The reason to leave early.
+    /// Answers odd turns until the end, or returns the reason to leave early.
     pub fn answer(&self, role: &RoleContext<'_>) -> Result<(), Halt> {
         let mut turn = 1;
         loop {

@@ -1,30 +1,29 @@
-//! The ends of a queue on a simulated machine: several ends of a side act as one that is as fast as all together.
+//! The ends of a queue on a simulated machine. Several ends of a side act as one that is as fast as all together.
 
 use super::trials::Config;
 use crate::pricing::SimContext;
 use std::ops::Range;
 
-/// A side is limited only by its ends if its time per message is within this factor of their joint time.
+/// If a side's time per message is within this factor of its ends' joint time, only its ends limit the side.
 const ALIKE: f64 = 1.02;
 
 /// The ends of a trial, producers first.
 pub struct Crowd {
-    /// The ends of each side.
     pub sides: [Range<usize>; 2],
-    /// Number of ends on the CPU of each end; 1 for a pair, which takes turns on a shared CPU.
+    /// Number of ends on the CPU of each end. It is 1 for a pair, which takes turns on a shared CPU.
     pub sharing: Vec<f64>,
-    /// Time of each side per message without waits for the other.
+    /// Time of each side per message, without waits for the other side.
     pub side_ns: [f64; 2],
-    /// The same for each end.
+    /// Time of each end per message, without waits.
     alone_ns: Vec<f64>,
 }
 
 impl Crowd {
-    /// Prices the ends of a trial; `own_ns` is the own work of a producer and a consumer per message.
+    /// Prices the ends of a trial. `own_ns` is the own work of a producer and of a consumer per message.
     ///
     /// An end works in parallel with the others, then takes a turn in which the lines of its side move. A side passes
-    /// at most one message per turn, or per two turns under one lock. A message occupies its slot for both turns and
-    /// two transfers.
+    /// at most one message per turn, or per two turns under one lock. A message occupies its slot for two turns and two
+    /// transfers.
     pub fn new(sim: &dyn SimContext<'_>, config: &Config, own_ns: [f64; 2]) -> Crowd {
         let (cpus, ends) = (sim.placement(), sim.placement().len());
         let producers = config.sides[0].min(ends - 1);
@@ -69,7 +68,8 @@ impl Crowd {
         Crowd { sides, sharing, side_ns, alone_ns }
     }
 
-    /// Shares of the ends of a side in its messages: equal where they wait for their turns or for the other side.
+    /// Shares of the ends of a side in its messages. They are equal if the ends wait for their turns or for the other
+    /// side.
     pub fn shares(&self, side: usize, waits: bool) -> Vec<f64> {
         let alone_ns = &self.alone_ns[self.sides[side].clone()];
         let together_ns = together_ns(alone_ns);
@@ -81,7 +81,6 @@ impl Crowd {
     }
 }
 
-/// Time per message of ends that work in parallel.
 fn together_ns(alone_ns: &[f64]) -> f64 {
     1.0 / alone_ns.iter().map(|ns| 1.0 / ns).sum::<f64>()
 }

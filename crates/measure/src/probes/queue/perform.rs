@@ -19,12 +19,11 @@ use coretalk_model::{Flag, Picos, TrialFailure};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Time between stamps: reading the counter takes less than a thousandth of it.
+/// Time between stamps. A read of the counter takes less than a thousandth of it.
 const APART_NS: f64 = 20_000.0;
-/// Approximate time to start and end threads.
 const START: Picos = Picos::from_us(300);
 
-/// The reason why the queue is unavailable here, determined by opening it.
+/// The reason why the queue is unavailable here, found by opening it.
 pub fn lacks(spec: &TrialSpec) -> Option<String> {
     let config = Config::from_spec(spec).ok()?;
     let name = spec.parameters.text("queue").unwrap_or_default();
@@ -41,10 +40,10 @@ fn refused(spec: &TrialSpec, config: &Config, refusal: &Refusal) -> String {
     format!("`{}` with {}: {refusal}", spec.parameters.text("queue").unwrap_or_default(), config.payload)
 }
 
-/// Skips the memory check below this size.
+/// Size below which memory is not checked.
 const LARGE_BYTES: u64 = 64 << 20;
 
-/// The reason why a queue is too large: half of the free memory is left for this process and the machine.
+/// The reason why a queue is too large. Half of the free memory is left for this process and the machine.
 fn too_large(name: &str, config: &Config, free_bytes: u64) -> String {
     let mb = |bytes: u64| bytes.div_ceil(1_000_000);
     format!(
@@ -81,7 +80,7 @@ enum PendingRole {
 }
 
 pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
-    // The queue could be opened before the run; if the system refuses it now, the error says why.
+    // The queue could be opened before the run. If the system refuses it now, the error says why.
     let config = Config::from_spec(order.spec)?;
     let ticks = |span: Picos| context.rate().ticks(span.ns());
     let shared = context.cpus().iter().collect::<BTreeSet<_>>().len() < context.cpus().len();
@@ -141,7 +140,7 @@ fn run_role(
     }))
 }
 
-/// Combines the results of both sides after checking that no message was lost.
+/// Combines the results of both sides, after a check that no message was lost.
 fn observed(
     context: &TrialContext<'_>,
     config: &Config,
@@ -208,12 +207,13 @@ fn observed(
     Ok(observed)
 }
 
-/// Whether the sides handed off only at the ends of quanta. The system's counts of context switches decide this; the
-/// kind of queue decides without counts, or with several threads on a side, since one may always be able to continue.
+/// Whether the sides handed off only at the ends of quanta. The system's counts of context switches decide this. The
+/// kind of queue decides without counts, or with several threads on a side, of which one may always be able to
+/// continue.
 fn waits_for_quanta(config: &Config, switches: Option<[u64; 2]>, messages: u64, lasted_ns: u64) -> bool {
     let (polls, capacity) = (config.kind.waits == WaitMode::Spin, config.capacity as u64);
     match switches.filter(|_| config.sides == [1, 1]) {
-        // A polling thread may occasionally sleep on a page fault, and other programs may preempt it.
+        // A polling thread may sleep on a page fault, and other programs may preempt it.
         Some([voluntary, _]) if polls => voluntary.saturating_mul(capacity) < messages,
         Some([voluntary, involuntary]) => {
             slept_too_rarely(voluntary, messages, capacity) && are_quantum_ends(involuntary, lasted_ns)
@@ -222,7 +222,6 @@ fn waits_for_quanta(config: &Config, switches: Option<[u64; 2]>, messages: u64, 
     }
 }
 
-/// Voluntary and involuntary context switches of all roles, where they were counted.
 fn switches(observed: &Observed) -> Option<[u64; 2]> {
     let sum = |names: [&str; 2]| -> Option<u64> {
         names.iter().map(|name| observed.numbers.counts.get(*name)).sum()
@@ -230,7 +229,6 @@ fn switches(observed: &Observed) -> Option<[u64; 2]> {
     Some([sum(names::VOLUNTARY)?, sum(names::INVOLUNTARY)?])
 }
 
-/// Records CPU time and switches of the roles of one side, if the system reports them for all.
 fn record_spent(observed: &mut Observed, side: usize, spent: &[Spent]) {
     let cpu_ns: Option<u64> = spent.iter().map(|spent| spent.cpu_ns).sum();
     if let Some(cpu_ns) = cpu_ns {

@@ -17,7 +17,6 @@ use coretalk_model::queue::names;
 use coretalk_model::series::Observed;
 use std::collections::BTreeSet;
 
-/// Time of polling before an end sleeps, in nanoseconds.
 fn spin_limit_ns(config: &Config, costs: &Costs) -> f64 {
     match config.kind.cost.slim {
         true => slim::spin_limit_ns(costs),
@@ -25,7 +24,6 @@ fn spin_limit_ns(config: &Config, costs: &Costs) -> f64 {
     }
 }
 
-/// Time to make and to read a message, in nanoseconds.
 fn payload_ns(payload: Payload) -> [f64; 2] {
     match payload {
         Payload::U64 => [0.5, 0.5],
@@ -34,15 +32,14 @@ fn payload_ns(payload: Payload) -> [f64; 2] {
     }
 }
 
-/// Minimum and maximum messages simulated one by one; the rest of the pass is extrapolated.
+/// Minimum and maximum messages simulated one by one. The rest of the pass is extrapolated.
 const SIMULATED: [u64; 2] = [200, 2_000];
-/// Maximum simulated messages if a side has slept: a wake-up can permanently turn two concurrent sides into two that
-/// wake each other, at a tenth of the throughput, so that earlier messages are not representative.
+/// Maximum simulated messages if a side has slept. After a wake-up, two concurrent sides may begin to wake each other,
+/// at a tenth of the throughput. Earlier messages are then not representative.
 const SIMULATED_ASLEEP: u64 = 100_000;
 /// The part of a pass over which the rate is computed, as on real threads.
 const MIDDLE: [f64; 2] = [0.1, 0.9];
 const LAPS: u64 = 3;
-/// Maximum simulated messages of a pass at a fixed rate.
 const MAX_PACED: u64 = 20_000;
 
 pub fn simulate(sim: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
@@ -56,8 +53,8 @@ pub fn simulate(sim: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Result<
     });
     let crowd = Crowd::new(sim, &config, own_ns);
     let (is_pair, is_slim) = (config.sides == [1, 1], price.slim && from != to);
-    // A permit of `semaphore-slim` is available when the other side's calls are over, and is found after half a pause.
-    // A slot needs two permits per message.
+    // A permit of `semaphore-slim` is available when the other side's calls are over. It is found after half a pause. A
+    // slot needs two permits per message.
     let sight_ns = if is_slim { crowd.side_ns[0] + slim::rest_ns(costs, 1) / 2.0 } else { transfer_ns };
     let lap_ns = if is_slim { 2.0 * sight_ns / config.capacity as f64 } else { 0.0 };
     let message_ns = crowd.side_ns.map(|side_ns| side_ns.max(lap_ns));
@@ -83,7 +80,7 @@ pub fn simulate(sim: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Result<
         one_cpu,
         waiting: match config.kind.waits {
             WaitMode::Spin => Waiting::Awake,
-            // Several ends under one lock wait for the lock, and afterwards for nothing else.
+            // Several ends under one lock wait only for the lock.
             _ if price.one_lock && !is_pair => Waiting::Awake,
             _ if price.slim && one_cpu => Waiting::Yielding { spin_limit_ns: slim::unyielding_ns(costs) },
             _ => Waiting::Asleep {
@@ -112,12 +109,11 @@ pub fn simulate(sim: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Result<
     Ok(observed)
 }
 
-/// The simulated steps of a trial, each of one message or of a whole batch.
+/// The simulated steps of a trial. A step is one message or a whole batch.
 struct Steps {
     flow: Flow,
     /// Cost of a step for producer and consumer.
     step_ns: [f64; 2],
-    /// Messages per step.
     unit: u64,
 }
 
@@ -160,7 +156,7 @@ fn at_full_speed(
     let mut work = |role: usize| sim.event(step_ns[role]);
     let passed = run(&flow, &mut has_more, &mut work, &mut Schedule { due_ns: &|_| 0.0, each: &mut |_| () });
     let passed = Passed { messages: passed.messages * unit, ..passed };
-    // Extrapolates to the length of the pass. A requested count is met exactly, unless the budget allows fewer.
+    // The result is extrapolated to the length of the pass. A requested count is met, unless the budget allows fewer.
     let fit = span_ns.max(passed.elapsed_ns) / passed.elapsed_ns;
     let scale = requested.map_or(fit, |all| fit.min(all as f64 / passed.messages.max(1) as f64));
     let lasted_ns = passed.elapsed_ns * scale;
@@ -176,10 +172,9 @@ fn at_full_speed(
     record(sim, config, crowd, &passed, scale, observed);
 }
 
-/// The due times of messages at a fixed rate.
 struct Pacing {
     every_ns: f64,
-    /// Messages per batch, which is sent when its last message is due.
+    /// Messages per batch. A batch is sent when its last message is due.
     batch: u64,
     in_batches: bool,
 }
@@ -210,7 +205,7 @@ fn record(
         }
         let (mut side_ns, mut slices) = (0.0, 0);
         for (end, share) in range.clone().zip(shares) {
-            // Ends that act as one are busy together; no CPU works longer than the pass.
+            // Ends that act as one are busy together. No CPU works longer than the pass.
             let sharing = crowd.sharing[end];
             let busy_ns =
                 (passed.busy_ns[side] * scale * range.len() as f64 * share).min(lasted_ns / sharing);
@@ -266,10 +261,10 @@ fn paced(
     let scale = lasted_ns / last_ns.max(messages as f64 * every_ns);
     for (role, own_ns) in step_ns.into_iter().enumerate() {
         let (busy_ns, sleeps) = match flow.waiting {
-            // Two polling sides share the time of their CPU, or have one each.
+            // Two polling sides share the time of their CPU, or have a CPU each.
             Waiting::Awake if flow.one_cpu => (lasted_ns / 2.0, 0.0),
             Waiting::Awake => (lasted_ns, 0.0),
-            // At a fixed rate the consumer sleeps before each step; the producer spins until the next due time.
+            // At a fixed rate the consumer sleeps before each step. The producer spins until the next due time.
             _ if role == 0 => (lasted_ns - if flow.one_cpu { own_ns * steps as f64 } else { 0.0 }, 0.0),
             _ => (own_ns * steps as f64 * scale, steps as f64 * scale),
         };

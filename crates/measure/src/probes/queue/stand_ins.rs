@@ -2,9 +2,9 @@
 
 use crate::stand_in::SimStandIn;
 
-/// The stand-ins. Factors on durations and shares of CPU time outside the roles (`helped`) are of the order measured on
-/// a guest with two CPUs: that share was 2 % in C++, 5 to 12 % in Python, 10 to 38 % in .NET, 53 % in Go and 53 to 72 %
-/// in Java.
+/// The stand-ins. Factors on durations, and shares of CPU time outside the roles (`helped`), are of the order measured
+/// on a guest with two CPUs. That share was 2 % in C++, 5 to 12 % in Python, 10 to 38 % in .NET, 53 % in Go and 53 to
+/// 72 % in Java.
 pub const STAND_INS: &[SimStandIn] = &[
     SimStandIn::new("c:spsc", "spsc", 1.0).of_numbers().holding(1, 4_194_302),
     SimStandIn::new("c:semaphore", "semaphore", 1.0).of_numbers().holding(1, 4_194_302),

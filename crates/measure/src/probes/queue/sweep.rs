@@ -2,16 +2,14 @@
 
 use crate::series::RequestError;
 
-/// Number of rates in a sweep; by default each is 1.58 times the previous one, 5 per decade.
+/// Number of rates in a sweep. By default each is 1.58 times the previous rate, which makes 5 per decade.
 pub const RATES: usize = 21;
-/// Default minimum and maximum rate: below the minimum, CPUs would enter idle states between messages; the maximum is
-/// not reached by two loops that read the clock for each message.
+/// Default minimum and maximum rate. Below the minimum, CPUs would enter idle states between messages. Two loops that
+/// read the clock for each message do not reach the maximum.
 const DEFAULT: [f64; 2] = [1e4, 1e8];
 
-/// Parses `auto` or `10000..1000000` (messages per second) into rates in equal ratios, including both ends.
-///
-/// # Errors
-/// [`RequestError::OutOfRange`] if the first is not below the second.
+/// Parses `auto` or `10000..1000000` (messages per second) into rates in equal ratios, with both ends. Fails with
+/// [`RequestError::OutOfRange`] if the first end is not below the second.
 pub fn rates(text: &str) -> Result<Vec<f64>, RequestError> {
     let [from, to] = match text.split_once("..") {
         None if text == "auto" => DEFAULT,
@@ -31,12 +29,12 @@ pub fn rates(text: &str) -> Result<Vec<f64>, RequestError> {
     Ok(rates)
 }
 
-/// Rounds to the fewest digits that move the rate by less than a quarter of a step.
+/// Rounds a rate to the fewest digits that move it by less than a quarter of a step.
 fn rounded(rate: f64, step: f64) -> f64 {
     let magnitude = rate.log10().floor();
     let digits = (2..=15).find(|digits| 2.0 * 10f64.powi(1 - digits) < step - 1.0).unwrap_or(15);
     let unit = 10f64.powf(magnitude + 1.0 - f64::from(digits));
-    // Below 1, division by a whole number keeps digits that multiplication would lose.
+    // Below 1, a division by a whole number keeps digits that a multiplication would lose.
     if unit < 1.0 {
         (rate * (1.0 / unit).round()).round() / (1.0 / unit).round()
     } else {

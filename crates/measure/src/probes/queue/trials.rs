@@ -16,17 +16,17 @@ const QUEUES_IN_BATCHES: &str = "spsc,slots";
 const QUEUES_WITH_SEVERAL_ENDS: &str = "mutex,array-queue,crossbeam";
 /// Default capacities.
 pub const CAPACITIES: &str = "1,10,100,1000,10000";
-/// Default capacity at a fixed rate, in a sweep of rates and for batches: most batches fit, and a queue that sustains a
-/// rate holds few messages whatever its capacity.
+/// Default capacity at a fixed rate, in a sweep of rates and for batches. Most batches fit. A queue that sustains a
+/// rate holds few messages, whatever its capacity.
 const CAPACITY_AT_RATE_OR_IN_BATCHES: &str = "1000";
-/// Maximum time in seconds to fill a batch at a fixed rate, so that a pass holds several batches.
+/// Maximum time in seconds to fill a batch at a fixed rate. A pass then holds several batches.
 const MAX_FILLING_S: f64 = 0.1;
-/// Minimum rate in messages per second: a pass needs a hundred messages, so ten seconds.
+/// Minimum rate in messages per second. A pass needs a hundred messages, which take ten seconds at this rate.
 const MIN_RATE: f64 = 10.0;
-/// Maximum capacity, limited by the counters of our semaphores.
+/// Maximum capacity. The counters of our semaphores limit it.
 pub const MAX_CAPACITY: u64 = crate::queues::bounded::MAX_PERMITS as u64;
-/// Additional random pairs that test whether the representatives are typical: if none of 60 is an outlier, at most one
-/// pair in twenty is, at 95 % confidence (the rule of three: 3 / 60).
+/// Number of additional random pairs. They test whether the representatives are typical. If none of 60 is an outlier,
+/// at most one pair in twenty is, at 95 % confidence (the rule of three: 3 / 60).
 pub const VERIFIED: usize = 60;
 /// Maximum trials: a minute at the shortest pass. All pairs of 16 CPUs with the default options are 3,840 trials.
 const MAX_TRIALS: usize = 4_000;
@@ -46,20 +46,17 @@ pub struct Config {
     pub sides: [usize; 2],
     /// Fixed rate in messages per second; `None` for full speed.
     pub rate: Option<f64>,
-    /// Messages per batch if batches were requested.
+    /// Messages per batch, if batches were requested.
     pub batch: Option<usize>,
 }
 
 impl Config {
-    /// Approximate memory of a full queue: each message with an extra word, as in most queues.
+    /// Approximate memory of a full queue. Each message has an extra word, as in most queues.
     pub fn bytes(&self) -> u64 {
         self.capacity as u64 * (self.payload.bytes() as u64 + size_of::<u64>() as u64)
     }
 
-    /// Parses the parameters of a trial.
-    ///
-    /// # Errors
-    /// The first invalid parameter.
+    /// Parses the parameters of a trial. Fails with the first invalid parameter.
     pub fn from_spec(spec: &TrialSpec) -> Result<Config, RequestError> {
         let parameters = &spec.parameters;
         let (kind, spins) = kind(parameters.text("queue").unwrap_or_default())?;
@@ -77,7 +74,7 @@ impl Config {
     }
 }
 
-/// Whether a trial may run while others do: only pairs at full speed; trials with batches are too few to need it.
+/// Whether a trial may run while others do. Only pairs at full speed may; trials with batches are too few to need it.
 pub fn concurrent(spec: &TrialSpec) -> Concurrent {
     let Ok(config) = Config::from_spec(spec) else { return Concurrent::Never };
     let is_pair = config.sides == [1, 1] && spec.parameters.number("producers").is_none();
@@ -85,7 +82,7 @@ pub fn concurrent(spec: &TrialSpec) -> Concurrent {
         return Concurrent::Never;
     }
     match *spec.placement {
-        // Two threads that poll on one CPU measure the quantum: their rate is not compared.
+        // Two threads that poll on one CPU measure the quantum, so their rate is not compared.
         [from, to] if from == to && config.kind.waits == WaitMode::Spin => Concurrent::Always,
         [_, _] => Concurrent::IfProven,
         _ => Concurrent::Never,
@@ -149,7 +146,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         let named = || kinds.iter().filter_map(|(name, kind)| Some((name.as_str(), (*kind)?)));
         batches_fit(batches, named(), &capacities, options.number("rate_per_s"))?;
     }
-    // One producer and one consumer are measured as a map of CPU pairs, unless part of a list of several counts.
+    // One producer and one consumer are measured as a map of CPU pairs, unless several counts are listed.
     let is_pairs = sides.iter().all(|counts| counts[..] == [1]);
     let mut shapes = Vec::new();
     for (name, _) in &kinds {
@@ -184,7 +181,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
     let placements = if is_pairs { placements(request, shapes.len()) } else { Vec::new() };
     let placement_of = |shape: &Parameters| -> Vec<CpuId> {
         let count = |name| shape.number(name).unwrap_or(1.0) as usize;
-        // One placement: roles take the CPUs in order, and share them if there are too few.
+        // One placement. Roles take the CPUs in order, and share them if there are too few.
         request.cpus.iter().copied().cycle().take(count("producers") + count("consumers")).collect()
     };
     let trial = |shape: &Parameters, placement: &Vec<CpuId>| TrialSpec {
@@ -307,7 +304,6 @@ fn capacity(text: &str) -> Result<u64, RequestError> {
     capacity.ok_or_else(|| RequestError::out_of_range(format!("a capacity of `{text}`"), allowed()))
 }
 
-/// The CPUs of producer and consumer, for every trial of one shape.
 fn placements(request: &SeriesRequest<'_>, shapes: usize) -> Vec<Vec<CpuId>> {
     let cpus = request.cpus;
     let placed = |pairs: &[[CpuId; 2]]| pairs.iter().map(|pair| pair.to_vec()).collect();
@@ -315,7 +311,7 @@ fn placements(request: &SeriesRequest<'_>, shapes: usize) -> Vec<Vec<CpuId>> {
         Some("listed") => placed(request.pairs),
         Some("representatives") => placed(&sample(request)),
         Some(_) => placed(&all_pairs(cpus)),
-        // One pair for each relation; a single CPU takes both roles.
+        // One pair for each relation. A single CPU takes both roles.
         None if has_rate_or_batch(request.options) => match (request.pairs, cpus) {
             ([], [cpu, ..]) => vec![vec![*cpu; 2]],
             (pairs, _) => placed(pairs),
@@ -325,7 +321,7 @@ fn placements(request: &SeriesRequest<'_>, shapes: usize) -> Vec<Vec<CpuId>> {
     }
 }
 
-/// Whether a rate or batches are requested; one pair then represents each relation.
+/// Whether a rate or batches are requested. One pair then represents each relation.
 fn has_rate_or_batch(options: &Parameters) -> bool {
     ["rate_per_s", "rate_sweep", "batch"].iter().any(|name| options.0.contains_key(*name))
 }

@@ -1,4 +1,4 @@
-//! The loop of `wait`: two threads that hand one word back and forth, each with its own wait strategy.
+//! The loop of `wait`. Two threads hand one word back and forth, each with its own wait strategy.
 
 use crate::counter;
 use crate::kernel_context::{Guard, Halt};
@@ -8,7 +8,7 @@ use crate::tick_histogram::TickHistogram;
 
 /// Uncounted round trips on every line, for address translation and the phase of the first trip.
 pub const LEAD_IN: u64 = 2;
-/// Initial trips between clock reads if the clock is outside the loop; doubled until they take long enough.
+/// Initial trips between clock reads if the clock is outside the loop. Doubled until they take long enough.
 const FIRST_BATCH: u64 = 16;
 const MAX_BATCH: u64 = 1 << 16;
 
@@ -20,7 +20,6 @@ pub struct Plan {
     pub warm_up_ticks: u64,
     /// Maximum counted trips per line.
     pub trips: u64,
-    /// Whether trips are timed singly or together.
     pub clock: Clock,
     /// Minimum duration of a batch between two clock reads.
     pub batch_ticks: u64,
@@ -53,10 +52,8 @@ fn pass<const WAKES: bool>(turn: &Turn, word: u32) {
 }
 
 /// Role 0. `tallies` get the durations of single trips: one tally gets all, two get even and odd trips separately.
-///
-/// # Errors
-/// The reason to leave.
-// Not inlined, so that the code that `probes --asm` shows is the code that ran.
+/// Fails with the reason to leave.
+// Not inlined, so that `probes --asm` shows the code that ran.
 #[inline(never)]
 pub fn lead<S: Strategy, const WAKES: bool>(
     strategy: S,
@@ -92,8 +89,8 @@ pub fn lead<S: Strategy, const WAKES: bool>(
     Ok(counts)
 }
 
-/// A sample contains one round trip and the cost of one pair of clock reads. The recording and the second read between
-/// two samples are part of the loop, but of no sample (Tene, "GilExamples").
+/// A sample contains one round trip and the cost of one pair of clock reads. The loop also contains the recording and a
+/// second read between two samples, which belong to no sample (Tene, "GilExamples").
 #[inline(always)]
 #[allow(clippy::too_many_arguments, reason = "primitive arguments, so that the loop is plain machine code")]
 fn timed<S: Strategy, const WAKES: bool>(
@@ -162,10 +159,7 @@ fn batched<S: Strategy, const WAKES: bool>(
     }
 }
 
-/// Role 1: answers on every line until role 0 ends it.
-///
-/// # Errors
-/// The reason to leave.
+/// Role 1. It answers on every line until role 0 ends the line. Fails with the reason to leave.
 #[inline(never)]
 pub fn follow<S: Strategy, const WAKES: bool>(
     strategy: S,
@@ -180,7 +174,7 @@ pub fn follow<S: Strategy, const WAKES: bool>(
             if is_end(word) {
                 break;
             }
-            // Exactly the expected turn, not just the right parity.
+            // The whole turn must match, not only its parity.
             counts.verified += u64::from(is_turn(word, wanted));
             pass::<WAKES>(turn, word);
             wanted = after(after(wanted));

@@ -20,17 +20,17 @@ use coretalk_model::{Flag, Picos, TrialFailure};
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
-/// Lines to draw at random from: 64 page frames.
+/// Number of lines to draw from: 64 page frames.
 const LINES: usize = 4096;
-/// Lines used per pass: the address of a line changes its cost by a third (docs/evidence.md, "Machine and effects").
+/// Lines used per pass. The address of a line changes its cost by a third (docs/evidence.md, "Machine and effects").
 const LINES_PER_PASS: usize = 16;
-/// Warm-up of a pass: this, or a tenth of a short pass.
+/// Warm-up of a pass. Short passes have a warm-up of a tenth.
 const WARM_UP: Picos = Picos::from_ms(5);
-/// Minimum duration of trips timed together: a clock read is below a thousandth of it.
+/// Minimum duration of trips timed together. A clock read is below a thousandth of it.
 const BATCH_NS: f64 = 50_000.0;
-/// Minimum span for energy, whose counters advance once a millisecond.
+/// Minimum span for energy. Its counters advance once a millisecond.
 const ENERGY_NS: f64 = 20e6;
-/// Pairs of clock reads whose median is the cost of the clock in a pass.
+/// Pairs of clock reads. Their median is the cost of the clock in a pass.
 const CLOCK_READS: usize = 255;
 
 pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
@@ -99,7 +99,7 @@ impl Task for Follow<'_> {
     }
 }
 
-/// Addresses of both sides' loops for a strategy; `None` for one of another architecture.
+/// Addresses of both sides' loops for a strategy; `None` for a strategy of another architecture.
 pub fn loops(strategy: StrategyKind) -> Option<[usize; 2]> {
     struct Loops {
         wakes: bool,
@@ -144,11 +144,11 @@ fn trips(
         clock: if mode == Mode::NoClock { Clock::Outside } else { Clock::Inside },
         batch_ticks: rate.ticks(BATCH_NS) as u64,
     };
-    // A loop that is timed as a whole counts no single trips, and its histogram stays empty.
+    // A loop that is timed as a whole counts no single trips, so its histogram stays empty.
     let tally_count = if mode == Mode::Alternate { 2 } else { 1 };
     let chosen = drawn_lines(order.key, line_count);
     let run_role = |role: &RoleContext<'_>| -> Result<Observation, Halt> {
-        // The first role touches the memory first, so the memory is on the NUMA node of that role.
+        // The first role touches the memory first. So the memory is on the NUMA node of that role.
         let mut tallies: Vec<TickHistogram> = Vec::new();
         let mut clock_ticks = 0;
         if role.number == 0 {
@@ -190,7 +190,7 @@ fn trips(
     };
     let mut observed = observe(context, mode, first, second);
     if let Some((joules, loop_ns)) = joules.zip(observed.numbers.values.get(names::LOOP_NS).copied()) {
-        // Power over the whole pass, including thread starts and ends, times the duration of a trip.
+        // Power over the whole pass, with thread starts and ends, times the duration of a trip.
         observed.value(names::PACKAGE_NJ, joules * 1e9 / elapsed_ns * loop_ns);
     }
     Ok(observed)
@@ -242,7 +242,7 @@ fn observe(context: &TrialContext<'_>, mode: Mode, first: Observation, second: O
         }
         observed.count(names::NEGATIVE, every.count_below(clock_ticks));
     }
-    // Each round trip has two waits; the last poll of a wait succeeds and is not a spin.
+    // Each round trip has two waits. The last poll of a wait succeeds and is not a spin.
     let polls = (leader.polls + follower.polls) as f64;
     observed.value(names::SPINS, polls / all_trips - 2.0);
     if let Some((a, b)) = first.cpu_ns.zip(second.cpu_ns) {

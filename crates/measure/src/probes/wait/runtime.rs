@@ -32,7 +32,7 @@ pub fn result(spec: &TrialSpec, pass: &Pass) -> Observed {
     // The mode was validated when the pass was ordered.
     match Mode::from_spec(spec).unwrap_or(Mode::Timed) {
         Mode::Cost => {
-            // The role waits for no other thread, so the time in which it was preempted is not part of a call.
+            // The role waits for no other thread. So the time in which it was preempted is not part of a call.
             let used_ns = pass.roles.first().and_then(|role| role.cpu_ns);
             let ns = used_ns.map_or(pass.ns, |used_ns| used_ns.min(pass.ns));
             observed.value(names::CALL_NS, ns as f64 / pass.count as f64);
@@ -80,7 +80,6 @@ pub fn result(spec: &TrialSpec, pass: &Pass) -> Observed {
     observed
 }
 
-/// Records the mean of single round trips, with and without the clock.
 fn trip_values(observed: &mut Observed, events: &Histogram, clock_ns: Option<f64>) {
     let mean_ns = events.mean_ns();
     let net_ns = mean_ns.zip(clock_ns).map(|(mean_ns, clock_ns)| mean_ns - clock_ns);

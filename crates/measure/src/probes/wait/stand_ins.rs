@@ -5,11 +5,11 @@ use crate::stand_in::SimStandIn;
 
 /// Measurements that adapters of version 2 can make with `busy`.
 const PLAIN: &[Kind] = &[Kind::Wait, Kind::Cost];
-/// Measurements that they can make with other polling strategies.
+/// Measurements that adapters can make with other polling strategies.
 const POLLS: &[Kind] = &[Kind::Wait, Kind::Alternate, Kind::Cost];
-/// Measurements that they can make with sleeping strategies.
+/// Measurements that adapters can make with sleeping strategies.
 const SLEEPS: &[Kind] = &[Kind::Wait, Kind::Alternate];
-/// Measurements that they can make with the clock of their runtime.
+/// Measurements that adapters can make with the clock of their runtime.
 const CLOCK: &[Kind] = &[Kind::Clock];
 
 /// The stand-ins. Warm compiled loops are as fast as those of coretalk: round trips on a guest took 103 to 114 ns in

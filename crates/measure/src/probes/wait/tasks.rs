@@ -1,5 +1,5 @@
 //! The tasks other than round trips: single calls of a wait action, clock reads, and the slowdown of a sibling by a
-//! waiting thread, the reason why wait hints exist.
+//! waiting thread. Wait hints exist to reduce that slowdown.
 
 use crate::counter;
 use crate::kernel_context::Halt;
@@ -14,7 +14,7 @@ use coretalk_model::series::Observed;
 use coretalk_model::wait::names;
 use coretalk_model::{TrialFailure, stats};
 
-/// Minimum duration of a batch of calls: a pair of clock reads is below 1 % of it.
+/// Minimum duration of a batch of calls. A pair of clock reads is below 1 % of it.
 const BATCH_NS: f64 = 5_000.0;
 const MAX_BATCH: u64 = 1 << 12;
 const CLOCK_READS: u64 = 1_000_000;
@@ -103,7 +103,7 @@ const SETTLE_NS: f64 = 50_000.0;
 /// Rounds of the fixed work: about 30 µs alone.
 const WORK: u64 = 16_384;
 
-/// Role 0 waits, alternately with the strategy and asleep; role 1 works on the sibling and times its work.
+/// Role 0 waits, alternately with the strategy and asleep. Role 1 works on the sibling and times its work.
 pub struct SiblingTask<'a> {
     pub context: &'a TrialContext<'a>,
     pub order: &'a TrialOrder<'a>,
@@ -149,7 +149,7 @@ fn stand_by<S: Strategy>(role: &RoleContext<'_>, waits: &S, turn: &Turn) -> Resu
     }
 }
 
-/// Role 1: works while role 0 waits for its turn; returns the times with the strategy, then those with a sleeper.
+/// Role 1: works while role 0 waits for its turn. Returns the times with the strategy, then those with a sleeper.
 fn work(role: &RoleContext<'_>, turn: &Turn, span: u64, settle: u64) -> Result<[Vec<f64>; 2], Halt> {
     let mut times = [Vec::new(), Vec::new()];
     let end = counter::now_ticks() + span;

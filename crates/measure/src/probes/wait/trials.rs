@@ -7,23 +7,21 @@ use coretalk_model::external::External;
 use coretalk_model::series::{Parameters, TrialSpec};
 use coretalk_model::wait::names;
 
-/// Default strategies; those that the CPU lacks are left out.
+/// Default strategies. Strategies that the CPU lacks are left out.
 const DEFAULT: &str = if cfg!(target_arch = "aarch64") {
     "clock,busy,pause,pause:8,fence,yield,spin-futex:1000,futex,backoff,wfe"
 } else {
     "clock,busy,pause,pause:8,fence,yield,spin-futex:1000,futex,backoff,umwait,tpause,mwaitx"
 };
-/// Default strategies for single calls.
 const DEFAULT_CALLS: &str = if cfg!(target_arch = "aarch64") {
     "busy,pause,pause:8,fence,yield,futex,spin-futex:1000,backoff,wfe"
 } else {
     "busy,pause,pause:8,fence,yield,futex,spin-futex:1000,backoff,umwait,tpause,mwaitx"
 };
-/// Default strategy for `alternate`.
 const DEFAULT_ALTERNATE: &str = "pause";
-/// Name of the clock in a list of strategies, also of a runtime (`java:clock`).
+/// Name of the clock in a list of strategies. A runtime's clock has a prefix (`java:clock`).
 const CLOCK: &str = "clock";
-/// Strategy that `alternate` compares with.
+/// Strategy with which `alternate` compares.
 const BUSY: &str = "busy";
 
 /// What a trial times.
@@ -47,10 +45,7 @@ impl Mode {
     const ALL: [Mode; 6] =
         [Mode::Timed, Mode::Alternate, Mode::NoClock, Mode::Cost, Mode::Sibling, Mode::Clock];
 
-    /// Parses the mode of a trial.
-    ///
-    /// # Errors
-    /// [`RequestError`] if a name is unknown, as in a run of another version.
+    /// Parses the mode of a trial. A run of another version may have an unknown name.
     pub fn from_spec(spec: &TrialSpec) -> Result<Mode, RequestError> {
         let mode = spec.parameters.text("mode");
         Mode::ALL
@@ -80,15 +75,12 @@ impl Mode {
 pub struct Trial {
     /// What is timed.
     pub mode: Mode,
-    /// The strategy of each side; only the first for a single role.
+    /// The strategy of each side. A single role has only the first.
     pub sides: [Option<StrategyKind>; 2],
 }
 
 impl Trial {
-    /// Parses the parameters.
-    ///
-    /// # Errors
-    /// [`RequestError`] if a name is unknown, as in a run of another version.
+    /// Parses the parameters. A run of another version may have an unknown name.
     pub fn from_spec(spec: &TrialSpec) -> Result<Trial, RequestError> {
         let mode = Mode::from_spec(spec)?;
         if mode == Mode::Clock {
@@ -125,9 +117,9 @@ impl Trial {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum WaitSubject {
-    /// Native strategies; `None` is the clock alone.
+    /// Native strategies. `None` is the clock alone.
     Native([Option<StrategyKind>; 2]),
-    /// A runtime's strategy, the same on both sides.
+    /// A strategy of a runtime, on both sides.
     External(External),
 }
 
@@ -138,9 +130,7 @@ fn runtime_spec(external: &External, mode: Mode, placement: Vec<CpuId>) -> Trial
 }
 
 /// Makes one trial per strategy and pair. Modes for one CPU use the first. If CPUs are siblings, adds sibling trials.
-///
-/// # Errors
-/// A name that is unknown, duplicated, or invalid for the mode.
+/// Fails if a name is unknown, duplicated or invalid for the mode.
 pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestError> {
     let mode = match request.options.text("mode") {
         Some(names::ALTERNATE) => Mode::Alternate,

@@ -1,5 +1,4 @@
-//! The primitives of `wake`: a row per primitive, with its name, code, description and simulated cost; and the trials
-//! of a request.
+//! The primitives of `wake`, a row each with name, code, description and simulated cost; and the trials of a request.
 
 use super::{FEW_PAIRS, GAPS_NS, LADDER_GAP_NS, MAP_GAP_NS, SLEEP, names};
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -21,7 +20,7 @@ use coretalk_model::series::MASK;
 use coretalk_model::series::{Parameters, TrialSpec};
 use coretalk_model::{CpuId, CpuSet};
 
-/// The purpose of a primitive, which determines its behaviour without a waiter.
+/// The purpose of a primitive. It determines the behaviour without a waiter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     /// Taken and released by one thread.
@@ -40,13 +39,13 @@ struct Entry {
     cost: WakeCost,
 }
 
-/// Generic code for a primitive that is chosen at run time.
+/// Generic code for a primitive that is named at run time.
 #[cfg(all(target_os = "linux", not(miri)))]
 pub trait Task {
-    /// The result.
+    /// Result of the task.
     type Output;
 
-    /// Runs with this primitive.
+    /// Runs the task with this primitive.
     fn with<P: Primitive>(self) -> Self::Output;
 }
 
@@ -68,7 +67,7 @@ macro_rules! primitives {
         },)+];
 
         impl PrimitiveKind {
-            /// Runs a task with the primitive, each compiled into a loop of its own.
+            /// Runs a task with the primitive. The compiler builds separate loops for each primitive.
             #[cfg(all(target_os = "linux", not(miri)))]
             pub fn run<T: Task>(self, task: T) -> T::Output {
                 match self {
@@ -79,7 +78,7 @@ macro_rules! primitives {
     };
 }
 
-/// Two transfers: the word itself, and the kernel's queue for it.
+/// Two transfers: the word, and the kernel's queue for the word.
 const FUTEX: WakeCost = WakeCost {
     transfers: 2.0,
     waker_calls: 1.0,
@@ -110,7 +109,7 @@ primitives! {
         FUTEX { transfers: 3.0, spins_ns: 1_500.0 };
     CondvarOne(StdCondvar<false, false>) "condvar-one" Notice
         "std's condition variable, notify one after the unlock; the waiter locks the mutex again" CONDVAR;
-    // The woken thread finds the lock held and polls it until it is free.
+    // The woken thread finds the lock held, and polls until it is free.
     CondvarOneLocked(StdCondvar<false, true>) "condvar-one-locked" Notice
         "the same, notified with the lock held: the woken thread may have to wait for it"
         CONDVAR { transfers: 5.0 };
@@ -124,8 +123,8 @@ primitives! {
     Semaphore(Semaphore) "semaphore" Message
         "coretalk's own futex semaphore: sleeps at once, a post is one FUTEX_WAKE" FUTEX;
     SemT(SemT) "sem-t" Message "the C library's futex semaphore" FUTEX;
-    // The count of waiters moves too; 12 hints of about 10 ns and four yields of about 100 ns. Without a waiter: an
-    // exchange and a read of the count.
+    // The count of waiters moves too. A waiter uses 12 hints of about 10 ns and four yields of about 100 ns. Without a
+    // waiter a wake-up is an exchange and a read of the count.
     AtomicWaitSet(AtomicWait<true, false>) "atomic-wait-set" Notice
         "a futex word is set and one waiter, if any, is notified, like libstdc++: polls 16 times, then \
          sleeps"
@@ -138,7 +137,7 @@ primitives! {
     Park(Park) "park" Notice "std's futex thread parker: sleeps at once" FUTEX;
     Barrier(StdBarrier) "barrier" Message
         "std's barrier for two: a mutex and a condition variable, notify all" CONDVAR;
-    // Through the file layer: the lock and the buffer of the descriptor move, and both calls take longer.
+    // Calls go through the file layer. The lock and the buffer of the descriptor move, and both calls take longer.
     EventFd(EventFd) "eventfd" Message "a counter in the kernel: read sleeps, write wakes"
         FUTEX { transfers: 3.0, waker_calls: 2.0, waiter_calls: 2.0 };
     Pipe(Pipe) "pipe" Message "a pipe: read sleeps, a write of one byte wakes"
@@ -179,10 +178,7 @@ pub enum Variant {
     Sleep,
 }
 
-/// Parses a name.
-///
-/// # Errors
-/// [`RequestError`]: an unknown name or an invalid combination.
+/// Parses a name. Fails if the name is unknown or a combination is invalid.
 pub fn variant(name: &str) -> Result<Variant, RequestError> {
     if name == SLEEP {
         return Ok(Variant::Sleep);
@@ -256,7 +252,7 @@ pub fn mechanism(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether a name is performed by a single thread, so that no second CPU is needed.
+/// Whether a single thread performs this name. Then no second CPU is needed.
 pub fn needs_one_cpu(name: &str) -> bool {
     matches!(variant(name), Ok(Variant::Uncontended(_) | Variant::NotifyIdle(_) | Variant::Sleep))
 }
@@ -274,7 +270,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
     let unpinned = request.options.number(names::UNPINNED);
     let mask = unpinned.map(|_| request.cpus.iter().copied().collect::<CpuSet>());
     let started = request.cpus.first_chunk::<2>().filter(|_| mask.is_some());
-    // Unbound threads have no pairs; both start on the first two CPUs.
+    // Unbound threads have no pairs. Both start on the first two CPUs.
     let pairs = started.map_or(request.pairs, std::slice::from_ref);
     let mut trials = Vec::new();
     for (index, name) in primitives.iter().enumerate() {
@@ -305,7 +301,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         match what {
             // A runtime's name also means a wake-up, through a primitive of the runtime.
             None | Some(Variant::Wake(_)) => {
-                // A map has one gap: three would take three times the budget.
+                // A map has one gap, since three would take three times the budget.
                 let is_map = pairs.len() > FEW_PAIRS;
                 let gaps = gaps_or(if is_map { &[MAP_GAP_NS] } else { &GAPS_NS });
                 for pair in pairs {

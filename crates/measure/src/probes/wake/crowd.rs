@@ -13,14 +13,14 @@ use coretalk_model::series::Observed;
 use coretalk_model::stats::Key;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// The waker's counts: time until the first waiter continued, until the last, and the waker's own cost.
+/// Histograms of the waker: time until the first waiter continued, until the last, and the waker's own cost.
 type Counted = [TickHistogram; 3];
 
 #[derive(Debug, Default)]
 struct Crowd {
     round: Mutex<u64>,
     changed: Condvar,
-    /// The round to wait for; `LAST` ends the pass.
+    /// The round for which to wait. `LAST` ends the pass.
     armed: CachePadded<AtomicU64>,
     waiting: CachePadded<AtomicU64>,
     finished: CachePadded<AtomicU64>,
@@ -35,7 +35,7 @@ impl Crowd {
     }
 }
 
-/// Performs one pass: role 0 wakes, all others wait.
+/// Performs one pass. Role 0 wakes, and all others wait.
 pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     let waiters = context.cpus().len() - 1;
     let resumed = (0..waiters).map(|_| CachePadded::default()).collect();
@@ -63,12 +63,11 @@ pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Obs
     Ok(observed)
 }
 
-/// Addresses of the loops of both roles, the waking role first.
 pub fn loops() -> [*const (); 2] {
     [wake as *const (), wait as *const ()]
 }
 
-// Neither role is inlined, so that the code that `probes --asm` shows is the code that ran.
+// Neither role is inlined, so that `probes --asm` shows the code that ran.
 #[inline(never)]
 fn wake(
     role: &RoleContext<'_>,

@@ -1,5 +1,4 @@
-//! The loops of `wake`: a waiting and a waking thread; and single threads for operations without a waiter and for
-//! sleeps.
+//! The loops of `wake`: a waiting and a waking thread, and single threads for sleeps and operations without a waiter.
 
 use super::catalogue::{Task, Variant, variant};
 use super::{GAP_JITTER, GAPS_NS, SLEEP_NS, Tallies, crowd, make, names};
@@ -90,17 +89,17 @@ impl Task for Alone<'_> {
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// Written by the waker: the round for which it is armed; `LAST` ends the pass.
+    /// Written by the waker: the round for which the primitive is armed. `LAST` ends the pass.
     armed: CachePadded<AtomicU64>,
-    /// Written by the waiter: the round in which it is about to wait. A waker that gives up sets `LAST`: exactly one of
-    /// the two changes succeeds and decides whether the round takes place.
+    /// Written by the waiter: the round in which it is about to wait. A waker that gives up sets `LAST`. Exactly one of
+    /// the two changes succeeds, and decides whether the round takes place.
     waiting: CachePadded<AtomicU64>,
     /// Written by the waiter: the finished round, to which the words below belong.
     finished: CachePadded<AtomicU64>,
     resumed: CachePadded<AtomicU64>,
-    /// Number of sleeps of the waiter in this round plus one; 0 is unknown.
+    /// Number of sleeps of the waiter in this round plus one; 0 if unknown.
     sleeps: CachePadded<AtomicU64>,
-    /// CPU on which the waiter resumed; `UNKNOWN_CPU` where the system does not report it.
+    /// CPU on which the waiter resumed; `UNKNOWN_CPU` if the system does not report it.
     ran_on: CachePadded<AtomicU64>,
 }
 
@@ -148,11 +147,11 @@ struct Plan<'a> {
     gap_ticks: f64,
     span_ticks: u64,
     key: Key,
-    /// Set if the threads are unbound, so that positions are counted.
+    /// Set if the threads are unbound. Their positions are then counted.
     topology: Option<&'a Topology>,
 }
 
-/// Role 0. Neither role is inlined, so that the code that `probes --asm` shows is the code that ran.
+/// Role 0. Neither role is inlined, so that `probes --asm` shows the code that ran.
 #[inline(never)]
 fn wake_all<P: Primitive>(
     role: &RoleContext<'_>,
@@ -165,11 +164,11 @@ fn wake_all<P: Primitive>(
     let end = counter::now_ticks() + plan.span_ticks;
     for round in NO_ROUND + 1.. {
         let held = primitive.arm();
-        // Release pairs with the Acquire of the waiter: if it sees the round, it sees that the primitive is armed.
+        // Release pairs with the Acquire of the waiter: a waiter that sees the round sees the armed primitive.
         shared.armed.store(round, Release);
-        // Acquire pairs with the Release of the waiter: it has counted its switches before it announces itself.
+        // Acquire pairs with the Release of the waiter, which has counted its switches before it announces itself.
         if let Err(halt) = role.wait_until(|| shared.waiting.load(Acquire) == round) {
-            // AcqRel and Acquire as in the announcement of the waiter, which this races with.
+            // AcqRel and Acquire as in the announcement of the waiter, which races with this exchange.
             if shared.waiting.compare_exchange(round - 1, LAST, AcqRel, Acquire).is_err() {
                 primitive.wake(held, round);
             }
@@ -177,7 +176,7 @@ fn wake_all<P: Primitive>(
         }
         let jitter = 1.0 + GAP_JITTER * (2.0 * plan.key.uniform(round) - 1.0);
         if let Err(halt) = role.spin_for((plan.gap_ticks * jitter) as u64) {
-            // The waiter has announced itself and may be asleep, and only this can wake it.
+            // The waiter has announced itself and may be asleep. Only this call can wake it.
             primitive.wake(held, round);
             return Err(halt);
         }
@@ -185,10 +184,10 @@ fn wake_all<P: Primitive>(
         let began = counter::start();
         primitive.wake(held, round);
         let ended = counter::stop();
-        // Acquire pairs with the Release of the waiter: its stamp and count are written.
+        // Acquire pairs with the Release of the waiter, whose stamp and count are written.
         role.wait_until(|| shared.finished.load(Acquire) == round)?;
         let resumed = shared.resumed.load(Acquire);
-        // Exactly one sleep, from before the gap until after the wake-up: the waiter slept throughout.
+        // With one sleep from before the gap until after the wake-up, the waiter slept throughout.
         let slept = shared.sleeps.load(Acquire) == 2;
         match resumed.checked_sub(began) {
             Some(wake) => tallies.count(wake, ended - began, slept, round == NO_ROUND + 1),
@@ -233,7 +232,7 @@ fn wait_all<P: Primitive>(role: &RoleContext<'_>, primitive: &P, shared: &Shared
     Ok(())
 }
 
-/// Operations between two clock reads, which cost less than 1 % of them.
+/// Operations between two clock reads. The reads cost less than 1 % of them.
 const BATCH: u32 = 1_000;
 
 /// Arms and wakes a primitive without a waiter: lock and unlock of a lock, or a notification of no thread.
@@ -250,7 +249,6 @@ fn alone<P: Primitive>(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Re
     Ok(observed)
 }
 
-/// Times operations without a waiter in batches.
 #[inline(never)]
 fn wake_nobody<P: Primitive>(
     role: &RoleContext<'_>,
@@ -258,7 +256,7 @@ fn wake_nobody<P: Primitive>(
     span_ticks: u64,
 ) -> Result<Vec<f64>, Halt> {
     role.wait_for_all()?;
-    // Registers this thread as the waiter, where a notification requires a known thread.
+    // This thread is registered as the waiter, where a notification requires a known thread.
     primitive.register(role.guard);
     let end = counter::now_ticks() + span_ticks;
     let mut batches = Vec::new();
@@ -277,7 +275,7 @@ fn wake_nobody<P: Primitive>(
     }
 }
 
-/// Sleeps for a millisecond repeatedly and counts the excess of each sleep.
+/// Sleeps for a millisecond repeatedly, and counts the excess of each sleep.
 pub fn sleeps(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     let span_ticks = context.rate().ticks(order.span.ns()) as u64;
     let sleep_ticks = context.rate().ticks(SLEEP_NS as f64) as u64;

@@ -7,7 +7,7 @@ use crate::series::{RequestError, per_pass};
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
 
 /// Tolerance as a share of the wake-ups. The waiter slept each time if it made at least `1 - FEW` voluntary switches
-/// per wake-up (all threads may be ready for the first wait), and never if it made at most `FEW`.
+/// per wake-up: the first wait may find all threads ready. It never slept if it made at most `FEW`.
 const FEW: f64 = 0.01;
 
 pub fn work(spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, RequestError> {
@@ -16,7 +16,7 @@ pub fn work(spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, Reque
     Ok(RuntimeWork { operation: Operation::Wake { gap_ns }, events: Events::Each, most })
 }
 
-/// Converts a runtime's pass into a result. Whether single waits slept is unknown; the system counts the total.
+/// Converts a runtime's pass into a result. Single waits may have slept or not; the system counts only the total.
 pub fn result(pass: &Pass) -> Observed {
     let mut observed = pass.observed();
     observed.count("samples", pass.count);

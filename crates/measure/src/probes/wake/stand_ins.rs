@@ -2,7 +2,7 @@
 
 use crate::stand_in::SimStandIn;
 
-/// The stand-ins with their slowdown factors: the Linux kernel dominates a wake-up, so most runtimes add little.
+/// The stand-ins with their slowdown factors. The Linux kernel dominates a wake-up, so most runtimes add little.
 pub const STAND_INS: &[SimStandIn] = &[
     SimStandIn::new("cpp:atomic-wait", "atomic-wait-set", 1.05),
     SimStandIn::new("cpp:counting-semaphore", "semaphore", 1.1),

@@ -35,19 +35,18 @@ pub struct Driver<'a> {
     pub choices: Choices,
     pub visit_plan: VisitPlan,
     pub budget_ended: bool,
-    /// Cells whose interval was found narrow enough by an analysis; they are not judged again with every pass.
+    /// Whether an analysis found the interval of a cell narrow enough. Such a cell is not judged again with every pass.
     pub closed: Vec<bool>,
-    /// By cell: number of passes after which its interval is expected to be narrow enough, by the last analysis.
+    /// By cell: number of passes after which the last analysis expects the interval to be narrow enough.
     pub expected_passes: Vec<u32>,
-    /// The cells of each map, judged when its passes are complete; empty before.
+    /// The cells of each map, judged when its passes are complete. Empty before.
     pub judged: Vec<JudgedCells>,
     scale: Scale,
-    /// Expected machine time of the whole run, for progress.
     expected: Picos,
     later_phases: LaterPhases,
 }
 
-/// Machine time of the phases after a map and its ladder, by the time spent before; only the caller knows the phases.
+/// Machine time of the phases after a map and its ladder, by the time spent before. Only the caller knows the phases.
 pub type LaterPhases = fn(&Driver<'_>, Picos) -> Picos;
 
 impl<'a> Driver<'a> {
@@ -103,12 +102,11 @@ impl<'a> Driver<'a> {
         Driver { later_phases, ..self }
     }
 
-    /// The stream of random choices for a purpose and a pass.
     pub fn key(&self, purpose: Purpose, pass: u32) -> Key {
         Key::from_words(&[self.settings.seed, purpose as u64, u64::from(pass)])
     }
 
-    /// The cells that a pass still has to visit: an interrupted pass continues where it stopped.
+    /// The cells that a pass still has to visit. An interrupted pass continues where it stopped.
     pub fn due(&self, purpose: Purpose, pass: u32, cells: &[u32]) -> Vec<u32> {
         let record = &self.log.record;
         let entries =
@@ -123,8 +121,8 @@ impl<'a> Driver<'a> {
         entries.filter_map(|entry| Some(entry.outcome.as_ref().ok()?.started)).max()
     }
 
-    /// Checks for lost CPUs and gives up their cells. Returns whether a CPU was lost, and rounds of other cells that
-    /// failed meanwhile: a CPU that goes offline disturbs others.
+    /// Checks for lost CPUs and gives up their cells. Returns whether a CPU was lost, and the rounds of other cells
+    /// that failed meanwhile. A CPU that goes offline disturbs others.
     fn give_up_lost_cpus(&mut self, suspicion: Suspicion) -> Result<(bool, Vec<CellRound>), RunError> {
         let losses = self.run.look_for_cpus(suspicion)?;
         let Driver { run, log, pairs, .. } = self;
@@ -136,7 +134,6 @@ impl<'a> Driver<'a> {
         Ok((!losses.is_empty(), to_repeat))
     }
 
-    /// The rounds without the cells of lost CPUs.
     fn possible<'r>(&self, rounds: &'r [CellRound]) -> Cow<'r, [CellRound]> {
         if self.run.is_whole() {
             return Cow::Borrowed(rounds);
@@ -207,9 +204,10 @@ impl<'a> Driver<'a> {
         let max_ns = SLOT.min(self.run.left()).ns();
         let (mut time, mut samples, mut count) = (0.0, 0, 0);
         for round in rounds {
-            // A round of unknown duration fills the batch: it may take seconds, if a quota throttles its threads.
+            // A round of unknown duration fills the batch. It may take seconds if a quota throttles its threads.
             time += self.expect(purpose, round).unwrap_or(max_ns);
-            // Counts only the first cell, as the cells of a round are alike: this runs half a million times per pass.
+            // Only the first cell is counted, as the cells of a round are alike. This runs half a million times per
+            // pass.
             let of_first =
                 |&cell: &u32| orders(&self.visit_plan, cell as usize).iter().map(SpanOrder::samples).sum();
             samples += round.len() as u64 * round.first().map_or(0, of_first);
@@ -231,7 +229,7 @@ impl<'a> Driver<'a> {
         self.overhead_ns(cell) + round_trips as f64 * self.round_trip_ns(cell)
     }
 
-    /// Cost of a round in addition to its round trips: rendezvous, flushing, clock probes.
+    /// Cost of a round in addition to its round trips, for rendezvous, flushing and clock probes.
     pub fn overhead_ns(&self, cell: usize) -> f64 {
         let pilot: u64 = self.visit_plan.other("pilot", cell).iter().map(SpanOrder::round_trips).sum();
         let Some(round) = self.expect(Purpose::Pilot, &vec![cell as u32]) else { return 60_000.0 };
@@ -271,7 +269,7 @@ impl<'a> Driver<'a> {
         self.run.commit(&self.log.take_pending(), self.expected)
     }
 
-    /// Pauses measurements. Commits first if a commit is due: it disturbs nothing during the pause.
+    /// Pauses measurements. Commits first if a commit is due, since a commit disturbs nothing during the pause.
     pub fn pause(&mut self, span: Picos) -> Result<(), RunError> {
         if self.run.is_commit_due(span) {
             self.commit()?;
@@ -297,10 +295,8 @@ impl<'a> Driver<'a> {
         Ok(())
     }
 
-    /// Ends the run: commits pending data, stores the end, and returns the result.
-    ///
-    /// A result takes seconds for a large machine, so it is not derived if the user stops the run and the sink has
-    /// kept everything.
+    /// Ends the run: commits pending data, stores the end, and returns the result. For a large machine a result takes
+    /// seconds. So it is not derived if the user stops the run and the sink has kept everything.
     pub fn finish(mut self, ended: Ended) -> Result<(LatencyResult, Ended), RunError> {
         self.commit()?;
         let end = self.run.end(ended);

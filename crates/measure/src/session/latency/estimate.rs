@@ -1,4 +1,5 @@
-//! [`plan`]: predicts what a run would measure and how long it takes, from a short pilot and trials of some rounds.
+//! [`plan`]: predicts what a run would measure and how long it takes. The basis is a short pilot and trials of some
+//! rounds.
 
 use super::driver::Driver;
 use super::imitate::{self, imitation};
@@ -17,17 +18,15 @@ use coretalk_model::stats::{ANALYSES, Analysis, median};
 use coretalk_model::{Hint, KernelId, Picos, Protocol, Relation};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Bytes of a visit in the run file: raw ticks if they are kept, else a summary per span. Fitted to the files of seven
-/// simulated machines of 4 to 192 CPUs: 0.74 to 1.03 times the sizes, without second analyses and the gate.
+/// Bytes of a visit in the run file: raw ticks if they are kept, else a summary per span. On seven simulated machines
+/// of 4 to 192 CPUs the prediction was 0.74 to 1.03 times the sizes, without second analyses and the gate.
 const RAW_BYTES_PER_BATCH: f64 = 1.8;
 const SUMMARY_BYTES_PER_SPAN: f64 = 22.0;
 const ROW_BYTES: f64 = 56.0;
 const EMPTY_FILE_BYTES: f64 = 100_000.0;
 
-/// Predicts a [`run`](super::run), after a pilot on representative pairs whose data are discarded.
-///
-/// # Errors
-/// [`RunError`] if the machine cannot even run the pilot.
+/// Predicts a [`run`](super::run), after a pilot on representative pairs whose data are discarded. Fails if the machine
+/// cannot even run the pilot.
 pub fn plan(
     machine: &mut dyn Machine,
     settings: &LatencySettings,
@@ -78,7 +77,7 @@ pub fn plan(
 }
 
 pub struct Outline {
-    /// Minimum passes of every cell, and the maximum of a wide cell.
+    /// Minimum passes of every cell, and maximum passes of a wide cell.
     pub passes: [u32; 2],
     pub expected_passes: f64,
     pub rounds_per_pass: u64,
@@ -86,9 +85,7 @@ pub struct Outline {
     pub kernels: Vec<String>,
     pub spans_per_visit: f64,
     pub batches_per_visit: f64,
-    /// Expected machine time, including the pilot.
     pub machine_time: Picos,
-    /// The basis of the prediction, as text.
     pub basis: String,
 }
 
@@ -120,14 +117,14 @@ fn imitated(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
     })
 }
 
-/// Number of tried rounds of a parallel schedule, and of tries: five visits suffice for deviations from a median.
+/// Number of tried rounds of a parallel schedule. Five visits suffice for deviations from a median.
 const TRIED_ROUNDS: usize = 40;
 const TRIED_TIMES: u32 = 5;
 /// Share of visits that timer ticks and spikes shift by over 2 % if each line is timed once: 4 in 10,000 on simulated
-/// machines, too rare to show in the few cells of a serial pilot.
+/// machines. This is too rare to show in the few cells of a serial pilot.
 const RARE_SHARE: f64 = 4e-4;
 
-/// Tries a few cells of each relation, and some parallel rounds if the run is parallel, and extrapolates.
+/// Tries a few cells of each relation, and some parallel rounds if the run is parallel. Extrapolates to the run.
 pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
     let pilot_time = driver.run.elapsed();
     let target = target(driver);
@@ -142,7 +139,7 @@ pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
     };
     let mut sampled = BTreeMap::new();
     for pass in 0..tries {
-        // The first try covers more cells, since durations differ between cells; a few cells suffice to show the noise.
+        // The first try covers more cells, since durations differ between cells. A few cells suffice to show the noise.
         let tried = if pass == 0 { &more_cells } else { &cells };
         let rounds = schedule::serial(tried, driver.key(Purpose::Map, pass));
         driver.perform(Purpose::Map, pass, &rounds, &|plan, cell| plan.map(cell, 0))?;
@@ -189,7 +186,7 @@ pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
             let [usual, last] = [REACH, WIDER_REACH].map(|reach| last_analysis(driver, &cells, reach, sweep));
             let further_passes = (usual - ANALYSES[0]) as f64;
             let second = if share * FEW as f64 <= 1.0 {
-                // Ladder time, which is counted separately, is subtracted.
+                // Ladder time is counted separately, so it is subtracted.
                 let alone_ns = super::ladder::whole_ns(ladder_ns);
                 (further_passes * (late_ns + ladder_ns / 2.0).max(LATE_GAP.ns()) - alone_ns).max(0.0)
             } else {
@@ -235,19 +232,20 @@ pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
     })
 }
 
-/// Cost of re-measurements relative to a sweep: one cell in a hundred, eight visits each.
+/// Cost of re-measurements relative to a sweep: one cell in a hundred, with eight visits each.
 const REMEASURED_SHARE: f64 = 0.08;
 
-/// Half width of intervals in standard errors of a mean: the order statistics at the second to sixth analysis take 3.3
-/// to 4.3, and six medians of blocks 3.9 (1.25 for a median, 1.27 deviations for the largest of six). The rest accounts
-/// for scatter that few visits do not show.
+/// Half width of intervals in standard errors of a mean. The order statistics at the second to sixth analysis take 3.3
+/// to 4.3. Six medians of blocks take 3.9 (1.25 for a median, 1.27 deviations for the largest of six). The rest
+/// accounts for scatter that few visits do not show.
 const REACH: f64 = 5.5;
-/// Share of cells with wider intervals, and their half width: a tenth of mesh-64 at ± 0.3 % has 3 or 4 further
+/// Share of cells with wider intervals, and their half width. A tenth of mesh-64 at ± 0.3 % has 3 or 4 further
 /// analyses.
 const SOME_WIDER: f64 = 0.1;
 const WIDER_REACH: f64 = 1.8 * REACH;
 
-/// Passes at the analysis that reaches the requested precision in cells like the tried ones, within the budget.
+/// Number of passes at the analysis that reaches the requested precision in cells like the tried ones, within the
+/// budget.
 fn last_analysis(driver: &Driver<'_>, cells: &[u32], reach: f64, pass_ns: f64) -> usize {
     let regime = driver.choices.regime.clone().unwrap_or_default();
     // A tiny machine chooses its hints only after the second analysis.
@@ -277,8 +275,8 @@ fn last_analysis(driver: &Driver<'_>, cells: &[u32], reach: f64, pass_ns: f64) -
     passes
 }
 
-/// Share of visits of tried cells that deviate from the cell's median by more than the requested precision, without
-/// the visit of each cell that is the median.
+/// Share of visits of tried cells that deviate from the cell's median by more than the requested precision. The visit
+/// that is the median does not count.
 fn share_beyond<'a>(driver: &Driver<'_>, cells: impl Iterator<Item = &'a u32>) -> f64 {
     let kernels = driver.choices.hints.iter().map(|(&protocol, chosen)| KernelId::new(protocol, chosen.hint));
     let Some(column) = kernels.filter_map(|kernel| driver.log.record.column(&kernel, 0)).next() else {
@@ -293,8 +291,8 @@ fn share_beyond<'a>(driver: &Driver<'_>, cells: impl Iterator<Item = &'a u32>) -
     correction * beyond as f64 / residuals.len().max(1) as f64
 }
 
-/// Time of a sweep over the open cells relative to a full one: their share if serial; if parallel, by the rounds of the
-/// CPU with the most open cells (mean of a Poisson variable plus three deviations).
+/// Time of a sweep over the open cells relative to a full sweep. If serial, it is their share. If parallel, the rounds
+/// of the CPU with the most open cells decide (mean of a Poisson variable plus three deviations).
 fn rest_share(driver: &Driver<'_>, share: f64, parallel: u32, rounds: usize) -> f64 {
     if parallel <= 1 {
         return share;
@@ -310,10 +308,9 @@ fn after_map_ns(driver: &Driver<'_>, parallel: u32) -> f64 {
     gate + super::execution::expected(driver).ns()
 }
 
-/// Cells of each relation that a prediction times once for the mean.
+/// Cells of each relation that a prediction times once, for the mean.
 const SAMPLED_PER_RELATION: usize = 48;
 
-/// The representatives, and some random cells of each relation.
 fn sample_cells(driver: &Driver<'_>) -> Vec<u32> {
     let mut chosen: BTreeSet<u32> = driver.representatives.iter().copied().collect();
     let mut by_relation: BTreeMap<Relation, Vec<u32>> = BTreeMap::new();
@@ -327,7 +324,6 @@ fn sample_cells(driver: &Driver<'_>) -> Vec<u32> {
     chosen.into_iter().collect()
 }
 
-/// Mean time of a visit by relation in nanoseconds, as far as measured.
 fn expected_by_relation(driver: &Driver<'_>) -> BTreeMap<Relation, f64> {
     let mut expected = BTreeMap::new();
     for (cell, &relation) in (0..).zip(&driver.relations) {

@@ -1,4 +1,4 @@
-//! Tests whether the nearest pairs of the map share execution units, which distinguishes SMT threads from near cores.
+//! Tests whether the nearest pairs of the map share execution units. This distinguishes SMT threads from near cores.
 
 use super::driver::Driver;
 use super::{Ended, RunError};
@@ -10,17 +10,16 @@ use coretalk_model::latency::{Counts, PairChoice};
 use coretalk_model::series::Parameters;
 use coretalk_model::{CpuId, KernelId, Level, Matrix, OrNan, Picos, Protocol, stats};
 
-/// Passes per pair: the exact interval of their median is from the third to the tenth value, so two disturbed passes do
+/// Passes per pair. The exact interval of their median is from the third to the tenth value, so two disturbed passes do
 /// not matter.
 const PASSES: u32 = 12;
 /// Length of a pass: three phases of ten spans of 40 µs.
 const PASS: Picos = Picos::from_us(1_250);
-/// Minimum time between passes of a pair, so that its passes see several placements of a host that moves virtual CPUs
-/// every 20 to 360 ms.
+/// Minimum time between passes of a pair. A host may move virtual CPUs every 20 to 360 ms, so the passes see several
+/// placements.
 const PASS_GAP: Picos = Picos::from_ms(40);
 /// Number of representative pairs of a level and of the reported cores: the first, the middle and the last.
 const PAIRS: usize = 3;
-/// Number of nearest disjoint pairs if there are no groups.
 const NEAREST: usize = 2;
 
 pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
@@ -73,8 +72,8 @@ fn try_pass(driver: &mut Driver<'_>, pair: [CpuId; 2], pass: u32) -> Option<Exec
     execution::pass_of(&driver.try_trial(&order)?)
 }
 
-/// The pairs to test: the nearest pair of some of the finest groups that the latencies show and of some reported cores,
-/// or the nearest pairs if there are neither; and the most distant pair as a control.
+/// The pairs to test. They are the nearest pair of some of the finest groups that the latencies show, and of some
+/// reported cores. Without both they are the nearest pairs. The most distant pair is a control.
 fn candidates(driver: &Driver<'_>) -> Vec<([CpuId; 2], TestReason)> {
     let latencies = map_latencies(driver);
     let known = |pair: &[CpuId; 2]| value(&latencies, *pair).is_some();

@@ -1,4 +1,4 @@
-//! The equivalence gate: tests whether a pair is as fast during concurrent measurement as alone.
+//! The gate: tests whether a pair is as fast during concurrent measurement as alone.
 
 use super::driver::Driver;
 use super::{Ended, RunError, map};
@@ -12,11 +12,11 @@ use coretalk_model::stats::{self, ANALYSES};
 use coretalk_model::{Hint, KernelId, Picos, Relation};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Visits of each gate cell alone: their median is reproducible within half of the margin.
+/// Visits of each gate cell alone. Their median is reproducible within half of the margin.
 const VISITS: u32 = 4;
 
-/// Re-measures some cells of each relation alone and compares them with the concurrent values. A relation that fails is
-/// repeated with half as many concurrent pairs, down to one; if it stays biased, its values are flagged.
+/// Measures some cells of each relation alone and compares them with the concurrent values. A relation that fails is
+/// repeated with half as many concurrent pairs, down to one. If it stays biased, its values are flagged.
 pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     let parallel = driver.choices.regime.as_ref().is_some_and(|regime| regime.pairs > 1);
     if !parallel || driver.choices.hints.is_empty() {
@@ -118,7 +118,8 @@ fn gate_cells(driver: &Driver<'_>, relation: Relation) -> Vec<u32> {
     cells
 }
 
-/// Compares, for each relation, the cells measured both concurrently and alone, under the kernel of the first map.
+/// Compares the cells of each relation that were measured both concurrently and alone, under the kernel of the first
+/// map.
 fn judge(
     driver: &Driver<'_>,
     relations: &BTreeSet<Relation>,
@@ -174,20 +175,19 @@ fn record_outcomes(driver: &mut Driver<'_>, outcomes: Vec<GateOutcome>) -> Resul
     driver.decide()
 }
 
-/// Expected time of a pass over a relation with this many concurrent pairs, in nanoseconds.
 fn sweep_of_ns(driver: &Driver<'_>, relation: Relation, pairs: u32) -> f64 {
     let cells = driver.relations.iter().filter(|&&other| other == relation).count();
     let first = driver.relations.iter().position(|&other| other == relation).unwrap_or(0);
     map::visit_ns(driver, first) * cells as f64 / f64::from(pairs)
 }
 
-/// Whether the remaining time allows as many such passes as the first analysis needs.
+/// Whether the remaining time suffices for the passes of the first analysis.
 fn fits(driver: &Driver<'_>, sweep_ns: f64) -> bool {
     let passes = ANALYSES[0] as f64 * sweep_ns.max(PASS_GAP.ns());
     passes < driver.run.left().ns() * map::MAP_SHARE
 }
 
-/// Discards the passes of these relations, which stay in the run file but do not count any more.
+/// Discards the passes of these relations. They stay in the run file but do not count any more.
 fn begin_again(
     driver: &mut Driver<'_>,
     relations: &BTreeSet<Relation>,

@@ -16,8 +16,8 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     let all: Vec<u32> = (0..driver.pairs.len() as u32).collect();
     for (pass, &tool) in (0..).zip(&driver.settings.imitate) {
         let orders = Arc::from([imitation(driver, tool).order()]);
-        // In list order, as the tools do not shuffle. Both directions of a pair are consecutive, so that a run that
-        // ends early leaves out whole pairs.
+        // In list order, as the tools do not shuffle. Both directions of a pair are consecutive, so a run that ends
+        // early leaves out whole pairs.
         let mut due: Vec<(u32, Purpose)> = Vec::new();
         for &purpose in directions(tool) {
             due.extend(driver.due(purpose, pass, &all).into_iter().map(|cell| (cell, purpose)));
@@ -65,10 +65,7 @@ pub fn machine_time(driver: &mut Driver<'_>) -> Result<Option<Picos>, RunError> 
     Ok(Some(total))
 }
 
-/// Minimum time of the run: one visit of one pair by the first tool. `None` if even a part of it exceeds the budget.
-///
-/// # Errors
-/// [`RunError`] if the machine fails, or the user stops the run.
+/// Minimum time of the run: one visit of one pair by the first tool; `None` if even a part of it exceeds the budget.
 pub fn least_time(
     machine: &mut dyn Machine,
     settings: &LatencySettings,
@@ -91,7 +88,6 @@ pub fn least_time(
 
 /// Number of tries. The fastest counts, since other programs can only lengthen a try.
 const TRIES: u32 = 3;
-/// Divisor of a tool's counts for a try.
 const TRY_DIVISOR: u32 = 50;
 
 /// Time of a tool's full counts on a pair. Tries with single and double counts separate the fixed cost of a visit.

@@ -9,7 +9,7 @@ use coretalk_model::latency::Purpose;
 use coretalk_model::stats::ANALYSES;
 use coretalk_model::{Hint, KernelId, Picos, Protocol, Tool};
 
-/// Lines of each span: one aligned run, so that a visit under nine kernels stays short.
+/// Lines of each span: one aligned run. A visit under nine kernels stays short.
 const LINES: u32 = 16;
 const PASSES: u32 = ANALYSES[0] as u32;
 
@@ -61,7 +61,7 @@ impl Remaining {
     }
 }
 
-/// The remaining work, estimated from the ladder's own passes or, before them, from the pilot.
+/// The remaining work, estimated from the ladder's own passes. Before these exist, the pilot is the basis.
 pub fn remaining(driver: &mut Driver<'_>) -> Remaining {
     if !driver.settings.ladder {
         return Remaining { passes: 0, pass: Picos::ZERO };
@@ -93,7 +93,8 @@ pub fn half_a_pass(driver: &mut Driver<'_>, half: u32) -> Result<Ended, RunError
     perform_pass(driver, pass, &due)
 }
 
-/// Performs the ladder passes due after `made` of `total` map passes: spread, so that both see the same states.
+/// Performs the ladder passes due after `made` of `total` map passes. They are spread, so that both see the same
+/// states.
 pub fn beside_the_map(driver: &mut Driver<'_>, made: u32, total: u32) -> Result<Ended, RunError> {
     if !driver.settings.ladder {
         return Ok(Ended::Complete);
@@ -115,7 +116,7 @@ fn perform_pass(driver: &mut Driver<'_>, pass: u32, due: &[u32]) -> Result<Ended
     driver.perform(Purpose::Ladder, pass, &rounds, &|plan, cell| plan.other("ladder", cell))
 }
 
-/// Adds every kernel to the visit plan; on a tiny machine the map has already timed our own kernels.
+/// Adds every kernel to the visit plan. On a tiny machine the map has already timed our own kernels.
 fn prepare(driver: &mut Driver<'_>) {
     let sentinel = KernelId::new(Protocol::Cas, Hint::None);
     let mut kernels = if driver.visit_plan.tiny { vec![sentinel.clone()] } else { ladder_kernels() };
@@ -124,8 +125,8 @@ fn prepare(driver: &mut Driver<'_>) {
     driver.visit_plan.prepare_other("ladder", &kernels, LINES);
 }
 
-/// Tries a pass of the ladder on some cells, since the map does not predict its time. Returns nanoseconds; 0 without a
-/// ladder.
+/// Nanoseconds of a pass of the ladder on some cells, by trying; 0 without a ladder. The map does not predict this
+/// time.
 pub fn try_a_pass(driver: &mut Driver<'_>, cells: &[u32]) -> Result<f64, RunError> {
     if !driver.settings.ladder {
         return Ok(0.0);
@@ -136,7 +137,7 @@ pub fn try_a_pass(driver: &mut Driver<'_>, cells: &[u32]) -> Result<f64, RunErro
     Ok((driver.run.now() - began).ns())
 }
 
-/// Number of map passes, out of `total`, with a ladder pass by [`beside_the_map`].
+/// Number of map passes, out of `total`, after which [`beside_the_map`] performs a ladder pass.
 pub fn passes_beside(total: u32) -> u32 {
     PASSES.min(total)
 }

@@ -1,4 +1,4 @@
-//! The map: passes over all cells, spread over time, until each is narrow enough or the budget ends.
+//! The map: passes over all cells, spread over time, until each interval is narrow enough or the budget ends.
 
 pub mod remaining;
 
@@ -16,22 +16,22 @@ use coretalk_model::stats::{ANALYSES, Analysis, Decision, decide, expected_analy
 use coretalk_model::{Hint, KernelId, Picos, Protocol, Relation};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Distance of passes over few late cells, if all others were narrow at the first analysis: such a machine does not
-/// drift, and a stall in one of eight passes needs more passes, not distant ones.
+/// Distance of passes over few late cells, if all others were narrow at the first analysis. Such a machine does not
+/// drift. A stall in one of eight passes needs more passes, not distant ones.
 pub const LATE_GAP: Picos = Picos::from_ms(30);
-/// Divisor of the number of cells: at most this fraction counts as few.
+/// Divisor of the number of cells. At most this fraction counts as few.
 pub const FEW: usize = 8;
 /// Time of a serial map above which it is measured in parallel, if the gate allows.
 const SERIAL_LIMIT: Picos = Picos::from_ms(15_000);
-/// Share of the budget for the passes; the rest is for re-measurements and the ladder.
+/// Share of the budget for the passes. The rest is for re-measurements and the ladder.
 pub const MAP_SHARE: f64 = 0.8;
 
 /// The number of passes of each cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
-    /// This number, whatever the result: fixed counts, and tiny machines.
+    /// This number, whatever the result. Used for fixed counts and tiny machines.
     Fixed(u32),
-    /// Analyses at 8 and 24 passes; if more were requested, each at twice as many passes as the previous one.
+    /// Analyses at 8 and 24 passes. Each further requested analysis is at twice as many passes as the previous one.
     Analyses,
 }
 
@@ -58,7 +58,7 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     Ok(ended)
 }
 
-/// Whether cells that are wide after the second analysis get further ones.
+/// Whether cells that are wide after the second analysis get further analyses.
 pub fn has_further_analyses(settings: &LatencySettings) -> bool {
     settings.analyses > ANALYSES.len() as u32
         && (settings.counts, settings.spacing) == (Counts::Adaptive, Spacing::Brief)
@@ -73,16 +73,16 @@ pub fn target(driver: &Driver<'_>) -> Target {
             let share = driver.settings.budget.secs() * MAP_SHARE;
             Target::Fixed((share / WIDE_GAP.secs()).clamp(ANALYSES[1] as f64, 120.0) as u32)
         }
-        // All passes of the second analysis; cells that are then wide get further analyses.
+        // All passes of the second analysis. Cells that are then wide get further analyses.
         (Counts::Adaptive, Spacing::Brief) if driver.visit_plan.tiny => Target::Fixed(ANALYSES[1] as u32),
         (Counts::Adaptive, Spacing::Brief) => Target::Analyses,
     }
 }
 
-/// Maximum visit of a fixed count: budget, stop and commits are checked between visits.
+/// Maximum visit of a fixed count. Budget, stop and commits are checked between visits.
 const MAX_VISIT: Picos = Picos::from_ms(300);
 
-/// Passes of a fixed count; more if visits would take too long.
+/// Passes of a fixed count. Their number rises if visits would take too long.
 fn fixed_passes(driver: &Driver<'_>, samples: u32, iterations: u32) -> u32 {
     let slowest = driver.relations.iter().filter_map(|&relation| driver.visit_plan.round_trip_ns(relation));
     let round_trip_ns = slowest.fold(0.0, f64::max);
@@ -90,8 +90,8 @@ fn fixed_passes(driver: &Driver<'_>, samples: u32, iterations: u32) -> u32 {
     visit_plan::fixed_passes(samples, (all / MAX_VISIT.ns()).ceil().min(10_000.0) as u32)
 }
 
-/// Adds the map's kernels to the visit plan: the shown ones; CAS without pause, the only kernel that shows every state
-/// of the machine; and on a tiny machine the whole ladder.
+/// Adds the map's kernels to the visit plan: the shown kernels, and CAS without pause, the only kernel that shows every
+/// state of the machine. A tiny machine has the whole ladder.
 pub fn prepare(driver: &mut Driver<'_>, target: Target) {
     let shown: Vec<KernelId> = if driver.visit_plan.tiny {
         candidates(driver.settings)
@@ -114,7 +114,7 @@ pub fn prepare(driver: &mut Driver<'_>, target: Target) {
     });
     let passes = if let Target::Fixed(passes) = target { passes } else { 1 };
     if !driver.visit_plan.tiny && driver.settings.counts == Counts::Adaptive {
-        // The location of CAS alone shows states, so its spread over lines is dropped to save 50 MB for 1,024 CPUs.
+        // Only the location of CAS shows states. Its spread over lines is dropped, which saves 50 MB for 1,024 CPUs.
         driver.log.record.keep_locations_of(&extra);
     }
     driver.visit_plan.prepare_map(&shown, &extra, passes);
@@ -165,14 +165,14 @@ fn sweep(
     let deadline = driver.run.elapsed() + Picos::from_secs(driver.run.left().secs() * MAP_SHARE);
     loop {
         let mut open = find_open(driver, target, includes);
-        // Judging the cells of a large machine and scheduling take long, so a stop is checked first.
+        // It takes long to judge the cells of a large machine and to schedule. So a stop is checked first.
         if driver.run.is_stopped() {
             return Ok(Ended::Interrupted);
         }
         if open.is_empty() {
             return Ok(Ended::Complete);
         }
-        // An interrupted pass continues with the cells that it had not reached, which have one pass less.
+        // An interrupted pass continues with the cells that it had not reached. These have one pass less.
         let pass = open.iter().map(|&cell| passes_made(driver, cell as usize)).min().unwrap_or(0);
         open.retain(|&cell| passes_made(driver, cell as usize) == pass);
         let number = pass_number(driver, pass);
@@ -211,18 +211,18 @@ fn sweep(
         }
         if driver.run.elapsed() > deadline {
             if driver.settings.spacing == Spacing::Watch {
-                // Time limits the passes of a watch; a few missing passes do no harm.
+                // Time limits the passes of a watch. A few missing passes do no harm.
                 return Ok(Ended::Complete);
             }
-            // Wide cells stay wide; the rest of the budget is for re-measurements and the ladder.
+            // Wide cells stay wide. The rest of the budget is for re-measurements and the ladder.
             let done = find_open(driver, target, includes).is_empty();
             return Ok(if done { Ended::Complete } else { Ended::Budget });
         }
     }
 }
 
-/// Whether the remaining time suffices for the next analysis; checked only beyond the second analysis. Passes without a
-/// following analysis would not narrow an interval: each further analysis spends less of the error probability.
+/// Whether the remaining time suffices for the next analysis. Checked only beyond the second analysis. Passes without a
+/// following analysis would not narrow an interval, since each further analysis spends less of the error probability.
 fn is_within_reach(driver: &Driver<'_>, made: u32, rounds: &[CellRound], until: Picos) -> bool {
     let made = made as usize;
     if made < ANALYSES[1] || !Analysis::is_due(made, driver.settings.analyses) {
@@ -245,7 +245,7 @@ fn passes_made(driver: &Driver<'_>, cell: usize) -> u32 {
     let valid_from = valid_from(&driver.choices, driver.relations[cell]);
     let Some(passes) = driver.log.record.passes(cell) else { return 0 };
     if valid_from == 0 {
-        // Does not read the passes: that would be half a million memory accesses per pass.
+        // The passes are not read. That would be half a million memory accesses per pass.
         return passes.len() as u32;
     }
     passes.heads().filter(|head| head.pass >= valid_from).count() as u32
@@ -255,13 +255,13 @@ fn valid_from(choices: &Choices, relation: Relation) -> u32 {
     choices.regime.as_ref().and_then(|regime| regime.valid_from.get(&relation).copied()).unwrap_or(0)
 }
 
-/// The pass number in the run, which also rises when the gate restarts a relation.
+/// The pass number in the run. It also rises when the gate restarts a relation.
 fn pass_number(driver: &Driver<'_>, counted: u32) -> u32 {
     let regime = driver.choices.regime.as_ref();
     counted + regime.and_then(|regime| regime.valid_from.values().max().copied()).unwrap_or(0)
 }
 
-/// Cells that need a pass, without those that failed too often because a CPU is gone or a partner hangs.
+/// Cells that need a pass. A cell that failed too often is left out: a CPU is gone or a partner hangs.
 fn find_open(driver: &mut Driver<'_>, target: Target, includes: &dyn Fn(Relation) -> bool) -> Vec<u32> {
     if target != Target::Analyses {
         return still_open(driver, target, includes);
@@ -314,7 +314,7 @@ fn analyse(driver: &mut Driver<'_>) {
         decide(passes_made(driver, cell) as usize, width, requested, driver.settings.analyses)
             != Decision::Enough
     };
-    // The same width decides on the flag, so a cell closed as narrow is never printed as wide.
+    // The same width decides on the flag. So a cell closed as narrow is never printed as wide.
     let mut judge = |cell: usize| {
         let mut too_wide = surveys.iter().filter_map(|survey| {
             let width = survey.width_of(cell, requested, &mut scratch)?;
@@ -331,11 +331,11 @@ fn analyse(driver: &mut Driver<'_>) {
     }
 }
 
-/// Passes at the analysis that is expected to find this wide cell narrow.
+/// Number of passes at the analysis that is expected to find this wide cell narrow.
 fn expected_passes(driver: &Driver<'_>, survey: &Survey<'_>, cell: usize, width: f64) -> u32 {
     let [made, most] = [passes_made(driver, cell), driver.settings.analyses];
     let analysis = Analysis::at(made as usize, most);
-    // The interval of eight passes is their whole range; the scatter of all passes of the relation predicts better.
+    // The interval of eight passes is their whole range. The scatter of all passes of the relation predicts better.
     let scale = match analysis {
         Analysis::FIRST => survey.pass_scale(cell).filter(|&scale| scale > 0.0),
         _ => None,
@@ -368,7 +368,7 @@ pub fn rounds(driver: &Driver<'_>, open: &[u32], pass: u32) -> Vec<CellRound> {
     if pairs <= 1 {
         return schedule::serial(open, key);
     }
-    // Relations for which the gate set another number of concurrent pairs get rounds of their own.
+    // Relations with another number of concurrent pairs, set by the gate, get rounds of their own.
     let gate_widths: BTreeMap<Relation, u32> = regime
         .map(|regime| {
             regime.gate.iter().filter(|o| o.pairs != pairs).map(|o| (o.relation, o.pairs)).collect()

@@ -9,18 +9,18 @@ use coretalk_model::stats;
 use coretalk_model::{Picos, Relation};
 use std::collections::BTreeMap;
 
-/// Passes: enough for a median that one stall does not move.
+/// Number of passes. One stall does not move the median of three.
 const PASSES: u32 = 3;
-/// Lines of each span: one aligned run covers the slices.
+/// Lines of each span: one aligned run, which covers the slices of the cache.
 const LINES: u32 = 16;
 
-/// Maximum share of the budget for the pilot. A longer pilot continues with few round trips: on emulated CPUs, or CPUs
-/// shared with other programs, a round trip takes up to a scheduler quantum. The first visit, and the others of the
-/// first pass, are each limited to this share.
+/// Maximum share of the budget for the pilot. A longer pilot continues with few round trips, since a round trip takes
+/// up to a quantum on CPUs that are emulated or shared with other programs. The first visit has this limit, and the
+/// other visits of the first pass together have it again.
 const SHARE: f64 = 0.1;
 
-/// Visits representative pairs with every kernel that a map may use. A tiny machine chooses its hints at the end, from
-/// all passes (a pilot of its first two erred in up to 3 of 40 runs); any other chooses here.
+/// Visits representative pairs with every kernel that a map may use. Then chooses the hints. A tiny machine chooses
+/// them at the end, from all passes: a pilot of its first two passes erred in up to 3 of 40 runs.
 pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     driver.run.phase(Purpose::Pilot);
     let cells = driver.representatives.clone();
@@ -29,7 +29,7 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     let mut is_short = false;
     for pass in 0..PASSES {
         let all = rounds(driver, pass, &cells);
-        // The first visit predicts the time of the others in the first pass, which show the times of other relations.
+        // The first visit predicts the time of the others in the first pass. These show the times of other relations.
         let (first, others) = all.split_at(all.len().min(usize::from(pass == 0)));
         for group in [first, others] {
             let (began, is_tried) = (driver.run.now(), pass == 0 && !is_short && !group.is_empty());
@@ -75,7 +75,6 @@ fn visit(driver: &mut Driver<'_>, pass: u32, rounds: &[CellRound]) -> Result<End
     driver.perform(Purpose::Pilot, pass, rounds, &|plan, cell| plan.other("pilot", cell))
 }
 
-/// Median round trip of each relation in nanoseconds, under the fastest kernel of each visit.
 fn round_trips(driver: &Driver<'_>) -> BTreeMap<Relation, f64> {
     let mut by_relation: BTreeMap<Relation, Vec<f64>> = BTreeMap::new();
     for entry in driver.log.record.others(Purpose::Pilot) {

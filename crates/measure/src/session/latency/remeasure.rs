@@ -1,4 +1,4 @@
-//! Re-measurement: outlier cells are measured again, on fresh lines, before their values are accepted. A cell is an
+//! Re-measurement: outlier cells are measured again, on new lines, before their values are accepted. A cell is an
 //! outlier if it does not fit its relation, as the system reports it, or the groups that the latencies show.
 
 use super::driver::Driver;
@@ -15,10 +15,10 @@ use std::ops::Range;
 /// Visits of a cell: two re-measurements of four each, at least half a pass gap apart, with the ladder in between.
 const VISITS: u32 = 8;
 const FIRST: u32 = VISITS / 2;
-/// Divisor of the number of cells: states in more than this fraction are states of the machine, and groups that more
-/// cells do not fit are discarded.
+/// Divisor of the number of cells. States in more than this fraction are states of the machine. Groups that more cells
+/// do not fit are discarded.
 const MACHINE_WIDE: usize = 10;
-/// Rounds of the search: a corrected cell may reveal groups that other cells do not fit.
+/// Rounds of the search. A corrected cell may reveal groups that other cells do not fit.
 const ROUNDS: u32 = 4;
 
 pub fn first(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
@@ -110,7 +110,7 @@ fn suspects(driver: &Driver<'_>, known: &BTreeSet<u32>) -> Vec<u32> {
     let regime = driver.choices.regime.clone().unwrap_or_default();
     let mut suspects = BTreeSet::new();
     for (map, judged) in driver.judged.iter().enumerate() {
-        // Uses only the visits that earlier rounds have added, so that a continued run finds the same suspects.
+        // Only visits of earlier rounds count, so that a continued run finds the same suspects.
         let mut settled_cells: BTreeMap<usize, CellValue> = BTreeMap::new();
         if !known.is_empty() {
             let survey = &map::surveys(driver, &regime)[map];
@@ -129,7 +129,7 @@ fn suspects(driver: &Driver<'_>, known: &BTreeSet<u32>) -> Vec<u32> {
                 multimodal.push(cell as u32);
             }
         }
-        // Two disturbed passes look like a cell's own state. States of many cells are the machine's and would recur.
+        // Two disturbed passes look like a state of the cell. States of many cells are the machine's and would recur.
         if multimodal.len() * MACHINE_WIDE <= judged.len() {
             suspects.extend(multimodal);
             let seen = |cell: usize| {

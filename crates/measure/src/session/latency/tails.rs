@@ -14,7 +14,7 @@ const VISITS: u32 = 4;
 const MIN_VISIT: Picos = Picos::from_ms(5);
 const MAX_VISIT: Picos = Picos::from_ms(400);
 
-/// Visits of each pair for `one-way`: an interval over visits needs as many as the first analysis of a map.
+/// Visits of each pair for `one-way`. An interval over visits needs as many as the first analysis of a map.
 const ONE_WAY_VISITS: u32 = ANALYSES[0] as u32;
 const ONE_WAY_MESSAGES: u64 = 2_000;
 
@@ -28,7 +28,7 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     if driver.settings.tails.is_some() { round_trips(driver) } else { Ok(Ended::Complete) }
 }
 
-/// Single messages in each direction; their recordings are kept, and the map of `one-way` is derived from them.
+/// Single messages in each direction. Their recordings are kept, and the map of `one-way` is derived from them.
 fn one_way(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     driver.run.phase(Purpose::Tails);
     let kernel = KernelId::new(Protocol::OneWay, Hint::None);
@@ -36,7 +36,7 @@ fn one_way(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
     visit_pairs(driver, "one-way", 0..ONE_WAY_VISITS)
 }
 
-/// Visits every pair alone; passes that an earlier segment finished are not repeated.
+/// Visits every pair alone. Passes that an earlier segment finished are not repeated.
 fn visit_pairs(driver: &mut Driver<'_>, name: &'static str, passes: Range<u32>) -> Result<Ended, RunError> {
     let cells: Vec<u32> = (0..driver.pairs.len() as u32).collect();
     for pass in passes {
@@ -55,7 +55,7 @@ fn visit_time(time_left: Picos, pairs: usize) -> Picos {
     Picos::from_secs(time_left.secs() * 0.9 / all.max(1.0)).clamp(MIN_VISIT, MAX_VISIT)
 }
 
-/// Time of the requested tails out of the budget that remains after the map; zero if none are requested.
+/// Time of the requested tails out of the budget that remains after the map; zero without requested tails.
 pub fn machine_time(settings: &LatencySettings, pairs: usize, time_left: Picos) -> Picos {
     match settings.tails {
         Some(_) => Picos(visit_time(time_left, pairs).0 * pairs as u64 * u64::from(VISITS)).min(time_left),

@@ -1,4 +1,4 @@
-//! [`VisitLog`]: the results of a run's trials so far, including those that are not durable yet.
+//! [`VisitLog`]: the results of a run's trials so far, also those that are not durable yet.
 
 use crate::machine::RoundOutcome;
 use crate::schedule::CellRound;
@@ -9,8 +9,8 @@ use coretalk_model::latency::{
 use coretalk_model::{Picos, Recording, Relation, TrialFailure};
 use std::collections::BTreeMap;
 
-/// The results of a run's trials so far. A recording is reduced to a visit as soon as it arrives: a map of 1,024 CPUs
-/// has four million of them, and a recording that is still cached is read several times as fast.
+/// The results of a run's trials so far. A map of 1,024 CPUs has four million recordings. Each is reduced to a visit as
+/// soon as it arrives, since a cached recording is read several times as fast.
 pub struct VisitLog<'a> {
     pub record: Record,
     pub segment: u32,
@@ -18,17 +18,14 @@ pub struct VisitLog<'a> {
     reducer: Reducer,
     pending: Commit,
     trials: usize,
-    /// Trials that failed since the last check for absent CPUs.
     held_back: Vec<HeldBack>,
-    /// Failed trials of each cell, in the map and outside of it.
     failures: BTreeMap<(Phases, u32), u32>,
-    /// Mean time of a round and the number of rounds, by purpose and slowest relation in the round.
     round_time: BTreeMap<(Purpose, Relation), (f64, u32)>,
 }
 
 struct HeldBack {
     round: usize,
-    /// Index of the trial in the round, counting failed ones.
+    /// Index of the trial in the round. Failed trials count.
     place: usize,
     cell: u32,
     failure: TrialFailure,
@@ -36,17 +33,15 @@ struct HeldBack {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Phases {
-    /// The passes of the map.
     Map,
     /// All other phases: the pilot, the gate, the ladder …
     Others,
 }
 
 pub const RAW_CPUS: usize = 64;
-/// Number of pending trials, 300 bytes each, after which a batch is followed by a commit: 512 concurrent pairs make 200
-/// thousand between two regular commits.
+/// Number of pending trials after which a batch is followed by a commit. A pending trial takes 300 bytes, and 512
+/// concurrent pairs make 200 thousand between two regular commits.
 const MAX_PENDING: usize = 1 << 14;
-/// Failed trials of a cell before it is given up.
 const MAX_FAILURES: u32 = 3;
 
 impl<'a> VisitLog<'a> {
@@ -122,7 +117,7 @@ impl<'a> VisitLog<'a> {
         spent
     }
 
-    /// Logs the failed trials, except those of cells for which `is_due_again` holds: these are returned as rounds.
+    /// Logs the failed trials. Failed trials of cells for which `is_due_again` holds are returned as rounds instead.
     pub fn settle(&mut self, is_due_again: impl Fn(u32) -> bool) -> Vec<CellRound> {
         let mut repeated: BTreeMap<usize, CellRound> = BTreeMap::new();
         for HeldBack { round, place, cell, failure } in std::mem::take(&mut self.held_back) {
@@ -173,7 +168,7 @@ impl<'a> VisitLog<'a> {
         self.round_time.get(&(purpose, slowest)).map(|time| time.0)
     }
 
-    /// Whether a cell failed so often that no further phase visits it: each hang costs the full time limit. A few
+    /// Whether a cell failed so often that no further phase visits it. Each hang costs the full time limit. A few
     /// failures are tolerated, since a stalling host must not cost a cell all its passes.
     pub fn has_failed(&self, cell: u32) -> bool {
         [Phases::Map, Phases::Others].into_iter().any(|phases| self.is_given_up(phases, cell))
@@ -188,7 +183,7 @@ impl<'a> VisitLog<'a> {
         self.failures.get(&(phases, cell)).is_some_and(|&failures| failures >= MAX_FAILURES)
     }
 
-    /// The failure of a held-back trial that missed a CPU, because it refused a thread or was lost.
+    /// The failure of a held-back trial whose CPU refused a thread or was lost.
     pub fn missed_a_cpu(&self) -> Option<&TrialFailure> {
         self.held_back.iter().map(|held| &held.failure).find(|failure| failure.missed_a_cpu())
     }
@@ -225,7 +220,7 @@ impl<'a> VisitLog<'a> {
     }
 }
 
-/// Failures of earlier segments, which are not retried, except where a CPU was absent and may be back.
+/// Failures of earlier segments. They are not retried, unless a CPU was absent and may be back.
 fn failures(record: &Record, cells: usize) -> BTreeMap<(Phases, u32), u32> {
     let purposes = Purpose::ALL.into_iter().flat_map(|purpose| record.others(purpose));
     let is_final = |failure: &TrialFailure| !failure.missed_a_cpu();

@@ -12,34 +12,35 @@ use coretalk_model::{ClockFacts, CpuId, Hint, KernelId, Protocol, Relation, Tool
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Lines of a cell per pass: four aligned runs of 16 in different page frames, two runs above 64 CPUs.
+/// Lines of a cell per pass: four aligned runs of 16 in different page frames, or two runs above 64 CPUs.
 const LINES: u32 = 64;
 const LINES_ON_LARGE: u32 = 32;
-/// Lines of an aligned run: one per slice of the last-level cache, on CPUs with 16 slices.
+/// Lines of an aligned run. On CPUs with 16 slices of the last-level cache, it has one line per slice.
 const RUN: u32 = 16;
-/// Lines of CAS without pause as a sentinel for states: one run.
 const SENTINEL_LINES: u32 = 16;
 const LARGE_CPUS: usize = 64;
-/// Maximum CPUs for three visits per line, whose median removes stalls.
+/// Maximum CPUs for three visits per line. Their median removes stalls.
 const SMALL_CPUS: usize = 16;
 const WARM_UP: u32 = 200;
-/// Minimum length of a batch: one clock read of 15 ns is 0.7 % of it.
+/// Minimum length of a batch. A clock read of 15 ns is 0.7 % of it.
 const BATCH_NS: f64 = 2_000.0;
 const STEP_SHARE: f64 = 0.005;
-/// Maximum cost of the clock read, which lengthens each batch: as a share of a batch, and of the requested precision.
-/// At ± 1 % a bias of 1 % would leave hardly more than half of the intervals true.
+/// Maximum cost of the clock read, which lengthens each batch, as a share of a batch and of the requested precision. At
+/// ± 1 % a bias of 1 % would leave hardly more than half of the intervals true.
 const COST_SHARE: f64 = 0.01;
 const COST_OF_PRECISION: f64 = 0.5;
 const MIN_ROUND_TRIPS: u32 = 16;
 const MAX_ROUND_TRIPS: u32 = 1 << 16;
-/// Round trips per batch before the pilot has timed one: less than 35 µs at the longest known latency (0.5 µs).
+/// Round trips per batch before the pilot has timed one. They take less than 35 µs at the longest known latency (0.5
+/// µs).
 const PILOT_ROUND_TRIPS: u32 = 64;
 /// Lines, round trips and warm-up of a pilot visit if full visits, with forty times the round trips, take too long.
 const SHORT_PILOT: (u32, u32, u32) = (4, 4, 8);
-/// Maximum time of one kernel in a visit: fifty times that of the slowest known interconnect. Limits lines and warm-up.
+/// Maximum time of one kernel in a visit, fifty times that of the slowest known interconnect. It limits lines and
+/// warm-up.
 const MAX_VISIT_NS: f64 = 100e6;
 const MIN_LINES: u32 = 4;
-/// Places of the pointer chase of `xfer`: too many to share prefetches, few enough for the writer's L1 cache.
+/// Places of the pointer chase of `xfer`: too many to share prefetches, and few enough for the writer's L1 cache.
 const CHASE_PLACES: u32 = 128;
 
 #[derive(Debug, Clone)]
@@ -52,12 +53,10 @@ pub struct VisitPlan {
     visits_per_line: u32,
     batch_ns: f64,
     home: HomeSetting,
-    /// By cell: whether its CPUs are on two nodes.
     two_homes: Vec<bool>,
     relations: Vec<Relation>,
-    /// The combinations of both that occur.
+    /// The combinations of relation and `two_homes` that occur.
     kinds: BTreeSet<(Relation, bool)>,
-    /// Median round trip in nanoseconds under the fastest kernel of the pilot.
     round_trip_ns: BTreeMap<Relation, f64>,
     counts: Counts,
     map: BTreeMap<(Relation, bool, u32), Arc<[SpanOrder]>>,
@@ -65,11 +64,11 @@ pub struct VisitPlan {
 }
 
 fn registered(id: &KernelId) -> &'static Kernel {
-    // A name made by `KernelId::new` is in the registry, as a test checks for all of them.
+    // A name made by `KernelId::new` is in the registry. A test checks all of them.
     kernel_by_id(id.as_str()).unwrap_or(&crate::probes::latency_turns::CAS)
 }
 
-/// Round trips of another tool's kernel in one ladder visit: 1 to 10 ms, where the tool itself takes 20 to 1,000 ms.
+/// Round trips of another tool's kernel in one ladder visit. They take 1 to 10 ms; the tool takes 20 to 1,000 ms.
 const SHORT_ROUND_TRIPS: u32 = 20_000;
 
 fn short_span(tool: Tool) -> SpanOrder {
@@ -93,7 +92,7 @@ impl VisitPlan {
         };
         let two_homes: Vec<bool> = pairs.iter().map(two_homes).collect();
         let relations: Vec<Relation> = pairs.iter().map(|pair| topology.relation(pair[0], pair[1])).collect();
-        // One by one: a set collected from half a million values would sort them all.
+        // One by one, since a set collected from half a million values would sort them all.
         let mut kinds = BTreeSet::new();
         relations.iter().zip(&two_homes).for_each(|(&relation, &two_homes)| {
             kinds.insert((relation, two_homes));
@@ -125,7 +124,7 @@ impl VisitPlan {
         self.round_trip_ns = round_trip_ns;
     }
 
-    /// Whether a visit times each line several times, so that the median removes stalls.
+    /// Whether a visit times each line several times. The median then removes stalls.
     pub fn repeats_lines(&self) -> bool {
         self.visits_per_line > 1
     }
@@ -134,14 +133,14 @@ impl VisitPlan {
         self.round_trip_ns.get(&relation).copied()
     }
 
-    /// Round trips per batch: a power of two, long enough for the clock.
     pub fn batch_round_trips(&self, relation: Relation) -> u32 {
         let Some(&round_trip_ns) = self.round_trip_ns.get(&relation) else { return PILOT_ROUND_TRIPS };
         let needed = (self.batch_ns / round_trip_ns.max(1.0)).ceil() as u32;
         needed.next_power_of_two().clamp(MIN_ROUND_TRIPS, MAX_ROUND_TRIPS)
     }
 
-    /// At most `lines`, and no more than a visit has time for unless the user requested the number.
+    /// The number of lines of a visit, at most `lines`. Unless the user requested the number, the time of a visit
+    /// limits it.
     fn lines_in_time(&self, relation: Relation, lines: u32) -> u32 {
         if self.lines_are_requested {
             return lines;
@@ -151,7 +150,7 @@ impl VisitPlan {
         lines.min(((MAX_VISIT_NS / line_ns) as u32).max(MIN_LINES))
     }
 
-    /// Untimed round trips: at most a tenth of the time of a visit.
+    /// Untimed round trips, for at most a tenth of the time of a visit.
     fn warm_up(&self, relation: Relation) -> u32 {
         WARM_UP.min((0.1 * MAX_VISIT_NS / self.round_trip_ns(relation).unwrap_or(0.0)) as u32)
     }
@@ -181,7 +180,7 @@ impl VisitPlan {
         self.homes(two_nodes).into_iter().map(span).collect()
     }
 
-    /// Prepares the spans of the map in the order of its kernels; `extra` is the sentinel if no map shows it.
+    /// Prepares the spans of the map in the order of its kernels. `extra` is the sentinel if no map shows it.
     pub fn prepare_map(&mut self, shown: &[KernelId], extra: &[KernelId], passes: u32) {
         self.map.clear();
         for (relation, two_nodes) in self.kinds.clone() {
@@ -209,7 +208,7 @@ impl VisitPlan {
         }
     }
 
-    /// Number of distinct passes: those of a fixed count may differ by one line, adaptive ones are equal.
+    /// Number of distinct passes. Those of a fixed count may differ by one line; adaptive passes are equal.
     fn variants(&self, passes: u32) -> u32 {
         match self.counts {
             Counts::Adaptive => 1,
@@ -270,7 +269,6 @@ impl VisitPlan {
     pub fn shorten(&mut self, name: &'static str) {
         let (lines, round_trips, warm_up) = SHORT_PILOT;
         for (_, orders) in self.other.iter_mut().filter(|((prepared, ..), _)| *prepared == name) {
-            // A pointer chase needs all its places.
             let places = |order: &SpanOrder| match order.kernel.cost {
                 Cost::Chase { .. } => order.lines,
                 Cost::PingPong { .. } | Cost::Stamp { .. } => order.lines.min(lines),
@@ -293,16 +291,16 @@ impl VisitPlan {
 
 /// Number of passes for a fixed count of samples, at least `least` because longer passes would take too long.
 ///
-/// A pass of whole runs of 16 lines covers every slice equally. A partial run omits some, different ones in each pass,
-/// which doubles the scatter of a pair's passes (300 samples: 24 passes of 12 or 13 lines, median half width 0.70 %,
-/// against 18 passes of 16, 0.45 %; simulated) and biases their median. So there are as many passes as whole runs, up
-/// to a second analysis. If that is fewer than a first analysis, shorter passes are better than no interval.
+/// A pass of whole runs of 16 lines covers every slice equally. A partial run omits some slices, different ones in each
+/// pass. This doubles the scatter of a pair's passes and biases their median. With 300 samples, 24 passes of 12 or 13
+/// lines had a median half width of 0.70 %, 18 passes of 16 lines 0.45 % (simulated). So there are as many passes as
+/// whole runs, up to a second analysis. If these are fewer than a first analysis, passes are shorter.
 pub fn fixed_passes(samples: u32, least: u32) -> u32 {
     let (fewest, most) = (ANALYSES[0] as u32, ANALYSES[1] as u32);
     (samples / RUN).clamp(fewest, most).max(least).min(samples)
 }
 
-/// Lines and visits per line in one pass of a fixed count, so that all passes have exactly the requested samples.
+/// Lines and visits per line in one pass of a fixed count. All passes together have exactly the requested samples.
 fn fixed_visit(samples: u32, passes: u32, pass: u32) -> (u32, u32) {
     let (runs, rest) = (samples / RUN, samples % RUN);
     if runs < passes {
@@ -310,17 +308,17 @@ fn fixed_visit(samples: u32, passes: u32, pass: u32) -> (u32, u32) {
         return (samples / passes + u32::from(pass < samples % passes), 1);
     }
     if samples <= LINES * passes {
-        // Whole runs; the last pass, which is never the longest, takes the remainder.
+        // Whole runs. The last pass, which is never the longest, takes the remainder.
         let runs = runs / passes + u32::from(pass < runs % passes);
         return (RUN * runs + if pass + 1 == passes { rest } else { 0 }, 1);
     }
-    // Whole sets of lines; the last pass is the remainder.
+    // Whole sets of lines. The last pass takes the remainder.
     let (sets, rest) = (samples / LINES, samples % LINES);
     let full = passes - u32::from(rest > 0);
     if pass == full { (rest, 1) } else { (LINES, sets / full + u32::from(pass < sets % full)) }
 }
 
-/// The kernels that the pilot times: all that the maps may use.
+/// The kernels that the pilot times, which are all that the maps may use.
 pub fn candidates(settings: &LatencySettings) -> Vec<KernelId> {
     let mut kernels: Vec<KernelId> = Vec::new();
     for &protocol in settings.protocols.iter().filter(|&&protocol| protocol != Protocol::OneWay) {
@@ -335,7 +333,6 @@ pub fn candidates(settings: &LatencySettings) -> Vec<KernelId> {
     kernels
 }
 
-/// All kernels of the ladder, CAS first.
 pub fn ladder_kernels() -> Vec<KernelId> {
     let hints = [Hint::None, Hint::Pause];
     let mut kernels: Vec<KernelId> = [Protocol::Cas, Protocol::Store, Protocol::Msg]

@@ -9,30 +9,29 @@ use coretalk_model::stats::{ANALYSES, Key};
 use coretalk_model::{CpuId, Picos, Relation, Topology};
 use std::collections::BTreeMap;
 
-/// Length above which longer passes gain little: thread starts take a thirtieth, and a CPU shared by both threads
+/// Length above which longer passes gain little. Thread starts take a thirtieth, and a CPU shared by both threads
 /// changes hands several times. With serial passes this long, concurrency would only save time, at the risk of
 /// interference.
 pub const LONG_ENOUGH: Picos = Picos::from_ms(10);
-/// Initial length of concurrent passes: of 1,280 cells of a queue (16 simulated CPUs, five capacities, ± 5 %) nine in
-/// ten scatter so little that longer passes would not help; the others get longer ones.
+/// Initial length of concurrent passes. Of 1,280 cells of a queue (16 simulated CPUs, five capacities, ± 5 %), nine in
+/// ten scatter so little that longer passes would not help. The others get longer passes.
 pub const BRIEF: Picos = Picos::from_ms(4);
-/// Minimum trials of a relation for concurrency: with passes that scatter by 4 %, this many are proven equal within 2 %
-/// in nine of ten cases; fewer rarely are.
+/// Minimum trials of a relation for concurrency. With passes that scatter by 4 %, this many are proven equal within 2 %
+/// in nine of ten cases. Fewer trials rarely are.
 const MIN_TRIALS: usize = 32;
-/// Bit mask of the passes of the first analysis that a gate trial performs alone: two of eight, with the others
-/// concurrent, are nearly as good as half of them and cost half as much.
+/// Bit mask of the passes of the first analysis that a gate trial performs alone. Two of eight are nearly as good as
+/// half of them and cost half as much.
 const ALONE: u8 = 0b0001_0001;
 const CHOICES: u64 = 0xC0;
 
 #[derive(Debug)]
 pub struct Concurrency {
-    /// Maximum concurrent pairs; 1 is serial.
     width: usize,
     topology: Topology,
-    /// By trial; [`Concurrent::Never`] in relations that are too small to be judged.
+    /// By trial. [`Concurrent::Never`] in relations that are too small to be judged.
     allowed: Vec<Concurrent>,
     pairs: Vec<[CpuId; 2]>,
-    /// By trial: bit mask of the first analysis' passes performed alone to judge the others.
+    /// By trial: bit mask of the first analysis' passes that are performed alone to judge the others.
     alone: Vec<u8>,
 }
 
@@ -42,7 +41,7 @@ impl Concurrency {
         Concurrency { width: 1, topology: topology.clone(), allowed, pairs, alone }
     }
 
-    /// Concurrency by the settings; `serial` is the length of serial passes of the first analysis.
+    /// Concurrency by the settings. `serial` is the length of serial passes of the first analysis.
     pub fn new(
         machine: &dyn Machine,
         settings: &SeriesSettings,

@@ -11,12 +11,12 @@ use coretalk_model::series::{Gathering, SeriesSettings, TrialSpec};
 use coretalk_model::stats::ANALYSES;
 use std::collections::BTreeMap;
 
-/// Maximum length of a pass, so that commits are in time.
+/// Maximum length of a pass. Longer passes would delay commits.
 pub const MAX_PASS: Picos = Picos::from_ms(250);
-/// Minimum length of a pass: starting and ending threads takes 0.1 ms each.
+/// Minimum length of a pass. The start and the end of threads take 0.1 ms each.
 pub const MIN_PASS: Picos = Picos::from_ms(2);
 
-/// The option for a fixed number of messages, limited only by the remaining budget.
+/// The option for a fixed number of messages. Only the remaining budget limits it.
 pub const MESSAGES: &str = "messages";
 
 /// The shortest possible pass of each trial.
@@ -93,7 +93,6 @@ pub fn plan(machine: &dyn Machine, settings: &SeriesSettings) -> SeriesPlan {
 /// Divisor of the budget that limits the time for runtimes to start and settle.
 const SETTLING: u64 = 4;
 
-/// Maximum share of the budget for runtimes to settle.
 pub fn most_settling(settings: &SeriesSettings) -> Picos {
     Picos(settings.budget.0 / SETTLING)
 }
@@ -104,7 +103,7 @@ pub fn settling(machine: &dyn Machine, orders: &[TrialOrder<'_>], settings: &Ser
     machine.longest_warm_up(orders, most).min(most)
 }
 
-/// Minimum distance between the starts of two sweeps. Where a core's clock wanders within half a second, eight passes
+/// Minimum distance between the starts of two sweeps. A core's clock may wander within half a second. Then eight passes
 /// 60 ms apart agree better with each other than with an endless run (docs/evidence.md, "Coverage of trials").
 pub fn gap(settings: &SeriesSettings) -> Picos {
     spread(settings.budget.secs(), ANALYSES[1] as u32)
@@ -115,22 +114,21 @@ pub fn least_span(spec: &TrialSpec) -> Picos {
     probes::series_by_id(&spec.probe).map_or(Picos::ZERO, |probe| probe.least_span(spec))
 }
 
-/// Share of the budget for the first analysis; the rest is for trials whose interval is still wide. Of 1,280
-/// cells of a queue (16 simulated CPUs, five capacities, ± 5 %, a minute) 101 ended wide with six tenths and equal
-/// passes, 45 with a third and longer passes: these alternate between two throughputs, so only long passes agree.
+/// Share of the budget for the first analysis. The rest is for trials whose interval is still wide. The basis is 1,280
+/// cells of a queue (16 simulated CPUs, five capacities, ± 5 %, a minute). With six tenths and equal passes 101 ended
+/// wide, with a third and longer passes 45. Those 45 alternate between two throughputs, so only long passes agree.
 const FIRST_ANALYSIS: f64 = 1.0 / 3.0;
-/// The same without a second analysis: trials end with their samples, or share a run with a map.
+/// Share without a second analysis. Trials then end with their samples, or share a run with a map.
 const ONLY_ANALYSIS: f64 = 0.9;
-/// Maximum length of a pass of the second analysis relative to one of the first.
+/// Maximum length of a pass of the second analysis relative to a pass of the first.
 const LONGER: u64 = 12;
 
 /// Number of trials of each probe, and the length of a pass that fits its first analysis into its share. All probes get
-/// equal shares, so that one with many trials does not starve the others.
+/// equal shares, so that a probe with many trials does not starve the others.
 #[derive(Debug)]
 pub struct Shares {
-    /// By probe: its trials, and the share of the budget for a serial pass, not limited to possible lengths.
+    /// By probe: its trials, and the share of the budget for a serial pass. Possible lengths do not limit this share.
     pub of: BTreeMap<String, (usize, Picos)>,
-    /// Mean number of concurrent trials in the first analysis.
     mean_concurrency: f64,
     /// Maximum length to which concurrency extends passes.
     longest: Picos,
@@ -152,8 +150,8 @@ impl Shares {
         Shares { of: trials.into_iter().map(share).collect(), mean_concurrency: 1.0, longest: MAX_PASS }
     }
 
-    /// Redistributes the budget among concurrent trials: longer passes, up to a length that shows the scatter of each
-    /// trial, and then a shorter run.
+    /// Redistributes the budget among concurrent trials. Passes become longer, up to a length that shows the scatter of
+    /// each trial. Then the run becomes shorter.
     pub fn divide_by(&mut self, concurrency: &Concurrency) {
         if concurrency.is_any() {
             (self.mean_concurrency, self.longest) = (concurrency.pace(), concurrency::BRIEF);
@@ -169,7 +167,6 @@ impl Shares {
         Picos::from_secs(share.secs() * self.mean_concurrency).clamp(MIN_PASS, self.longest).max(alone)
     }
 
-    /// Length of a serial pass of the first analysis.
     pub fn alone(&self, probe: &str) -> Picos {
         self.of.get(probe).map_or(MIN_PASS, |&(_, share)| share.clamp(MIN_PASS, MAX_PASS))
     }

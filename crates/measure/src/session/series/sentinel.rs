@@ -1,4 +1,4 @@
-//! [`Sentinel`]: CAS without pause before and after a trial's pass, to show the machine's state during the pass.
+//! [`Sentinel`]: CAS without pause before and after a trial's pass. It shows the machine's state during the pass.
 
 use crate::machine::{Assignment, HomeChoice, Machine, MachineError, Round, Sampling, SpanOrder, Walk};
 use crate::probes::latency_turns::CAS;
@@ -10,9 +10,9 @@ use coretalk_model::{CpuId, TrialFailure};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Lines: one aligned run, as for the sentinel of a map.
+/// Number of lines: one aligned run, as for the sentinel of a map.
 const LINES: u32 = 16;
-/// Round trips per batch: states differ by 15 %, so a clock read in each batch does not matter. A visit takes 40 µs in
+/// Round trips per batch. States differ by 15 %, so a clock read in each batch does not matter. A visit takes 40 µs in
 /// a cache and 160 µs across dies.
 const ROUND_TRIPS: u32 = 32;
 const WARM_UP: u32 = 200;
@@ -20,13 +20,13 @@ const WARM_UP: u32 = 200;
 const MAX_FAILURES: u32 = 3;
 const CHOICES: u64 = 0x5E;
 
-/// The kernel that shows every state, on the same lines and with the same code as in a map, for comparable states.
+/// The kernel that shows every state. Lines and code are those of a map, so that states are comparable.
 #[derive(Debug)]
 pub struct Sentinel {
     orders: Arc<[SpanOrder]>,
     reducer: Reducer,
     visits: u64,
-    /// Failed visits by pair: each hang costs the full time limit.
+    /// Failed visits by pair. Each hang costs the full time limit.
     failures: BTreeMap<[CpuId; 2], u32>,
 }
 
@@ -45,12 +45,9 @@ impl Sentinel {
         Sentinel { orders: vec![order].into(), reducer, visits: 0, failures: BTreeMap::new() }
     }
 
-    /// Half a round trip in nanoseconds between neighbours among the CPUs that each trial
-    /// [watches](coretalk_model::series::TrialSpec::watched), as the mean over the pairs. `None` for trials with one
-    /// CPU or without watched CPUs, and after a failed visit.
-    ///
-    /// # Errors
-    /// [`MachineError`] if the machine as a whole failed.
+    /// Half a round trip in nanoseconds, as the mean over pairs of neighbours among the CPUs that each trial
+    /// [watches](coretalk_model::series::TrialSpec::watched). `None` for trials with one CPU or without watched CPUs,
+    /// and after a failed visit.
     pub fn visit(
         &mut self,
         machine: &mut dyn Machine,
@@ -61,7 +58,6 @@ impl Sentinel {
         let has_failed =
             |pair: &[CpuId; 2]| failures.get(pair).is_some_and(|&failures| failures >= MAX_FAILURES);
         let pairs_of = |order: &TrialOrder<'_>| -> Vec<[CpuId; 2]> {
-            // Passes that measure lost time are not grouped by machine states.
             let seeks_lost_time =
                 order.probe.declaration().quantities.iter().any(|quantity| quantity.lost_time);
             let cpus = if seeks_lost_time { Vec::new() } else { order.spec.watched() };
@@ -71,7 +67,7 @@ impl Sentinel {
         let pairs: Vec<Vec<[CpuId; 2]>> = trials.iter().map(pairs_of).collect();
         *visits += 1;
         let key = Key::from_words(&[CHOICES, *visits]);
-        // Neighbouring pairs share a CPU, so every second one is visited at a time.
+        // Neighbouring pairs share a CPU, so only every second pair is visited at the same time.
         let turn = |first: usize| -> Vec<(usize, usize)> {
             let of_trial = |index: usize| (first..pairs[index].len()).step_by(2).map(move |at| (index, at));
             (0..trials.len()).flat_map(of_trial).collect()

@@ -7,11 +7,11 @@ use coretalk_model::series::{Gathering, first_width, is_wide_already};
 use coretalk_model::stats::ANALYSES;
 use std::collections::BTreeMap;
 
-/// Factor on the mean length that suffices in the second analysis: half of the trials scatter more than the mean.
+/// Factor on the mean length that suffices in the second analysis. Half of the trials scatter more than the mean.
 const WITH_MARGIN: f64 = 1.15;
 
 impl Driver<'_> {
-    /// Lengths of passes of a sweep, by probe.
+    /// Length of a probe's passes in a sweep.
     pub(super) fn span(
         &self,
         open: &[usize],
@@ -24,7 +24,7 @@ impl Driver<'_> {
             let span = if fewest as usize >= ANALYSES[0] {
                 self.late_span(open, probe, left, self.owed(open, ANALYSES[1]) / mean_concurrency)
             } else if open.iter().any(|&trial| self.is_repeated_alone(trial)) {
-                // The first analysis is repeated without concurrency; if time permits, with passes of serial length.
+                // The first analysis is repeated without concurrency. If time permits, its passes have serial length.
                 late_span(first, left, self.owed(open, ANALYSES[0])).min(self.shares.alone(probe))
             } else {
                 first
@@ -35,15 +35,14 @@ impl Driver<'_> {
         move |probe| spans.get(probe).copied().unwrap_or(MIN_PASS)
     }
 
-    /// Length of a pass of the second analysis, if `owed` passes share the time `left`.
     fn late_span(&self, open: &[usize], probe: &str, left: Picos, owed: f64) -> Picos {
         let first = self.shares.first(probe);
         late_span(first, left, owed).min(self.sufficient(open, first))
     }
 
-    /// Maximum useful length of passes of the second analysis when trials run concurrently: an interval narrows with
-    /// the square root of the time. Since the scatter of a trial's first passes is largely random, it is averaged over
-    /// trials with the same parameters, and the largest average counts.
+    /// Maximum useful length of passes of the second analysis with concurrency. An interval narrows with the square
+    /// root of the time. The scatter of a trial's first passes is largely random, so it is averaged over trials with
+    /// the same parameters. The largest average counts.
     fn sufficient(&self, open: &[usize], first: Picos) -> Picos {
         if !self.concurrency.is_any() {
             return MAX_PASS;
@@ -68,7 +67,6 @@ impl Driver<'_> {
         Picos(left.0 / waiting.max(1) as u64).max(MIN_PASS)
     }
 
-    /// Maximum number of passes that open trials still need to reach `passes` each.
     fn owed(&self, open: &[usize], passes: usize) -> f64 {
         open.iter().map(|&trial| passes.saturating_sub(self.counted_passes(trial) as usize)).sum::<usize>()
             as f64
@@ -81,7 +79,7 @@ impl Driver<'_> {
             let left = trials.fold(Picos::ZERO, |sum, trial| sum + self.until_sampled(trial, wanted));
             return elapsed + Picos::from_secs(left.secs() / self.mean_concurrency);
         }
-        // How long a pass with `--messages` takes is known only from earlier passes.
+        // Only earlier passes show how long a pass with `--messages` takes.
         let counted = self.settings.options.number(MESSAGES).is_some();
         let made: Vec<f64> = (0..self.settings.trials.len())
             .filter(|_| counted)
@@ -121,7 +119,7 @@ impl Driver<'_> {
         elapsed + Picos::from_secs(left.secs() / self.mean_concurrency)
     }
 
-    /// Time until a trial has this many samples, at its rate so far; before its first pass, a share of the budget.
+    /// Time until a trial has this many samples, at its rate so far. Before its first pass it is a share of the budget.
     fn until_sampled(&self, trial: usize, wanted: f64) -> Picos {
         if !self.is_open(trial) {
             return Picos::ZERO;

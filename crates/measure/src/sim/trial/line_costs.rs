@@ -1,4 +1,4 @@
-//! [`LineCosts`]: the lines of a trial's span, and the cost of an operation on each.
+//! [`LineCosts`]: the lines of a trial's span, and the cost of an operation on each line.
 
 use super::Trial;
 use crate::kernel::Cost;
@@ -26,7 +26,6 @@ pub struct LineCosts<'a> {
     one_place: u64,
 }
 
-/// Address bits of the page frame of a run of 16 lines.
 fn frame(key: u64, run: u32) -> u64 {
     hash([key, 0xF2A3E, u64::from(run)])
 }
@@ -71,7 +70,7 @@ impl<'a> LineCosts<'a> {
         let first = place.saturating_mul(self.per_place);
         let bad = trial.contamination.map_or(1.0, |bad| bad.on_line(first));
         let nominal_ns = self.nominal_ns * trial.slowness * bad;
-        // The common case, half a million times per pass, avoids a division by one.
+        // The common case, half a million times per pass. It avoids a division by one.
         if self.per_place == 1 {
             return nominal_ns * self.slices[self.slice(first)];
         }
@@ -109,8 +108,8 @@ impl<'a> LineCosts<'a> {
         });
     }
 
-    /// The slice of a line: each aligned run of 16 is in a page frame of its own, whose higher address bits permute the
-    /// slices by exclusive or (McCalpin, TR-2021-03).
+    /// The slice of a line. Each aligned run of 16 is in a page frame of its own. The frame's higher address bits
+    /// permute the slices by exclusive or (McCalpin, TR-2021-03).
     #[inline]
     fn slice(&mut self, line: u32) -> usize {
         let (run, within) = (line / SLICES as u32, line as usize % SLICES);

@@ -8,13 +8,13 @@ use coretalk_model::Picos;
 use coretalk_model::latency::Purpose;
 use coretalk_model::stats::{self, ANALYSES, Analysis, normal};
 
-/// Maximum cells to judge for the estimate; it takes too long for larger maps.
+/// Maximum cells to judge for the estimate. Larger maps would take too long.
 const MAX_JUDGED: usize = 4_096;
 /// Number of passes whose scatter predicts the number of wide cells.
 const PREDICTING_PASSES: u32 = 4;
 
-/// Time of the passes over these open cells and of the ladder, after `made` counting passes, with the current pass in
-/// `rounds`; no pass begins after `until`.
+/// Time of the passes over these open cells and of the ladder, after `made` counting passes. The current pass is in
+/// `rounds`. No pass begins after `until`.
 pub fn of_passes(
     driver: &mut Driver<'_>,
     open: &[u32],
@@ -31,7 +31,7 @@ pub fn of_passes(
     let gap = gap(driver, target);
     let ladder = ladder::remaining(driver);
     let [first, second] = ANALYSES.map(|passes| passes as u32);
-    // The ladder is interleaved with a map of fixed passes, and fills the pauses of a map that repeats few cells.
+    // The ladder is interleaved with a map of fixed passes. It fills the pauses of a map that repeats few cells.
     let is_few = |share: f64| share * (open.len() * FEW) as f64 <= driver.pairs.len() as f64;
     let of_share = |share: f64| {
         let sweep = Picos::from_secs(sweep.secs() * share);
@@ -58,7 +58,7 @@ pub fn of_passes(
     passes.min(until - driver.run.elapsed()) + after
 }
 
-/// Time of the passes until open cells are narrow, predicted by their widths at the last analysis; `of_share` returns
+/// Time of the passes until open cells are narrow, predicted by their widths at the last analysis. `of_share` returns
 /// the time of a pass over a share of them. Ends at the last analysis before `until`, as the map does.
 fn until_narrow(
     driver: &Driver<'_>,
@@ -91,7 +91,6 @@ fn times(pass: Picos, passes: u32) -> Picos {
     Picos(pass.0.saturating_mul(u64::from(passes)))
 }
 
-/// Predicted share of wide cells at the first analysis.
 fn share_wide(driver: &Driver<'_>) -> f64 {
     match driver.pairs.len() {
         ..=MAX_JUDGED => share_open(driver, &driver.representatives.clone(), 0.0),
@@ -99,9 +98,9 @@ fn share_wide(driver: &Driver<'_>) -> f64 {
     }
 }
 
-/// Share of all cells that will need the second analysis, from the noise of the tried cells: a cell stays open if one
-/// of its eight passes deviates by more than the requested precision, which has the probability 1 − (1 − p)⁸.
-/// `known_beyond` is another estimate of p; normal noise gives a lower bound.
+/// Share of all cells that will need the second analysis, from the noise of the tried cells. A cell stays open if one
+/// of its eight passes deviates by more than the requested precision, with probability 1 − (1 − p)⁸. `known_beyond` is
+/// another estimate of p. Normal noise gives a lower bound.
 pub fn share_open(driver: &Driver<'_>, cells: &[u32], known_beyond: f64) -> f64 {
     let regime = driver.choices.regime.clone().unwrap_or_default();
     let surveys = surveys(driver, &regime);
