@@ -1,431 +1,330 @@
 //! `queue` under load on simulated machines: at rates, in batches, with several producers and consumers.
 
-use super::queue::{document, queue};
-use super::tool::Tool;
-use serde_json::Value;
+use super::queue::QUEUE;
+use super::tool::{Tool, assert_contains, assert_fits, flat, list, number, words};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+const MACHINE: &str = "queue --machine sim:chiplet-16";
+
+fn has_view(series: &Value, view: &str) -> bool {
+    series["parameters"]["view"] == view
+}
+
+#[track_caller]
+fn assert_refused(tool: &Tool, cases: &[(&str, &str)]) {
+    for (options, part) in cases {
+        tool.refused(&words(&format!("{MACHINE} {options}")), 2, part);
+    }
+}
 
 #[test]
-fn a_map_at_a_rate_shows_delays_and_messages_are_as_many_as_asked() {
+fn a_map_at_a_rate_shows_the_delays_of_the_document() {
     let tool = Tool::new();
-    let paced = [
-        "queue",
-        "--machine",
-        "sim:chiplet-16",
-        "--cpus",
-        "0-2,8",
-        "--queue",
-        "semaphore",
-        "--capacity",
-        "1",
-    ];
-    let paced = [&paced[..], &["--rate", "5k/s", "--pairs", "all", "--budget", "10s", "-q"]].concat();
-    let screen = tool.done(&[&paced[..], &["--name", "paced"]].concat()).out;
-    let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("the row produces, the column consumes"), "{screen}");
+    let screen = tool.out(&format!(
+        "{MACHINE} --cpus 0-2,8 --queue semaphore --capacity 1 --rate 5k/s --pairs all --budget 10s -q --name paced"
+    ));
+    assert_contains(&flat(&screen), &["the row produces, the column consumes"]);
     let row = screen.lines().find(|line| line.starts_with("   0 ")).unwrap();
-    let shown: f64 = row.split_whitespace().nth(2).unwrap().parse().unwrap();
-    let document = document(&tool, &["export", "paced", "--format", "json"]);
-    let all = document["series"].as_array().unwrap();
-    let is_match = |one: &&Value| {
-        one["placement"] == serde_json::json!([0, 1]) && one["parameters"]["view"] == "corrected"
-    };
-    let p50_us = all.iter().find(is_match).unwrap()["percentiles"]["50"].as_f64().unwrap() / 1e3;
+    let shown: f64 = words(row)[2].parse().unwrap();
+    let document = tool.document("export paced");
+    let is_match = |one: &&Value| one["placement"] == json!([0, 1]) && has_view(one, "corrected");
+    let one = list(&document["series"]).iter().find(is_match).unwrap();
+    let p50_us = number(&one["percentiles"]["50"]) / 1e3;
     assert!((shown / p50_us - 1.0).abs() < 0.05, "{shown} shown, {p50_us} found:\n{screen}");
-
-    let messages = |asked: &str| -> f64 {
-        let words =
-            queue(&["-q", "--no-save", "--format", "json", "--queue", "semaphore", "--messages", asked]);
-        let cell = &self::document(&tool, &words)["matrices"][0]["cells"][1];
-        cell["n"].as_f64().unwrap() / cell["passes"].as_f64().unwrap()
-    };
-    assert_eq!([messages("800"), messages("8000")], [100.0, 1000.0], "an eighth in each pass");
 }
 
 #[test]
 fn a_rate_gives_corrected_and_uncorrected_delays_and_excessive_rates_are_saturated() {
     let tool = Tool::new();
-    let words =
-        ["--rate", "1M/s", "--queue", "spsc", "--format", "json", "-q", "--no-save", "--pairs", "0-8"];
-    let series = document(&tool, &queue(&words))["series"].clone();
-    let views: Vec<&Value> =
-        series.as_array().unwrap().iter().map(|one| &one["parameters"]["view"]).collect();
+    let at = |rate: &str| {
+        let options = "--queue spsc --format json --no-save --pairs 0-8";
+        tool.document(&format!("{QUEUE} --rate {rate} {options}"))["series"].clone()
+    };
+    let kept = at("1M/s");
+    let views: Vec<&Value> = list(&kept).iter().map(|one| &one["parameters"]["view"]).collect();
     assert_eq!(views, ["corrected", "uncorrected", "corrected", "uncorrected"]);
-    let words =
-        ["--rate", "900M/s", "--queue", "spsc", "--format", "json", "-q", "--no-save", "--pairs", "0-8"];
-    let beyond = document(&tool, &queue(&words))["series"][0].clone();
+    let beyond = &at("900M/s")[0];
     assert_eq!((&beyond["count"], &beyond["flags"][0]), (&0.into(), &"saturated".into()), "{beyond}");
 }
 
 #[test]
 fn a_sweep_of_rates_names_the_knee_on_the_screen_in_the_document_and_on_the_page() {
     let tool = Tool::new();
-    let words = [
-        "queue",
-        "--machine",
-        "sim:chiplet-16",
-        "--seed",
-        "1",
-        "--queue",
-        "spsc,semaphore",
-        "--pairs",
-        "0-8",
-    ];
-    let words =
-        [&words[..], &["--rate-sweep", "1M..100M/s", "--budget", "20s", "-q", "--name", "sweep"]].concat();
-    let screen = tool.done(&words).out;
-    let flat = screen.split_whitespace().collect::<Vec<_>>().join(" ");
-    let document = document(&tool, &["export", "sweep", "--format", "json"]);
-    let knees = document["knees"].as_array().unwrap();
-    assert_eq!((knees.len(), document["matrices"].as_array().unwrap().len()), (2, 0));
+    let screen = tool.out(&format!(
+        "{MACHINE} --seed 1 --queue spsc,semaphore --pairs 0-8 --rate-sweep 1M..100M/s --budget 20s -q --name sweep"
+    ));
+    let document = tool.document("export sweep");
+    let knees = list(&document["knees"]);
+    assert_eq!((knees.len(), list(&document["matrices"]).len()), (2, 0));
     for knee in knees {
-        let [kept, missed] = ["keeps_per_s", "fails_per_s"].map(|name| knee[name].as_f64().unwrap() / 1e6);
+        let [kept, missed] = ["keeps_per_s", "fails_per_s"].map(|name| number(&knee[name]) / 1e6);
         assert!(1.0 < kept && kept < missed && missed < 100.0, "{knee}");
-        let claim = format!("keeps up with {kept} M messages/s, not with {missed} M");
         let queue = knee["parameters"]["queue"].as_str().unwrap();
-        assert!(flat.contains(&format!("{queue} {claim}")), "{claim} is not in\n{screen}");
+        let claim = format!("{queue} keeps up with {kept} M messages/s, not with {missed} M");
+        assert_contains(&flat(&screen), &[&claim]);
         assert_eq!((&knee["rates"], &knee["parameters"]["capacity"]), (&21.into(), &1000.0.into()));
-        assert!(knee["p99_least_ns"].as_f64().unwrap() > 85.0, "a line travels: {knee}");
+        assert!(number(&knee["p99_least_ns"]) > 85.0, "a line travels: {knee}");
     }
-    assert!(
-        screen.contains("░ most passes fell behind")
-            && screen.lines().all(|line| line.chars().count() <= 100),
-        "{screen}"
-    );
-    let counts = |one: &Value, name: &str| one["counts"][name].as_u64().unwrap();
-    let first: Vec<&Value> = document["series"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|one| one["parameters"]["view"] == "corrected")
-        .collect();
-    assert!(counts(first[0], "passes_kept") >= 8 && counts(first[0], "passes_missed") == 0, "{}", first[0]);
+    assert_contains(&screen, &["░ most passes fell behind"]);
+    assert_fits(&screen);
+    let corrected = || list(&document["series"]).iter().filter(|one| has_view(one, "corrected"));
+    let counts = &corrected().next().unwrap()["counts"];
+    assert!(counts["passes_kept"].as_u64() >= Some(8) && counts["passes_missed"] == 0, "{counts}");
 
-    let page = tool.path().join("page.html");
-    tool.done(&["report", "sweep", "-o", page.to_str().unwrap()]);
-    let page = std::fs::read_to_string(page).unwrap();
+    let page = tool.report(&["sweep"], "page.html");
     assert_eq!(page.matches("messages/s offered").count(), 4, "a chart for each queue, wide and narrow");
-    let csv = tool.done(&["export", "sweep", "--format", "csv"]).out;
+    let csv = tool.out("export sweep --format csv");
     assert_eq!(
         csv.lines().filter(|line| line.contains(",corrected,")).count(),
-        document["series"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .filter(|one| one["parameters"]["view"] == "corrected" && one["count"].as_u64() > Some(0))
-            .count()
+        corrected().filter(|one| one["count"] != 0).count()
     );
 }
 
 #[test]
 fn a_sweep_takes_one_pair_of_each_relation_and_refuses_invalid_ranges() {
     let tool = Tool::new();
-    let words =
-        ["queue", "--machine", "sim:chiplet-16", "--queue", "spsc", "--rate-sweep", "-q", "--no-save"];
-    let document = document(&tool, &[&words[..], &["--budget", "3s", "--format", "json"]].concat());
-    let placements: Vec<&Value> =
-        document["knees"].as_array().unwrap().iter().map(|knee| &knee["placement"]).collect();
+    let document =
+        tool.document(&format!("{MACHINE} --queue spsc --rate-sweep -q --no-save --budget 3s --format json"));
+    let placements: Vec<&Value> = list(&document["knees"]).iter().map(|knee| &knee["placement"]).collect();
     assert_eq!(placements.len(), 2, "inside an L3 and across: {placements:?}");
-    for (rates, part) in
-        [("9M..1M/s", "below the second"), ("9M", "FROM..TO"), ("9M..", "both of them"), ("0..1M", "1000G/s")]
-    {
-        let refused = tool.call(&["queue", "--machine", "sim:chiplet-16", "--rate-sweep", rates]);
-        assert!(refused.code == 2 && refused.err.contains(part), "{rates}: {}", refused.err);
-    }
+    assert_refused(
+        &tool,
+        &[
+            ("--rate-sweep 9M..1M/s", "below the second"),
+            ("--rate-sweep 9M", "FROM..TO"),
+            ("--rate-sweep 9M..", "both of them"),
+            ("--rate-sweep 0..1M", "1000G/s"),
+        ],
+    );
 }
 
 #[test]
 fn a_sweep_whose_ends_poll_on_one_cpu_is_marked_and_names_no_knee() {
-    let words = [
-        "queue",
-        "--machine",
-        "sim:chiplet-16",
-        "--queue",
-        "slots",
-        "--pairs",
-        "0-0",
-        "--rate-sweep",
-        "1k..1M",
-    ];
-    let screen = Tool::new().done(&[&words[..], &["--budget", "3s", "-q", "--no-save"]].concat()).out;
-    let flat = screen.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(
-        flat.contains("slots polls at both ends of one CPU, whose time slices its rates show"),
-        "{screen}"
+    let line = format!("{MACHINE} --queue slots --pairs 0-0 --rate-sweep 1k..1M --budget 3s -q --no-save");
+    let screen = flat(&Tool::new().out(&line));
+    assert_contains(
+        &screen,
+        &[
+            "slots polls at both ends of one CPU, whose time slices its rates show",
+            "Both ends poll on one CPU",
+        ],
     );
-    assert!(flat.contains("Both ends poll on one CPU") && !flat.contains("keeps up"), "{screen}");
-    assert!(!flat.contains("p99 is smallest"), "{screen}");
+    assert!(!screen.contains("keeps up") && !screen.contains("p99 is smallest"), "{screen}");
 }
 
 #[test]
 fn rates_kept_by_some_passes_have_delays_and_a_remark_in_comparisons() {
     let tool = Tool::new();
-    let sweep = |name: &str, seed: &str| {
-        let words = ["queue", "--machine", "sim:noisy-vm", "--queue", "slots", "--rate-sweep", "60M..100M"];
-        let more = ["--pairs", "0-1", "--budget", "3s", "-q", "--seed", seed, "--name", name];
-        tool.done(&[&words[..], &more].concat()).out
+    let sweep = |name: &str, seed: u32| {
+        let options = "--queue slots --rate-sweep 60M..100M --pairs 0-1 --budget 3s -q";
+        tool.out(&format!("queue --machine sim:noisy-vm {options} --seed {seed} --name {name}"))
     };
-    let [screen, _] = [sweep("first", "1"), sweep("second", "2")];
-    let document = document(&tool, &["export", "first", "--format", "json"]);
-    let saturated = |one: &&Value| one["flags"].as_array().unwrap().contains(&"saturated".into());
-    let corrected = |one: &&Value| one["parameters"]["view"] == "corrected";
-    let series = document["series"].as_array().unwrap();
-    let partly: Vec<&Value> = series.iter().filter(corrected).filter(saturated).collect();
+    let screen = sweep("first", 1);
+    sweep("second", 2);
+    let document = tool.document("export first");
+    let is_saturated = |one: &&Value| list(&one["flags"]).contains(&"saturated".into());
+    let corrected = list(&document["series"]).iter().filter(|one| has_view(one, "corrected"));
+    let partly: Vec<&Value> = corrected.filter(is_saturated).collect();
     assert!(!partly.is_empty(), "no rate was kept by some passes alone: {screen}");
     for one in &partly {
         let [kept, missed] =
             ["passes_kept", "passes_missed"].map(|name| one["counts"][name].as_u64().unwrap());
-        assert_eq!(kept + missed, one["passes"].as_u64().unwrap(), "of all states: {one}");
+        assert_eq!(one["passes"], kept + missed, "of all states: {one}");
         assert!(kept > 0 && missed > 0, "{one}");
-        assert!(screen.contains(&format!("{kept} of {}", kept + missed)), "{screen}");
         // If most passes missed the rate, the row has neither delays nor a reached rate.
-        let row =
-            screen.lines().find(|line| line.contains(&format!(" {kept} of {} ", kept + missed))).unwrap();
+        let count = format!(" {kept} of {} ", kept + missed);
+        let row = screen.lines().find(|line| line.contains(&count)).unwrap();
         assert_eq!(row.matches('·').count() > 1, kept < missed, "{row}");
     }
-    let flat = screen.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flat.contains("some passes did not keep the send rate"), "{screen}");
-    let compared = tool.done(&["compare", "first", "second"]).out;
-    let flat = compared.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_contains(&flat(&screen), &["some passes did not keep the send rate"]);
     let remark = format!("did not keep the send rate in every pass: {} result", partly.len());
-    assert!(flat.contains(&remark), "{remark} is not in\n{compared}");
+    assert_contains(&flat(&tool.out("compare first second")), &[&remark]);
 }
 
 #[test]
 fn one_combination_of_producers_and_consumers_is_marked_like_a_table() {
-    let words = [
-        "queue",
-        "--machine",
-        "sim:chiplet-16",
-        "--cpus",
-        "0,1",
-        "--queue",
-        "array-queue,mutex",
-        "--seed",
-        "1",
-    ];
-    let ends =
-        ["--capacity", "100", "--producers", "2", "--consumers", "2", "--budget", "3s", "-q", "--no-save"];
-    let screen = Tool::new().done(&[&words[..], &ends].concat()).out;
+    let screen = Tool::new().out(&format!(
+        "{MACHINE} --cpus 0,1 --queue array-queue,mutex --seed 1 --capacity 100 --producers 2 --consumers 2 \
+         --budget 3s -q --no-save"
+    ));
     assert!(screen.contains("4 threads share 2 CPUs"), "{screen}");
     let row = screen.lines().find(|line| line.trim_start().starts_with("array-queue")).expect("a row");
-    let messages = row.split_whitespace().nth(3).unwrap();
-    assert!(messages.ends_with('s'), "two that poll share a CPU: {row}");
-    assert!(
-        row.matches('±').count() == 2 && !row.contains('?'),
-        "both sides are fair within something: {row}"
-    );
+    assert!(words(row)[3].ends_with('s'), "two that poll share a CPU: {row}");
+    assert!(row.matches('±').count() == 2 && !row.contains('?'), "both sides have an interval: {row}");
 }
 
 #[test]
 fn several_producers_are_one_series_and_share_nothing_with_the_matrices() {
-    // Without `--queue`, some queues for several producers and consumers are measured.
     let tool = Tool::new();
-    let unnamed = self::document(
-        &tool,
-        &queue(&["--producers", "2", "--consumers", "2", "--format", "json", "-q", "--no-save"]),
-    );
-    assert_eq!(unnamed["series"].as_array().unwrap().len(), 6, "three queues at two capacities");
-    let words = ["--producers", "2", "--queue", "mutex", "--format", "json", "-q", "--no-save"];
-    let document = document(&tool, &queue(&words));
-    assert_eq!(document["matrices"].as_array().unwrap().len(), 0);
-    let series = document["series"].as_array().unwrap();
-    assert_eq!((series.len(), &series[0]["placement"]), (2, &serde_json::json!([0, 1, 8])));
-    assert!(series[0]["values"]["messages_per_s"].as_f64().unwrap() > 0.0);
+    let document = |more: &str| tool.document(&format!("{QUEUE} --format json --no-save {more}"));
+    // Without `--queue`, some queues for several producers and consumers are measured.
+    let unnamed = document("--producers 2 --consumers 2");
+    assert_eq!(list(&unnamed["series"]).len(), 6, "three queues at two capacities");
+    let mutex = document("--producers 2 --queue mutex");
+    assert_eq!(mutex["matrices"], json!([]));
+    let series = list(&mutex["series"]);
+    assert_eq!((series.len(), &series[0]["placement"]), (2, &json!([0, 1, 8])));
+    assert!(number(&series[0]["values"]["messages_per_s"]) > 0.0);
 }
 
 #[test]
 fn lists_of_producers_and_consumers_give_a_table_and_a_map_with_shares() {
     let tool = Tool::new();
-    let words = [
-        "queue",
-        "--machine",
-        "sim:chiplet-16",
-        "--cpus",
-        "0-7",
-        "--seed",
-        "1",
-        "--queue",
-        "array-queue,mutex",
-    ];
-    let ends = ["--capacity", "100", "--producers", "1,2,4", "--consumers", "1,2", "--budget", "10s", "-q"];
-    let words = [&words[..], &ends].concat();
-    let screen = tool.done(&[&words[..], &["--name", "ends"]].concat()).out;
+    let screen = tool.out(&format!(
+        "{MACHINE} --cpus 0-7 --seed 1 --queue array-queue,mutex --capacity 100 --producers 1,2,4 --consumers 1,2 \
+         --budget 10s -q --name ends"
+    ));
     let row = |producers: &str, consumers: &str| -> Vec<&str> {
-        let rows = screen.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
-        rows.into_iter().find(|row| row.len() > 3 && row[..2] == [producers, consumers]).expect("a row")
+        let mut rows = screen.lines().map(words);
+        rows.find(|row| row.len() > 3 && row[..2] == [producers, consumers]).expect("a row")
     };
     assert!(!row("1", "1").contains(&"1.00"), "no share where there is one: {screen}");
     assert!(row("4", "1").iter().any(|word| ["0.99", "1.00"].contains(word)), "in turn: {screen}");
-    assert!(screen.contains("producers ↓ consumers →"), "{screen}");
-    assert!(screen.lines().all(|line| line.chars().count() <= 100), "{screen}");
-    let document = document(&tool, &["export", "ends", "--format", "json"]);
-    let series = document["series"].as_array().unwrap();
-    assert_eq!((series.len(), document["matrices"].as_array().unwrap().len()), (12, 0));
-    let [most, least] = [[4, 2], [1, 1]].map(|[producers, consumers]| {
-        let is =
-            |one: &Value, name: &str, count: i32| one["parameters"][name].as_f64() == Some(f64::from(count));
-        let is_match = |one: &&Value| is(one, "producers", producers) && is(one, "consumers", consumers);
+    assert_contains(&screen, &["producers ↓ consumers →"]);
+    assert_fits(&screen);
+    let document = tool.document("export ends");
+    let series = list(&document["series"]);
+    assert_eq!((series.len(), list(&document["matrices"]).len()), (12, 0));
+    let [most, least] = [[4.0, 2.0], [1.0, 1.0]].map(|ends| {
+        let is_match = |one: &&Value| ["producers", "consumers"].map(|end| &one["parameters"][end]) == ends;
         series.iter().find(is_match).unwrap()
     });
-    assert_eq!(most["placement"], serde_json::json!([0, 1, 2, 3, 4, 5]));
-    let value = |one: &Value, name: &str| one["values"][name].as_f64();
-    assert!(
-        value(most, "producer_fairness") > Some(0.9) && value(most, "consumer_share_max") < Some(0.6),
-        "{most}"
-    );
-    assert_eq!(value(least, "producer_fairness"), None);
+    assert_eq!(most["placement"], json!([0, 1, 2, 3, 4, 5]));
+    let values = &most["values"];
+    assert!(number(&values["producer_fairness"]) > 0.9, "{most}");
+    assert!(number(&values["consumer_share_max"]) < 0.6, "{most}");
+    assert_eq!(least["values"]["producer_fairness"], Value::Null);
     assert!(most["intervals"]["producer_fairness"].is_array(), "{most}");
-    let share = |role: &Value| role["values"]["share"].as_f64().unwrap();
-    let shares: Vec<f64> = most["of_roles"].as_array().unwrap().iter().map(share).collect();
-    assert!(shares.len() == 6 && (shares[..4].iter().sum::<f64>() - 1.0).abs() < 0.02, "{shares:?}");
-    assert!(
-        most["of_roles"][0]["intervals"]["share"].is_array() && least["of_roles"] == serde_json::json!([])
+    let roles = list(&most["of_roles"]);
+    let produced: f64 = roles[..4].iter().map(|role| number(&role["values"]["share"])).sum();
+    assert!(roles.len() == 6 && (produced - 1.0).abs() < 0.02, "{roles:?}");
+    assert!(roles[0]["intervals"]["share"].is_array() && least["of_roles"] == json!([]));
+    let page = tool.report(&["ends"], "page.html");
+    assert!(page.contains("array-queue, u64, capacity 100: million messages per second"), "no map");
+    assert_refused(
+        &tool,
+        &[
+            ("--queue spsc --producers 1,2", "only one producer"),
+            ("--queue mutex --producers 2,2", "lists 2 twice"),
+            ("--queue mutex --consumers 0,1", "0"),
+        ],
     );
-    let page = tool.path().join("page.html");
-    tool.done(&["report", "ends", "-o", page.to_str().unwrap()]);
-    let page = std::fs::read_to_string(page).unwrap();
-    assert!(
-        page.contains("array-queue, u64, capacity 100: million messages per second"),
-        "no map on the page"
-    );
-    for (words, part) in [
-        (&["--queue", "spsc", "--producers", "1,2"][..], "only one producer"),
-        (&["--queue", "mutex", "--producers", "2,2"], "lists 2 twice"),
-        (&["--queue", "mutex", "--consumers", "0,1"], "0"),
-    ] {
-        let refused = tool.call(&[&["queue", "--machine", "sim:chiplet-16"], words].concat());
-        assert!(refused.code == 2 && refused.err.contains(part), "{words:?}: {}", refused.err);
-    }
 }
 
 #[test]
 fn batches_are_a_table_a_chart_and_series_of_their_own_and_resume() {
     let tool = Tool::new();
-    let words =
-        ["queue", "--machine", "sim:chiplet-16", "--seed", "1", "--queue", "spsc,mutex", "--pairs", "0-1"];
-    let words = [&words[..], &["--batch", "1,8,64", "--capacity", "100", "--budget", "10s", "-q"]].concat();
-    let screen = tool.done(&[&words[..], &["--name", "batches"]].concat()).out;
-    let flat = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    let screen = tool.out(&format!(
+        "{MACHINE} --seed 1 --queue spsc,mutex --pairs 0-1 --batch 1,8,64 --capacity 100 --budget 10s -q --name batches"
+    ));
     for queue in ["spsc", "mutex"] {
-        let rows = screen.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
-        let rows: Vec<_> = rows.filter(|row| row.first() == Some(&queue) && row.contains(&"100")).collect();
-        assert!(rows.len() >= 3, "a row for each batch of {queue}: {screen}");
-        assert!(
-            flat.contains(&format!("{queue}, u64, capacity 100, CPUs 0 → 1, same L3: batches of 64 pass")),
-            "{screen}"
-        );
+        let rows = screen.lines().map(words);
+        let rows = rows.filter(|row| row.first() == Some(&queue) && row.contains(&"100")).count();
+        assert!(rows >= 3, "a row for each batch of {queue}: {screen}");
+        let claim = format!("{queue}, u64, capacity 100, CPUs 0 → 1, same L3: batches of 64 pass");
+        assert_contains(&flat(&screen), &[&claim]);
     }
-    assert!(screen.lines().all(|line| line.chars().count() <= 100), "{screen}");
-    let document = document(&tool, &["export", "batches", "--format", "json"]);
-    let series = document["series"].as_array().unwrap();
-    assert_eq!((series.len(), document["matrices"].as_array().unwrap().len()), (6, 0));
+    assert_fits(&screen);
+    assert!(!screen.contains("slowest"), "sizes of batches are no queues that could be slower: {screen}");
+    let document = tool.document("export batches");
+    let series = list(&document["series"]);
+    assert_eq!((series.len(), list(&document["matrices"]).len()), (6, 0));
     let rate = |queue: &str, batch: f64| {
-        let is_match = |one: &&Value| {
-            one["parameters"]["queue"] == queue && one["parameters"]["batch"].as_f64() == Some(batch)
-        };
-        series.iter().find(is_match).unwrap()["values"]["messages_per_s"].as_f64().unwrap()
+        let is_match =
+            |one: &&Value| one["parameters"]["queue"] == queue && one["parameters"]["batch"] == batch;
+        number(&series.iter().find(is_match).unwrap()["values"]["messages_per_s"])
     };
     assert!(rate("mutex", 64.0) > 4.0 * rate("mutex", 1.0), "one lock for 64 messages: {series:?}");
     assert!(rate("spsc", 64.0) > 1.2 * rate("spsc", 1.0), "one index for 64 messages");
-    for batches in document["batches"].as_array().unwrap() {
+    assert_eq!(list(&document["batches"]).len(), 2);
+    for batches in list(&document["batches"]) {
         let queue = batches["parameters"]["queue"].as_str().unwrap();
         assert_eq!((&batches["smallest"], &batches["best"]), (&1.into(), &64.into()), "{batches}");
         let of_64 = &batches["gains"][1];
-        let [low, high] = [0, 1].map(|end| of_64["ci"][end].as_f64().unwrap());
+        let [low, high] = [0, 1].map(|end| number(&of_64["ci"][end]));
         let times = rate(queue, 64.0) / rate(queue, 1.0);
         assert!(of_64["batch"] == 64 && low < times && times < high, "{times}: {batches}");
     }
-    assert_eq!(document["batches"].as_array().unwrap().len(), 2);
-    let csv = tool.done(&["export", "batches", "--format", "csv"]).out;
+    let csv = tool.out("export batches --format csv");
     assert!(csv.lines().any(|line| line.contains(",batch,")), "{csv}");
-    let page = tool.path().join("page.html");
-    tool.done(&["report", "batches", "-o", page.to_str().unwrap()]);
-    let page = std::fs::read_to_string(page).unwrap();
+    let page = tool.report(&["batches"], "page.html");
     assert!(page.contains("what passes in batches") && page.contains("messages of a batch"), "no chart");
-    let again = tool.done(&["--resume", "batches", "-q"]).out;
-    assert!(again.contains("batches of 64 pass"), "{again}");
-    assert!(!flat.contains("slowest"), "sizes of batches are no queues that could be slower: {screen}");
+    assert_contains(&tool.out("--resume batches -q"), &["batches of 64 pass"]);
 }
 
 #[test]
-fn batches_at_a_rate_show_first_and_last_delays_and_unfit_batches_are_refused() {
+fn batches_at_a_rate_show_first_and_last_delays() {
     let tool = Tool::new();
-    let words =
-        ["queue", "--machine", "sim:chiplet-16", "--seed", "1", "--queue", "spsc", "--pairs", "0-1", "-q"];
-    let paced =
-        [&words[..], &["--batch", "1,16", "--rate", "1M/s", "--budget", "5s", "--name", "paced"]].concat();
-    let screen = tool.done(&paced).out;
+    let screen = tool.out(&format!(
+        "{MACHINE} --seed 1 --queue spsc --pairs 0-1 -q --batch 1,16 --rate 1M/s --budget 5s --name paced"
+    ));
     assert!(screen.lines().any(|line| line.contains("first p50") && line.contains("last p50")), "{screen}");
-    assert!(screen.lines().all(|line| line.chars().count() <= 100), "{screen}");
-    let document = document(&tool, &["export", "paced", "--format", "json"]);
-    assert_eq!(document["batches"].as_array().unwrap().len(), 0, "a rate is kept, not gained");
-    let views = |view: &str| -> Vec<f64> {
-        let all = document["series"].as_array().unwrap().iter();
-        let of_view = all.filter(|one| one["parameters"]["view"] == view);
-        of_view.map(|one| one["percentiles"]["50"].as_f64().unwrap()).collect()
-    };
-    let (first, last) = (views("first_of_batch"), views("last_of_batch"));
+    assert_fits(&screen);
+    let document = tool.document("export paced");
+    assert_eq!(document["batches"], json!([]), "a rate is kept, not gained");
+    let [first, last] = ["first_of_batch", "last_of_batch"].map(|view| -> Vec<f64> {
+        let of_view = list(&document["series"]).iter().filter(|one| has_view(one, view));
+        of_view.map(|one| number(&one["percentiles"]["50"])).collect()
+    });
     assert_eq!((first.len(), last.len(), first[0] == last[0]), (2, 2, true));
     assert!((first[1] - last[1] - 15_000.0).abs() < 1_500.0, "15 messages of 1 µs: {first:?} {last:?}");
-    for (more, part) in [
-        (
-            &["--batch", "64", "--capacity", "10,1000"][..],
-            "--batch 64 does not fit into a queue of --capacity 10",
-        ),
-        (&["--queue", "semaphore", "--batch", "8"], "queue `semaphore` has no batches"),
-        (&["--queue", "kanal", "--batch", "1,8,64"], "whatever the batch"),
-        (&["--batch", "0"], "1 to 4194302"),
-        (&["--batch", "8,8"], "lists 8 twice"),
-        (&["--batch", "64", "--rate", "10/s"], "takes 6.4 s to fill"),
-        (&["--queue", "dotnet:channel", "--batch", "8"], "one message at a time"),
-        (&["--batch", "8", "--rate-sweep"], "--rate-sweep"),
-        (&["--batch", "8", "--producers", "2"], "--producers"),
-    ] {
-        let refused = tool.call(&[&["queue", "--machine", "sim:chiplet-16"], more].concat());
-        assert!(refused.code == 2 && refused.err.contains(part), "{more:?}: {}", refused.err);
-    }
-    let alone =
-        ["queue", "--machine", "sim:chiplet-16", "--queue", "semaphore", "--batch", "1", "--pairs", "0-1"];
-    tool.done(&[&alone[..], &["--budget", "2s", "-q", "--no-save"]].concat());
+}
+
+#[test]
+fn unfit_batches_are_refused() {
+    let tool = Tool::new();
+    assert_refused(
+        &tool,
+        &[
+            ("--batch 64 --capacity 10,1000", "--batch 64 does not fit into a queue of --capacity 10"),
+            ("--queue semaphore --batch 8", "queue `semaphore` has no batches"),
+            ("--queue kanal --batch 1,8,64", "whatever the batch"),
+            ("--batch 0", "1 to 4194302"),
+            ("--batch 8,8", "lists 8 twice"),
+            ("--batch 64 --rate 10/s", "takes 6.4 s to fill"),
+            ("--queue dotnet:channel --batch 8", "one message at a time"),
+            ("--batch 8 --rate-sweep", "--rate-sweep"),
+            ("--batch 8 --producers 2", "--producers"),
+        ],
+    );
+    tool.out(&format!("{MACHINE} --queue semaphore --batch 1 --pairs 0-1 --budget 2s -q --no-save"));
 }
 
 #[test]
 fn tables_contain_measured_trials_and_all_if_the_budget_suffices() {
     let tool = Tool::new();
-    let counts = |cpu_options: &[&str], budget: &str| {
-        let words = "queue --machine sim:chiplet-16-smt --rate 1M/s --queue spsc --seed 1 --capacity 1,10,100,1000,10000";
-        let words: Vec<&str> = words.split(' ').collect();
-        let words = [&words[..], cpu_options, &["-q", "--budget", budget, "--name", budget]].concat();
-        let screen = tool.done(&words).out;
-        let document = document(&tool, &["export", budget, "--format", "json"]);
-        let of_trial =
-            |one: &Value| (format!("{} {}", one["placement"], one["parameters"]), one["passes"] != 0);
-        let trials = document["series"].as_array().unwrap().iter().map(of_trial);
-        // Counts views, of which a measured trial has several.
-        let (all, reached): (Vec<_>, Vec<_>) =
-            (trials.clone().collect(), trials.filter(|one| one.1).collect());
+    let counts = |options: &str| {
+        let screen = tool.out(&format!(
+            "queue --machine sim:chiplet-16-smt --rate 1M/s --queue spsc --seed 1 --capacity 1,10,100,1000,10000 -q \
+             --name run {options}"
+        ));
+        let document = tool.document("export run");
+        // Views, of which a measured trial has several.
+        let views = list(&document["series"]);
+        let reached = views.iter().filter(|one| one["passes"] != 0).count();
         let rows = screen.lines().filter(|line| line.starts_with(" spsc ") && line.contains(" u64 ")).count();
-        (rows, reached.len(), all.len())
+        (rows, reached, views.len())
     };
-    let (rows, reached, all) = counts(&["--cpus", "0,8", "--pairs", "all"], "1s");
+    let (rows, reached, all) = counts("--cpus 0,8 --pairs all --budget 1s");
     assert!(0 < rows && rows <= reached && reached < all, "{rows} rows, {reached} of {all} distributions");
-    let (rows, reached, all) = counts(&["--pairs", "0-1,0-8"], "10s");
+    let (rows, reached, all) = counts("--pairs 0-1,0-8 --budget 10s");
     assert!(rows >= 2 * 5 && reached == all, "{rows} rows, {reached} of {all} distributions");
 }
 
 #[test]
 fn a_rate_is_measured_at_one_capacity_between_one_pair_of_each_relation() {
     let tool = Tool::new();
-    let measured = |words: &[&str]| {
-        let rate =
-            ["queue", "--machine", "sim:chiplet-16", "--rate", "1M/s", "--queue", "spsc", "--format", "json"];
-        let out = tool.done(&[&rate[..], words, &["-q", "--no-save", "--budget", "5s"]].concat()).out;
-        let document: Value = serde_json::from_str(&out).unwrap();
-        let trials = document["series"].as_array().unwrap().iter();
-        let trials = trials.map(|one| format!("{} {}", one["placement"], one["parameters"]["capacity"]));
-        trials.collect::<std::collections::BTreeSet<_>>().into_iter().collect::<Vec<_>>()
-    };
-    assert_eq!(measured(&["--cpus", "0,8"]), ["[0,8] 1000.0"]);
-    assert_eq!(measured(&["--cpus", "0,1,8"]), ["[0,1] 1000.0", "[0,8] 1000.0"]);
-    assert_eq!(measured(&["--cpus", "0,8", "--pairs", "8-0", "--capacity", "10"]), ["[8,0] 10.0"]);
+    for (cpus, expected) in [
+        ("--cpus 0,8", &["[0,8] 1000.0"][..]),
+        ("--cpus 0,1,8", &["[0,1] 1000.0", "[0,8] 1000.0"]),
+        ("--cpus 0,8 --pairs 8-0 --capacity 10", &["[8,0] 10.0"]),
+    ] {
+        let options = "--rate 1M/s --queue spsc --format json -q --no-save --budget 5s";
+        let document = tool.document(&format!("{MACHINE} {options} {cpus}"));
+        let series = list(&document["series"]).iter();
+        let measured: BTreeSet<String> =
+            series.map(|one| format!("{} {}", one["placement"], one["parameters"]["capacity"])).collect();
+        assert!(measured.iter().eq(expected), "{cpus}: {measured:?}");
+    }
 }

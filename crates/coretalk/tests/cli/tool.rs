@@ -63,6 +63,7 @@ impl Tool {
     }
 
     /// Calls the tool; must succeed.
+    #[track_caller]
     pub fn done(&self, words: &[&str]) -> Said {
         let output = self.call(words);
         assert_eq!(output.code, 0, "{words:?}: {}", output.err);
@@ -70,20 +71,44 @@ impl Tool {
     }
 
     /// Calls the tool and parses the document; must succeed.
+    #[track_caller]
     pub fn json(&self, words: &[&str]) -> Value {
         let out = self.done(words).out;
         serde_json::from_str(&out).unwrap_or_else(|error| panic!("{words:?}: {error}: {out}"))
     }
 
+    /// Calls the tool with the words of a line, must succeed; returns the standard output.
+    #[track_caller]
+    pub fn out(&self, line: &str) -> String {
+        self.done(&words(line)).out
+    }
+
+    /// Calls the tool with the words of a line and parses the document; must succeed.
+    #[track_caller]
+    pub fn document(&self, line: &str) -> Value {
+        self.json(&words(line))
+    }
+
     /// Calls the tool; must exit with `code` and print only one message, which contains `part`.
+    #[track_caller]
     pub fn refused(&self, words: &[&str], code: i32, part: &str) {
-        let output = self.call(words);
-        assert_eq!((output.code, output.out.as_str()), (code, ""), "{words:?}: {}", output.err);
-        assert!(
-            output.err.contains(part) && output.err.lines().count() == 1,
-            "{words:?}, `{part}`: {}",
-            output.err
-        );
+        let message = self.refusal(words, code);
+        assert!(message.contains(part), "{words:?}, `{part}`: {message}");
+    }
+
+    /// Calls the tool; must exit with `code` and print only one message, which is returned.
+    #[track_caller]
+    pub fn refusal(&self, words: &[&str], code: i32) -> String {
+        let Said { code: actual, out, err } = self.call(words);
+        assert_eq!((actual, out.as_str(), err.lines().count()), (code, "", 1), "{words:?}: {err}");
+        err
+    }
+
+    /// Writes a report (page or SVG picture) with these options; returns its text.
+    #[track_caller]
+    pub fn report(&self, options: &[&str], file: &str) -> String {
+        self.done(&[&["report", "-o", file], options].concat());
+        self.read(file)
     }
 
     pub fn read(&self, name: impl AsRef<Path>) -> String {
@@ -121,4 +146,34 @@ pub fn flat(text: &str) -> String {
 
 pub fn words(line: &str) -> Vec<&str> {
     line.split_whitespace().collect()
+}
+
+#[track_caller]
+pub fn assert_contains(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "`{part}` is not in {text}");
+    }
+}
+
+/// Checks the width of a screen: `COLUMNS` of `Tool::command`.
+#[track_caller]
+pub fn assert_fits(screen: &str) {
+    assert!(screen.lines().all(|line| line.chars().count() <= 100), "{screen}");
+}
+
+/// Returns the text between the first `start` and the next `end`.
+#[track_caller]
+pub fn between<'a>(text: &'a str, start: &str, end: &str) -> &'a str {
+    let (_, rest) = text.split_once(start).unwrap_or_else(|| panic!("`{start}` is not in {text}"));
+    rest.split(end).next().unwrap()
+}
+
+#[track_caller]
+pub fn list(value: &Value) -> &[Value] {
+    value.as_array().unwrap_or_else(|| panic!("no array: {value}"))
+}
+
+#[track_caller]
+pub fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("no number: {value}"))
 }
