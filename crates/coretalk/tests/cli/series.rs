@@ -1,6 +1,6 @@
 //! Runs of series on simulated machines: deterministic, saved, shown again, resumed, exported.
 
-use super::tool::{Tool, words};
+use super::tool::{Tool, assert_contains, assert_fits, between, list, number, words};
 use coretalk::store::RunFile;
 use coretalk_model::Histogram;
 use coretalk_report::style::Style;
@@ -9,58 +9,49 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-const WAKE: [&str; 9] =
-    ["wake", "--machine", "sim:chiplet-16", "--seed", "1", "--primitive", "semaphore", "--samples", "200"];
-
-fn wake<'a>(more: &[&'a str]) -> Vec<&'a str> {
-    [&WAKE[..], more].concat()
-}
+const WAKE: &str = "wake --machine sim:chiplet-16 --seed 1 --primitive semaphore --samples 200";
 
 #[test]
 fn a_run_of_series_is_saved_and_reads_back_as_it_was() {
     let tool = Tool::new();
-    let live = tool.done(&wake(&["--format", "json", "-q", "--name", "first"]));
+    let live = tool.done(&words(&format!("{WAKE} --format json -q --name first")));
     assert_eq!(live.err, "");
-    assert_eq!(tool.done(&["export", "first", "--format", "json"]).out, live.out);
+    assert_eq!(tool.out("export first --format json"), live.out);
     let document: Value = serde_json::from_str(&live.out).unwrap();
-    let again = tool.done(&wake(&["--format", "json", "-q", "--no-save"])).out;
-    assert_eq!(serde_json::from_str::<Value>(&again).unwrap()["series"], document["series"]);
-    let series = document["series"].as_array().unwrap();
+    let again = tool.document(&format!("{WAKE} --format json -q --no-save"));
+    assert_eq!(again["series"], document["series"]);
+    let series = list(&document["series"]);
     // Two relations, three gaps, four histograms.
     assert_eq!(series.len(), 24);
     assert_eq!(series[2]["probe"], "wake");
     assert!(series.iter().all(|entry| entry["kind"] == "event" && entry["unit"] == "ns"));
-    let lines = tool.done(&["export", "first", "--format", "jsonl"]).out;
+    let lines = tool.out("export first --format jsonl");
     let first: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
     assert_eq!((&first["schema"], &first["pass"]), (&"coretalk.pass/1".into(), &0.into()));
-    assert!(tool.done(&["runs", "list"]).out.contains("complete"));
+    assert!(tool.out("runs list").contains("complete"));
 }
 
 #[test]
 fn json_lines_are_streamed_as_they_are_exported() {
     let tool = Tool::new();
-    let streamed = tool.done(&wake(&["--format", "jsonl", "-q", "--name", "lines"])).out;
-    assert_eq!(tool.done(&["export", "lines", "--format", "jsonl"]).out, streamed);
+    let streamed = tool.out(&format!("{WAKE} --format jsonl -q --name lines"));
+    assert_eq!(tool.out("export lines --format jsonl"), streamed);
 }
 
 #[test]
 fn an_interrupted_run_of_series_resumes_where_it_ended() {
     let tool = Tool::new();
-    let scenario = "based_on = \"chiplet-16\"\n[failures]\nstop_at_ms = 2000\n";
-    tool.write("stops.toml", scenario);
-    let machine = ["--machine", "sim:stops.toml"];
-    let words =
-        [&["wake", "--seed", "1", "--primitive", "semaphore", "-q", "--name", "half"], &machine[..]].concat();
-    let stopped = tool.call(&words);
-    assert_eq!(stopped.code, 5, "{}", stopped.err);
-    assert!(stopped.err.contains("resume with"), "{}", stopped.err);
-    let passes = |run: &str| tool.done(&["export", run, "--format", "jsonl"]).out;
-    let before = passes("half");
-    assert!(tool.done(&["runs", "show", "half"]).out.contains("Interrupted"));
-    let more = tool.call(&[&["--resume", "half", "-q"], &machine[..]].concat());
+    tool.write("stops.toml", "based_on = \"chiplet-16\"\n[failures]\nstop_at_ms = 2000\n");
     // The scenario interrupts every segment.
-    assert_eq!(more.code, 5, "{}", more.err);
-    let after = passes("half");
+    let segment = |line: &str| {
+        let stopped = tool.call(&words(&format!("{line} --machine sim:stops.toml -q")));
+        assert_eq!(stopped.code, 5, "{}", stopped.err);
+        assert_contains(&stopped.err, &["resume with"]);
+        tool.out("export half --format jsonl")
+    };
+    let before = segment("wake --seed 1 --primitive semaphore --name half");
+    assert!(tool.out("runs show half").contains("Interrupted"));
+    let after = segment("--resume half");
     assert!(after.starts_with(&before) && after.lines().count() > before.lines().count());
     let mut distinct = BTreeSet::new();
     for line in after.lines() {
@@ -72,62 +63,62 @@ fn an_interrupted_run_of_series_resumes_where_it_ended() {
 #[test]
 fn a_resumed_run_accepts_its_command_a_budget_and_output_options() {
     let tool = Tool::new();
-    let asked = ["wait", "--machine", "sim:laptop-smt", "--strategy", "busy,futex"];
-    tool.done(&[&asked[..], &["--seed", "1", "--budget", "200ms", "-q", "--name", "short"]].concat());
-    let json = ["--format", "json", "-o", "x.json", "--export-csv", "x.csv"];
-    for accepted in
-        [&["-q"][..], &["--color", "never"], &["--budget", "300ms"], &["-v", "--order", "id"], &json]
-    {
-        for command in [&[][..], &asked[..3]] {
-            tool.done(&[command, &["--resume", "short"], accepted].concat());
+    tool.out("wait --machine sim:laptop-smt --strategy busy,futex --seed 1 --budget 200ms -q --name short");
+    for accepted in [
+        "-q",
+        "--color never",
+        "--budget 300ms",
+        "-v --order id",
+        "--format json -o x.json --export-csv x.csv",
+    ] {
+        for command in ["", "wait --machine sim:laptop-smt"] {
+            tool.out(&format!("{command} --resume short {accepted}"));
         }
     }
     assert!(tool.path().join("x.json").exists());
-    for refused in [&asked[3..], &["--seed", "1"], &["--precision", "3%"], &["--cpus", "0,1"]] {
-        let output = tool.call(&[&asked[..1], &["--resume", "short", "-q"], refused].concat());
-        let is_named = output.err.contains(&format!("{} cannot be combined with --resume", refused[0]));
-        assert_eq!((output.code, is_named), (2, true), "{}", output.err);
+    for refused in ["--strategy busy,futex", "--seed 1", "--precision 3%", "--cpus 0,1"] {
+        let part = format!("{} cannot be combined with --resume", words(refused)[0]);
+        tool.refused(&words(&format!("wait --resume short -q {refused}")), 2, &part);
     }
 }
+
+/// Options of short runs.
+const SHORT: &str = "--machine sim:laptop-smt --seed 1 --budget 500ms -q";
 
 #[test]
 fn screens_of_trials_have_no_doubled_blank_lines_and_no_blanks_at_the_end_of_lines() {
     let tool = Tool::new();
-    let common = ["--machine", "sim:laptop-smt", "--seed", "1", "--budget", "500ms", "--no-save", "-q"];
-    for words in [
-        &["wait", "--strategy", "clock"][..],
-        &["queue", "--rate", "100k/s", "--pairs", "0-1,1-2", "--capacity", "1,10"],
-        &["queue", "--queue", "spsc", "--capacity", "1"],
-        &["contend", "--threads", "1,2"],
-        &["spawn", "--kind", "pool"],
-        &["broadcast"],
-        &["wake", "--primitive", "pipe"],
+    for command in [
+        "wait --strategy clock",
+        "queue --rate 100k/s --pairs 0-1,1-2 --capacity 1,10",
+        "queue --queue spsc --capacity 1",
+        "contend --threads 1,2",
+        "spawn --kind pool",
+        "broadcast",
+        "wake --primitive pipe",
     ] {
-        let screen = tool.done(&[words, &common].concat()).out;
-        assert!(!screen.contains("\n\n\n"), "{words:?}: {screen}");
-        assert!(screen.lines().all(|line| line == line.trim_end()), "{words:?}: {screen}");
+        let screen = tool.out(&format!("{command} {SHORT} --no-save"));
+        assert!(!screen.contains("\n\n\n"), "{command}: {screen}");
+        assert!(screen.lines().all(|line| line == line.trim_end()), "{command}: {screen}");
     }
 }
 
 #[test]
 fn every_part_of_a_split_table_names_its_rows() {
-    let tool = Tool::new();
-    let words = ["queue", "--rate", "100k/s", "--pairs", "0-1", "--capacity", "1,10", "--queue", "spsc"];
-    let common = ["--machine", "sim:laptop-smt", "--seed", "1", "--budget", "500ms", "--no-save", "-q"];
-    let screen = tool.done(&[&words[..], &common].concat()).out;
-    let below =
-        screen.split_once("messages/s\n").map(|(_, below)| below).unwrap_or_else(|| panic!("{screen}"));
-    let rows: Vec<Vec<&str>> = below.lines().take(2).map(|row| row.split_whitespace().collect()).collect();
-    assert_eq!(rows[0][..3], ["spsc", "1", "u64"], "{screen}");
-    assert_eq!(rows[1][..3], ["spsc", "10", "u64"], "{screen}");
+    let queue = "queue --rate 100k/s --pairs 0-1 --capacity 1,10 --queue spsc --no-save";
+    let screen = Tool::new().out(&format!("{queue} {SHORT}"));
+    let (_, below) = screen.split_once("messages/s\n").unwrap_or_else(|| panic!("{screen}"));
+    for (row, capacity) in below.lines().zip(["1", "10"]) {
+        assert_eq!(words(row)[..3], ["spsc", capacity, "u64"], "{screen}");
+    }
+    assert!(below.lines().count() >= 2, "{screen}");
 }
 
 #[test]
 fn modes_have_the_unit_of_their_table() {
     let tool = Tool::new();
-    let words = ["broadcast", "--readers", "2", "--machine", "sim:laptop-smt", "--seed", "1"];
-    tool.done(&[&words[..], &["--budget", "500ms", "-q", "--name", "modes"]].concat());
-    let path = tool.done(&["runs", "path", "modes"]).out;
+    tool.out(&format!("broadcast --readers 2 {SHORT} --name modes"));
+    let path = tool.out("runs path modes");
     let mut report = RunFile::open(Path::new(path.trim())).unwrap().report().unwrap();
     let mut bimodal = Histogram::new();
     for (ns, count) in [(64.7, 900), (400.0, 100)] {
@@ -135,190 +126,151 @@ fn modes_have_the_unit_of_their_table() {
     }
     report.series.as_mut().unwrap().result.trials[0].histograms.insert("last".into(), bimodal);
     let text = screen::render(&report, Screen::Shown(Saved::As("modes")), &Style::default());
-    assert!(text.contains("90 % at 64.7 ns, 10 % at 400 ns"), "{text}");
+    assert_contains(&text, &["90 % at 64.7 ns, 10 % at 400 ns"]);
 }
 
 #[test]
 fn percentile_tables_go_into_a_directory_and_not_onto_standard_output() {
     let tool = Tool::new();
-    let refused = tool.call(&wake(&["--format", "hgrm"]));
-    assert_eq!(refused.code, 2);
-    assert!(refused.err.contains("-o DIR"), "{}", refused.err);
-    tool.done(&wake(&["-q", "--name", "tables", "--export-hgrm", "live"]));
-    tool.done(&["export", "tables", "--format", "hgrm", "-o", "read"]);
-    let name = "wake-20000-semaphore-0-8-slept.hgrm";
+    tool.refused(&words(&format!("{WAKE} --format hgrm")), 2, "-o DIR");
+    tool.out(&format!("{WAKE} -q --name tables --export-hgrm live"));
+    tool.out("export tables --format hgrm -o read");
     let [live, read] = ["live", "read"].map(|folder| {
-        let folder = tool.path().join(folder);
-        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 18, "three distributions hold something");
-        std::fs::read_to_string(folder.join(name)).unwrap()
+        let files = std::fs::read_dir(tool.path().join(folder)).unwrap();
+        assert_eq!(files.count(), 18, "three distributions hold something");
+        tool.read(format!("{folder}/wake-20000-semaphore-0-8-slept.hgrm"))
     });
     assert_eq!(live, read);
-    assert!(
-        read.starts_with("#coretalk")
-            && read.contains("\n#[Buckets =           39, SubBuckets     =         2048]")
-    );
-    assert_eq!(tool.call(&["export", "tables", "--format", "hgrm"]).code, 2);
-    assert_eq!(tool.call(&["export", "tables", "--format", "c2c-csv"]).code, 2);
-    let csv = tool.done(&["export", "tables", "--format", "csv"]).out;
-    assert!(csv.lines().filter(|line| !line.starts_with('#')).count() == 25, "{csv}");
+    assert!(read.starts_with("#coretalk"));
+    assert!(read.contains("\n#[Buckets =           39, SubBuckets     =         2048]"));
+    for format in ["hgrm", "c2c-csv"] {
+        assert_eq!(tool.call(&["export", "tables", "--format", format]).code, 2);
+    }
+    let csv = tool.out("export tables --format csv");
+    assert_eq!(csv.lines().filter(|line| !line.starts_with('#')).count(), 25, "{csv}");
 }
 
 #[test]
 fn every_pair_is_a_map_with_its_relations_in_words() {
-    let tool = Tool::new();
-    let words = ["wake", "--machine", "sim:chiplet-16", "--seed", "1", "--primitive", "semaphore"];
-    let all = ["--pairs", "all", "--cpus", "0-3,8-11", "--samples", "3", "-q", "--color", "never"];
-    let output = tool.done(&[&words[..], &all].concat()).out;
-    assert!(
-        output.contains("the row wakes the column") && output.contains("(24 pairs), across L3"),
-        "{output}"
+    let screen = Tool::new().out(
+        "wake --machine sim:chiplet-16 --seed 1 --primitive semaphore --pairs all --cpus 0-3,8-11 --samples 3 -q \
+         --color never",
     );
-    assert!(output.lines().all(|line| line.chars().count() <= 100), "{output}");
+    assert_contains(&screen, &["the row wakes the column", "(24 pairs), across L3"]);
+    assert_fits(&screen);
 }
 
 #[test]
 fn a_plan_lists_the_trials_and_their_time() {
-    let output =
-        Tool::new().done(&["plan", "wake", "--machine", "sim:chiplet-16", "--primitive", "park"]).out;
-    assert!(output.contains("trials") && output.contains("6") && output.contains("30 s"), "{output}");
+    let plan = Tool::new().out("plan wake --machine sim:chiplet-16 --primitive park");
+    assert_contains(&plan, &["trials", "6", "30 s"]);
 }
 
 #[test]
 fn a_map_of_wake_ups_shows_the_l3_and_no_value_rounded_to_zero() {
     let tool = Tool::new();
-    let map =
-        ["wake", "--machine", "sim:chiplet-16", "--cpus", "0-3,8-11", "--seed", "1", "--pairs", "all", "-q"];
-    let map = [&map[..], &["--budget", "6s"]].concat();
-    let screen = tool.done(&[&map[..], &["--primitive", "semaphore", "--name", "map"]].concat()).out;
-    assert!(
-        screen.contains(" gap 20 µs, primitive semaphore: median in µs, the row wakes the column"),
-        "{screen}"
-    );
+    let map = "wake --machine sim:chiplet-16 --cpus 0-3,8-11 --seed 1 --pairs all -q --budget 6s";
+    let screen = tool.out(&format!("{map} --primitive semaphore --name map"));
+    assert_contains(&screen, &[" gap 20 µs, primitive semaphore: median in µs, the row wakes the column"]);
     let row = screen.lines().find(|line| line.starts_with("   0 ")).unwrap();
     let (near, far) = row.split_once('│').unwrap();
     let cells = |text: &str| -> Vec<f64> {
-        text.split_whitespace().map(|cell| cell.trim_end_matches('!').parse().unwrap()).collect()
+        words(text).iter().map(|cell| cell.trim_end_matches('!').parse().unwrap()).collect()
     };
     let (near, far) = (&cells(near)[1..], cells(far));
     assert_eq!((near.len(), far.len()), (3, 4), "{screen}");
     let farthest_near = near.iter().copied().fold(0.0, f64::max);
     assert!(far.iter().all(|far| *far > farthest_near), "across L3 takes longer: {near:?} and {far:?}");
-    tool.done(&["report", "map", "-o", "z.svg"]);
-    let drawn = tool.read("z.svg");
-    assert!(
-        drawn.contains("wake: gap 20 µs, primitive semaphore: median in µs") && drawn.contains(">56 pairs")
-    );
-    tool.done(&["report", "map", "-o", "z.html"]);
-    let page = tool.read("z.html");
-    let view = page.split("id=\"view\">").nth(1).unwrap().split("</script>").next().unwrap();
-    let view: Value = serde_json::from_str(view).unwrap();
+    let picture = tool.report(&["map"], "z.svg");
+    assert_contains(&picture, &["wake: gap 20 µs, primitive semaphore: median in µs", ">56 pairs"]);
+    let page = tool.report(&["map"], "z.html");
+    let view: Value = serde_json::from_str(between(&page, "id=\"view\">", "</script>")).unwrap();
     let shown = &view["runs"][0]["maps"][0];
     assert_eq!((&shown["unit"], &shown["index"]), (&"µs".into(), &Value::Null));
     assert_eq!(shown["columns"]["measured"], 56);
     // Hand-overs below 100 ns are shown in nanoseconds.
-    let screen = tool.done(&[&map[..], &["--primitive", "tas", "--no-save"]].concat()).out;
-    assert!(
-        screen.contains("median in ns, the row wakes the column") && !screen.contains(" 0.0"),
-        "{screen}"
-    );
+    let screen = tool.out(&format!("{map} --primitive tas --no-save"));
+    assert_contains(&screen, &["median in ns, the row wakes the column"]);
+    assert!(!screen.contains(" 0.0"), "{screen}");
 }
 
 #[test]
 fn idle_gaps_before_wake_ups_are_chosen_and_kept() {
     let tool = Tool::new();
-    let gaps = |words: &[&str]| -> Vec<f64> {
-        let document = tool.json(words);
-        let mut gaps: Vec<f64> = document["series"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|one| one["parameters"]["gap_ns"].as_f64().unwrap())
-            .collect();
+    let machine = "--machine sim:chiplet-16";
+    let pipe =
+        format!("wake {machine} --seed 1 --primitive pipe --samples 100 -q --format json --budget 10s");
+    for (options, expected) in [
+        ("--cpus 0,1 --gap 1us,20us,5ms --name chosen", &[1e3, 2e4, 5e6][..]),
+        ("--cpus 0,1 --no-save", &[2e4, 1e6, 2e7]),
+        ("--cpus 0,1 --pairs all --no-save", &[2e4]),
+        ("--cpus 0-7 --pairs all --gap 1ms --no-save", &[1e6]),
+    ] {
+        let document = tool.document(&format!("{pipe} {options}"));
+        let series = list(&document["series"]).iter();
+        let mut gaps: Vec<f64> = series.map(|one| number(&one["parameters"]["gap_ns"])).collect();
         gaps.sort_by(f64::total_cmp);
         gaps.dedup();
-        gaps
-    };
-    let wake_words = |more: &[&'static str]| -> Vec<&'static str> {
-        let words =
-            ["wake", "--machine", "sim:chiplet-16", "--seed", "1", "--primitive", "pipe", "--samples", "100"];
-        [&words[..], &["-q", "--format", "json", "--budget", "10s"], more].concat()
-    };
-    assert_eq!(
-        gaps(&wake_words(&["--cpus", "0,1", "--gap", "1us,20us,5ms", "--name", "chosen"])),
-        [1e3, 2e4, 5e6]
-    );
-    assert_eq!(gaps(&wake_words(&["--cpus", "0,1", "--no-save"])), [2e4, 1e6, 2e7]);
-    assert_eq!(gaps(&wake_words(&["--cpus", "0,1", "--pairs", "all", "--no-save"])), [2e4]);
-    assert_eq!(gaps(&wake_words(&["--cpus", "0-7", "--pairs", "all", "--gap", "1ms", "--no-save"])), [1e6]);
-    let planned =
-        tool.done(&["plan", "wake", "--machine", "sim:chiplet-16", "--gap", "1us,20us,5ms", "--cpus", "0,1"]);
-    assert!(planned.out.contains("18"), "six primitives after three gaps: {}", planned.out);
-    let screen = tool.done(&["runs", "show", "chosen"]).out;
-    assert!(screen.contains("5 ms"), "{screen}");
-    for (words, part) in [
-        (&["wake", "--gap", "1us,1us"][..], "lists a gap twice"),
-        (&["wake", "--gap", "2s"], "100ns"),
-        (&["wake", "--gap", "1us", "--primitive", "uncontended:tas"], "wakes no thread"),
+        assert_eq!(gaps, expected, "{options}");
+    }
+    let planned = tool.out(&format!("plan wake {machine} --gap 1us,20us,5ms --cpus 0,1"));
+    assert!(planned.contains("18"), "six primitives after three gaps: {planned}");
+    assert_contains(&tool.out("runs show chosen"), &["5 ms"]);
+    for (options, part) in [
+        ("--gap 1us,1us", "lists a gap twice"),
+        ("--gap 2s", "100ns"),
+        ("--gap 1us --primitive uncontended:tas", "wakes no thread"),
     ] {
-        let refused = tool.call(&[words, &["--machine", "sim:chiplet-16"]].concat());
-        assert!(refused.code == 2 && refused.err.contains(part), "{words:?}: {}", refused.err);
+        tool.refused(&words(&format!("wake {machine} {options}")), 2, part);
     }
 }
 
 #[test]
 fn every_output_has_the_places_of_unpinned_waiters() {
     let tool = Tool::new();
-    let words = |more: &[&'static str]| {
-        let all = ["wake", "--machine", "sim:chiplet-16-smt", "--seed", "1", "--gap", "20us", "--unpinned"];
-        [&all[..], &["--primitive", "semaphore,ttas", "-q", "--budget", "4s"], more].concat()
-    };
-    let document = tool.json(&words(&["--name", "free", "--format", "json"]));
-    let series = document["series"].as_array().unwrap();
+    let free = "wake --machine sim:chiplet-16-smt --seed 1 --gap 20us --unpinned --primitive semaphore,ttas -q --budget 4s";
+    let document = tool.document(&format!("{free} --name free --format json"));
     let names = ["same_cpu_share", "sibling_share", "same_l3_share", "elsewhere_share"];
-    let placed: Vec<&Value> = series.iter().filter(|one| !one["values"][names[0]].is_null()).collect();
+    let is_placed = |one: &&Value| !one["values"][names[0]].is_null();
+    let placed: Vec<&Value> = list(&document["series"]).iter().filter(is_placed).collect();
     assert_eq!(placed.len(), 2, "one for each primitive");
     for one in placed {
         assert_eq!(one["parameters"]["mask"], "0-31");
-        let value = |name: &str| one["values"][name].as_f64().unwrap();
-        assert!((names.map(value).iter().sum::<f64>() - 1.0).abs() < 0.01, "{}", one["values"]);
-        for (name, truth) in names.into_iter().zip([0.1, 0.2, 0.4, 0.3]) {
-            let interval = [0, 1].map(|end| one["intervals"][name][end].as_f64().unwrap());
-            assert!(interval[0] <= value(name) && value(name) <= interval[1], "{name}: {interval:?}");
-            assert!((value(name) - truth).abs() < 0.03, "{name}: {} of {truth}", value(name));
+        let shares = names.map(|name| number(&one["values"][name]));
+        assert!((shares.iter().sum::<f64>() - 1.0).abs() < 0.01, "{shares:?}");
+        for ((name, share), truth) in names.iter().zip(shares).zip([0.1, 0.2, 0.4, 0.3]) {
+            let [low, high] = [0, 1].map(|end| number(&one["intervals"][name][end]));
+            assert!(low <= share && share <= high, "{name}: {share} in {low} to {high}");
+            assert!((share - truth).abs() < 0.03, "{name}: {share} of {truth}");
         }
     }
-    let screen = tool.done(&["runs", "show", "free"]).out;
-    for part in
-        ["Any of CPUs 0-31", "not ranked: ttas (another", "same CPU", "SMT sibling", "same L3", "elsewhere"]
-    {
-        assert!(screen.contains(part), "{part}: {screen}");
-    }
-    let csv = tool.done(&["export", "free", "--format", "csv"]).out;
-    tool.done(&["report", "free", "-o", "free.html"]);
-    let page = std::fs::read_to_string(tool.path().join("free.html")).unwrap();
+    assert_contains(
+        &tool.out("runs show free"),
+        &["Any of CPUs 0-31", "not ranked: ttas (another", "same CPU", "SMT sibling", "same L3", "elsewhere"],
+    );
+    let csv = tool.out("export free --format csv");
+    let page = tool.report(&["free"], "free.html");
     for name in names {
         assert!(csv.contains(name) && page.contains(&name.replace('_', " ")), "{name}");
     }
-    tool.done(&["wake", "--resume", "free"]);
-    tool.done(&words(&["--name", "again"]));
-    assert!(tool.done(&["compare", "free", "again"]).out.contains("semaphore"));
-    for (more, part) in [
-        (&["--pairs", "0-1"][..], "'--unpinned' cannot be used with '--pairs"),
-        (&["--primitive", "go:channel"], "`go:channel` is a runtime"),
-        (&["--primitive", "uncontended:tas"], "`uncontended:tas` is not one thread that wakes one other"),
-        (&["--cpus", "3"], "only CPU 3 is selected"),
+    tool.out("wake --resume free");
+    tool.out(&format!("{free} --name again"));
+    assert_contains(&tool.out("compare free again"), &["semaphore"]);
+    for (options, code, part) in [
+        ("--pairs 0-1", 2, "'--unpinned' cannot be used with '--pairs"),
+        ("--primitive go:channel", 2, "`go:channel` is a runtime"),
+        ("--primitive uncontended:tas", 2, "`uncontended:tas` is not one thread that wakes one other"),
+        ("--cpus 3", 3, "only CPU 3 is selected"),
     ] {
-        let refused = tool.call(&[&["wake", "--machine", "sim:chiplet-16", "--unpinned"], more].concat());
-        assert!(refused.code > 0 && refused.err.contains(part), "{more:?}: {}", refused.err);
+        tool.refused(&words(&format!("wake --machine sim:chiplet-16 --unpinned {options}")), code, part);
     }
 }
 
 #[test]
 fn probes_of_a_single_cpu_run_on_one_cpu() {
     let tool = Tool::new();
-    let one = words("wake --machine sim:chiplet-16 --seed 1 --cpus 0 -q --no-save --budget 5s");
-    let screen = tool.done(&[&one[..], &["--primitive", "sleep-1ms,uncontended:tas"]].concat()).out;
-    assert!(screen.contains(" CPU 0\n") && screen.contains("uncontended:tas"), "{screen}");
-    let refused = tool.call(&[&one[..], &["--primitive", "sleep-1ms,pipe"]].concat());
-    assert_eq!(refused.code, 3, "{}", refused.err);
+    let one =
+        "wake --machine sim:chiplet-16 --seed 1 --cpus 0 -q --no-save --budget 5s --primitive sleep-1ms";
+    assert_contains(&tool.out(&format!("{one},uncontended:tas")), &[" CPU 0\n", "uncontended:tas"]);
+    tool.refusal(&words(&format!("{one},pipe")), 3);
 }
