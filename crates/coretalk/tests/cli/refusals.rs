@@ -1,6 +1,6 @@
 //! Invalid command lines: exit code, and one clear message on standard error.
 
-use super::tool::Tool;
+use super::tool::{Tool, assert_contains, words};
 
 /// Command line, exit code, and a part of the message that names the cause.
 const REFUSED: &[(&str, i32, &str)] = &[
@@ -11,16 +11,8 @@ const REFUSED: &[(&str, i32, &str)] = &[
     ("queue --machine sim:chiplet-16 --queue mpmc", 2, "unknown queue `mpmc`: known are semaphore"),
     ("queue --machine sim:chiplet-16 --queue spcs", 2, "a similar name exists: `spsc`"),
     ("contend --machine sim:chiplet-16 --method mutx", 2, "a similar name exists: `std-mutex`"),
-    (
-        "latency --machine sim:chiplet-16 -o one.txt --export-json ./one.txt",
-        2,
-        "two results would overwrite each other in ./one.txt",
-    ),
-    (
-        "wait --machine sim:chiplet-16 --export-csv a.csv --export-json a.csv",
-        2,
-        "two results would overwrite each other in a.csv",
-    ),
+    ("latency --machine sim:chiplet-16 -o a.txt --export-json ./a.txt", 2, "overwrite each other in ./a.txt"),
+    ("wait --machine sim:chiplet-16 --export-csv a --export-json a", 2, "overwrite each other in a"),
     ("queue --machine sim:chiplet-16 --queue semaphore-spin:0", 2, "N is a number of polls"),
     ("queue --machine sim:chiplet-16 --payload bytes:63", 2, "use 16, 64, 256, 1024"),
     ("queue --machine sim:chiplet-16 --payload float", 2, "unknown payload `float`"),
@@ -36,23 +28,11 @@ const REFUSED: &[(&str, i32, &str)] = &[
     ("wait --machine sim:chiplet-16 --cost --export-hgrm x", 2, "the run has no distribution"),
     ("sharing --machine sim:chiplet-16 --format hgrm", 2, "the run has no distribution"),
     ("queue --machine sim:chiplet-16 --format hgrm -o x", 2, "the run has no distribution"),
-    (
-        "wait --machine sim:chiplet-16 --no-save -o x.hgrm",
-        2,
-        "write them to a directory with --format hgrm -o DIR",
-    ),
+    ("wait --machine sim:chiplet-16 --no-save -o x.hgrm", 2, "--format hgrm -o DIR"),
     ("wait --machine sim:chiplet-16 -o x --export-hgrm x.hgrm", 2, "write them to a directory"),
-    (
-        "doctor -o x.md",
-        2,
-        "use text or json (the ending of the -o file chose that format; for text add --format text)",
-    ),
-    ("latency --machine sim:chiplet-16 -o x.hgrm", 2, "(the ending of the -o file chose that format"),
-    (
-        "place --machine sim:chiplet-16 --workload pipeline -o x.hgrm",
-        2,
-        "(the ending of the -o file chose that format",
-    ),
+    ("doctor -o x.md", 2, "the ending of the -o file chose that format; for text add --format text"),
+    ("latency --machine sim:chiplet-16 -o x.hgrm", 2, "ending of the -o file"),
+    ("place --machine sim:chiplet-16 --workload pipeline -o x.hgrm", 2, "ending of the -o file"),
     ("wait --store x --no-save", 2, "cannot be used with"),
     ("wait --machine sim:chiplet-16 --strategy pause,,busy", 2, "contains an empty name"),
     ("wait --machine sim:chiplet-16 --strategy BUSY", 2, "a similar name exists: `busy`"),
@@ -93,11 +73,7 @@ const REFUSED: &[(&str, i32, &str)] = &[
     ("contend --machine sim:chiplet-16 -q --format c2c-csv", 2, "`c2c-csv` is for latency maps"),
     ("spawn --machine sim:chiplet-16 -q --kind forks", 2, "a similar name exists: `fork`"),
     ("spawn --machine sim:chiplet-16 -q --kind jthread", 2, "a similar name exists: `cpp:jthread`"),
-    (
-        "contend --machine sim:chiplet-16 -q --method flag-notify",
-        2,
-        "a similar name exists: `cpp:flag-notify`",
-    ),
+    ("contend --machine sim:chiplet-16 -q --method flag-notify", 2, "name exists: `cpp:flag-notify`"),
     ("queue --machine sim:chiplet-16 -q --queue channel", 2, "a similar name exists: `sync-channel`"),
     ("wake --machine sim:chiplet-16 -q --primitive counting-semaphore", 2, "`cpp:counting-semaphore`"),
     ("spawn --machine sim:chiplet-16 -q --kind pool,pool", 2, "lists pool twice"),
@@ -107,19 +83,11 @@ const REFUSED: &[(&str, i32, &str)] = &[
     ("latency --gap 1s..1us --machine sim:chiplet-16-smt -q", 2, "put the shorter gap first"),
     ("latency --gap 1us,1us --machine sim:chiplet-16-smt -q", 2, "--gap lists a gap twice"),
     ("latency --gap 1us --protocol msg --machine sim:chiplet-16-smt -q", 2, "--protocol"),
-    (
-        "latency --gap 1us --by core --machine sim:chiplet-16-smt -q",
-        2,
-        "'--gap <TIME>' cannot be used with '--by <WHAT>'",
-    ),
+    ("latency --gap 1us --by core --machine sim:chiplet-16-smt -q", 2, "cannot be used with '--by <WHAT>'"),
     ("--keep-raw latency --gap 1us --machine sim:chiplet-16-smt -q", 2, "cannot be used with '--keep-raw'"),
     ("--by core latency --load compute --machine sim:chiplet-16-smt -q", 2, "cannot be used with '--by"),
     ("latency --load computer --machine sim:chiplet-16-smt -q", 2, "a similar name exists: `compute`"),
-    (
-        "latency --load compute,pingpong --cpus 0,1 --machine sim:chiplet-16-smt -q",
-        2,
-        "too few are selected for compute, pingpong",
-    ),
+    ("latency --load compute,pingpong --cpus 0,1 --machine sim:hybrid", 2, "selected for compute, pingpong"),
     ("sharing --distance 12 --machine sim:chiplet-16-smt -q", 2, "a multiple of 8"),
     ("sharing --distance 8,8 --machine sim:chiplet-16-smt -q", 2, "lists 8 twice"),
     ("broadcast --readers 32 --machine sim:chiplet-16-smt -q", 2, "31 CPUs"),
@@ -197,35 +165,19 @@ const REFUSED: &[(&str, i32, &str)] = &[
     ("advise -n 65536 --machine sim:chiplet-16", 3, "65536 threads need as many CPUs, and 16 (0-15)"),
     ("latency --machine sim:chiplet-16 --cpus 0,,1", 2, "failed to read `` as a CPU number"),
     (
-        "place --machine sim:chiplet-16 --placement a=0,,1 --placement compact --workload ring",
+        "place --machine sim:chiplet-16 --placement a=0,,1 --placement b=2 --workload ring",
         2,
-        "placement a: failed to read `` as a CPU number",
+        "a: failed to read ``",
     ),
-    (
-        "place --machine sim:chiplet-16 --placement a=0-1048575 --placement compact --workload ring",
-        2,
-        "CPU 16",
-    ),
-    (
-        "latency --machine sim:chiplet-16 --cpus l3:7",
-        2,
-        "--cpus: there is no l3:7; this machine has l3:0 and l3:1",
-    ),
+    ("place --machine sim:chiplet-16 --placement a=0-1048575 --placement b=1 --workload ring", 2, "CPU 16"),
+    ("latency --machine sim:chiplet-16 --cpus l3:7", 2, "there is no l3:7; this machine has l3:0 and l3:1"),
     ("latency --machine sim:chiplet-16 --cpus l3:", 2, "`l3:` names no CPUs (expected for example `0-3,8`"),
-    (
-        "latency --machine sim:chiplet-16 --cpus core:0-99",
-        2,
-        "there is no core:16; this machine has core:0 to core:15",
-    ),
+    ("latency --machine sim:chiplet-16 --cpus core:0-99", 2, "there is no core:16; this machine has core:0"),
     ("latency --machine sim:chiplet-16 --cpus p-cores", 2, "only one kind of core"),
     ("latency --machine sim:chiplet-16 --cpus isolated", 2, "no CPU is isolated"),
     ("latency --machine sim:chiplet-16 --cpus l3:0,!l3:0", 2, "no CPU is left"),
     ("latency --machine sim:chiplet-16 --cpus 0x30000", 2, "CPU 16 does not exist"),
-    (
-        "latency --machine sim:chiplet-16 --cpus quiet:17",
-        3,
-        "`quiet:17` needs more CPUs than the 16 to choose from",
-    ),
+    ("latency --machine sim:chiplet-16 --cpus quiet:17", 3, "`quiet:17` needs more CPUs than the 16"),
     ("quiet -n 17 --machine sim:chiplet-16", 3, "`quiet:17` needs more CPUs than the 16"),
     ("quiet -n 3 --cpus 0-1 --machine sim:chiplet-16", 3, "`quiet:3` needs more CPUs than the 2"),
     ("quiet -n 0", 2, "1..=65536"),
@@ -250,111 +202,97 @@ const REFUSED: &[(&str, i32, &str)] = &[
 ];
 
 #[test]
-fn long_arguments_are_truncated_in_messages() {
-    let tool = Tool::new();
-    let long = "x".repeat(50_000);
-    for words in [
-        &["latency", "--cpus", &long][..],
-        &["latency", &format!("--protocol={long}")],
-        &["queue", "--machine", "sim:chiplet-16", "--queue", &format!("spsc,{long}")],
-        &["wait", "--machine", "sim:chiplet-16", "--strategy", &long],
-        &["runs", "show", &long],
-        &[&long],
-    ] {
-        let output = tool.call(words);
-        assert_eq!(output.code, 2, "{}", output.err);
-        assert!(output.err.contains("xxx…") && output.err.len() < 1000, "{} bytes", output.err.len());
-    }
-}
-
-#[test]
 fn every_invalid_invocation_gets_its_code_and_one_sentence() {
     let tool = Tool::new();
     for (line, code, part) in REFUSED {
-        let words: Vec<&str> = line.split(' ').collect();
-        let output = tool.call(&words);
-        assert_eq!(output.code, *code, "{words:?}: {}", output.err);
-        assert_eq!(output.err.lines().count(), 1, "{words:?}: {}", output.err);
-        assert!(output.err.starts_with("coretalk: "), "{words:?}: {}", output.err);
-        assert!(output.err.contains(part), "{words:?} does not name `{part}`: {}", output.err);
+        let message = tool.refusal(&line.split(' ').collect::<Vec<_>>(), *code);
+        assert!(message.starts_with("coretalk: ") && message.contains(part), "`{line}`, `{part}`: {message}");
         for noise in ["Error", "error:", "panicked", "Some(", "None)"] {
-            assert!(!output.err.contains(noise), "{words:?}: {}", output.err);
+            assert!(!message.contains(noise), "`{line}`: {message}");
         }
-        assert_eq!(output.out, "", "{words:?}");
     }
     let runs = tool.path().join("runs");
     assert!(!runs.exists() || std::fs::read_dir(runs).unwrap().count() == 0, "a refusal left a run behind");
 }
 
 #[test]
-fn damaged_files_are_refused_with_the_location() {
+fn long_arguments_are_truncated_in_messages() {
     let tool = Tool::new();
-    for (name, content, words, code, part) in [
-        ("a.toml", "[noise]\nbatch_ds = 1\n", &["latency", "--machine", "sim:a.toml"][..], 4, "a.toml"),
-        ("b.csv", "cpu,0,1\n0,,soon\n1,5,\n", &["latency", "--machine", "sim:b.csv"][..], 4, "line"),
-        ("c.csv", "1,2,3\n4,5\n", &["import", "c.csv"][..], 4, "line"),
-        ("d.coretalk", "no database", &["runs", "show", "./d.coretalk"][..], 4, "d.coretalk"),
-        ("e.coretalk", "", &["latency", "--resume", "./e.coretalk"][..], 4, "e.coretalk"),
+    let long = "x".repeat(50_000);
+    for line in [
+        "latency --cpus LONG",
+        "latency --protocol=LONG",
+        "queue --machine sim:chiplet-16 --queue spsc,LONG",
+        "wait --machine sim:chiplet-16 --strategy LONG",
+        "runs show LONG",
+        "LONG",
     ] {
-        tool.write(name, content);
-        tool.refused(words, code, part);
+        let output = tool.call(&words(&line.replace("LONG", &long)));
+        assert_eq!(output.code, 2, "{line}: {}", output.err);
+        assert!(output.err.contains("xxx…") && output.err.len() < 1000, "{line}: {}", output.err.len());
     }
 }
 
 #[test]
-fn a_cpu_outside_the_cpuset_is_named_with_the_cpuset() {
+fn damaged_files_are_refused_with_the_location() {
     let tool = Tool::new();
-    let scenario = "based_on = \"chiplet-16\"\n[allowance]\ncpuset = \"0-3\"\n";
-    tool.write("caged.toml", scenario);
-    let output = tool.call(&["latency", "--machine", "sim:caged.toml", "--cpus", "2-5"]);
-    assert_eq!((output.code, output.err.lines().count()), (3, 1), "{}", output.err);
-    assert!(output.err.contains("CPU 4") && output.err.contains("0-3"), "{}", output.err);
+    for (name, content, line, part) in [
+        ("a.toml", "[noise]\nbatch_ds = 1\n", "latency --machine sim:a.toml", "a.toml"),
+        ("b.csv", "cpu,0,1\n0,,soon\n1,5,\n", "latency --machine sim:b.csv", "line"),
+        ("c.csv", "1,2,3\n4,5\n", "import c.csv", "line"),
+        ("d.coretalk", "no database", "runs show ./d.coretalk", "d.coretalk"),
+        ("e.coretalk", "", "latency --resume ./e.coretalk", "e.coretalk"),
+    ] {
+        tool.write(name, content);
+        tool.refused(&words(line), 4, part);
+    }
 }
 
 #[test]
-fn a_single_cpu_in_the_inherited_mask_is_reported_with_the_excluded_ones() {
+fn cpus_outside_the_cpuset_or_the_inherited_mask_are_named() {
     let tool = Tool::new();
-    let scenario = "based_on = \"chiplet-16\"\n[allowance]\ncpuset = \"0-3\"\nmask = \"2\"\n";
-    tool.write("masked.toml", scenario);
-    let output = tool.call(&["latency", "--machine", "sim:masked.toml"]);
-    assert_eq!((output.code, output.err.lines().count()), (3, 1), "{}", output.err);
-    assert!(output.err.contains("only CPU 2") && output.err.contains("--cpus 0-3"), "{}", output.err);
+    for (mask, options, parts) in
+        [("", "--cpus 2-5", ["CPU 4", "0-3"]), ("mask = '2'", "", ["only CPU 2", "--cpus 0-3"])]
+    {
+        tool.write("a.toml", format!("based_on = 'chiplet-16'\n[allowance]\ncpuset = '0-3'\n{mask}\n"));
+        let line = format!("latency --machine sim:a.toml {options}");
+        assert_contains(&tool.refusal(&words(&line), 3), &parts);
+    }
 }
 
 #[test]
 fn help_and_version_go_to_standard_output() {
     let tool = Tool::new();
-    assert_eq!(tool.done(&["--version"]).out, format!("coretalk {}\n", env!("CARGO_PKG_VERSION")));
-    for words in [&["--help"][..], &["latency", "--help"], &["runs", "tag", "-h"]] {
-        let output = tool.done(words);
-        assert!(output.out.contains("Usage:") && output.err.is_empty(), "{words:?}");
+    assert_eq!(tool.out("--version"), format!("coretalk {}\n", env!("CARGO_PKG_VERSION")));
+    for line in ["--help", "latency --help", "runs tag -h"] {
+        let output = tool.done(&words(line));
+        assert!(output.out.contains("Usage:") && output.err.is_empty(), "{line}");
     }
-    for (words, same) in [
-        (&["help"][..], &["--help"][..]),
-        (&["help", "latency"], &["latency", "--help"]),
-        (&["help", "runs", "show"], &["runs", "show", "--help"]),
-        (&["runs", "help", "show"], &["runs", "show", "--help"]),
+    for (line, same) in [
+        ("help", "--help"),
+        ("help latency", "latency --help"),
+        ("help runs show", "runs show --help"),
+        ("runs help show", "runs show --help"),
     ] {
-        assert_eq!(tool.done(words), tool.done(same), "{words:?}");
+        assert_eq!(tool.done(&words(line)), tool.done(&words(same)), "{line}");
     }
-    let refused = tool.call(&["help", "latncy"]);
-    assert_eq!((refused.code, refused.err.lines().count()), (2, 1), "{}", refused.err);
+    tool.refusal(&["help", "latncy"], 2);
 }
 
 #[test]
 fn unsupported_options_are_ignored_with_a_notice() {
     let tool = Tool::new();
-    let sim = ["--machine", "sim:chiplet-16", "--seed", "1"];
-    for (words, more, notice) in [
-        (&["plan"][..], &["--strict"][..], "--strict has no effect on `plan` and is ignored"),
-        (&["plan", "contend"], &["--order=id"], "--order has no effect on `plan contend` and is ignored"),
-        (&["plan", "jitter"], &["--budget", "9s"], "--budget has no effect on `plan jitter` and is ignored"),
+    for (command, option, name) in [
+        ("plan", "--strict", "--strict"),
+        ("plan contend", "--order=id", "--order"),
+        ("plan jitter", "--budget 9s", "--budget"),
     ] {
-        let without = tool.done(&[words, &sim].concat());
-        for with in [[words, &sim, more].concat(), [more, words, &sim].concat()] {
-            let output = tool.done(&with);
-            assert_eq!(output.out, without.out, "{with:?}");
-            assert_eq!(output.err, format!("{}coretalk: {notice}\n", without.err), "{with:?}");
+        let sim = "--machine sim:chiplet-16 --seed 1";
+        let without = tool.done(&words(&format!("{command} {sim}")));
+        let notice = format!("{}coretalk: {name} has no effect on `{command}` and is ignored\n", without.err);
+        for line in [format!("{command} {sim} {option}"), format!("{option} {command} {sim}")] {
+            let output = tool.done(&words(&line));
+            assert_eq!((&output.out, &output.err), (&without.out, &notice), "{line}");
         }
     }
 }
