@@ -1,75 +1,73 @@
 //! Unusable stores and invalid run files: one message with the file and a remedy, its exit code, and no lost
 //! measurement.
 
-use super::tool::{Said, Tool};
+use super::tool::{Said, Tool, assert_contains, list, words};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-const SIM: [&str; 5] = ["latency", "--machine", "sim:chiplet-16", "--seed", "1"];
+const LATENCY: &str = "latency --machine sim:chiplet-16 --seed 1 --cpus 0-3";
 
-fn assert_refused(output: &Said, code: i32, path: &str, words: &[&str]) {
-    assert_eq!(output.code, code, "{}", output.err);
+/// Calls the tool; the last message must have the exit code, the path and the words.
+#[track_caller]
+fn refused(tool: &Tool, line: &str, code: i32, path: &str, parts: &[&str]) -> Said {
+    let output = tool.call(&words(line));
+    assert_eq!(output.code, code, "{line}: {}", output.err);
     let last = output.err.lines().last().unwrap_or_default();
-    assert!(last.starts_with("coretalk: ") && last.contains(path), "{path}: {}", output.err);
-    for word in words {
-        assert!(last.contains(word), "`{word}`: {}", output.err);
-    }
+    assert!(last.starts_with("coretalk: ") && last.contains(path), "{line}: {}", output.err);
+    assert_contains(last, parts);
+    output
+}
+
+#[track_caller]
+fn assert_only_message(output: &Said) {
+    assert_eq!((output.out.as_str(), output.err.lines().count()), ("", 1), "{}", output.err);
 }
 
 #[test]
 fn a_store_that_is_a_file_is_refused_before_anything_is_measured() {
     let tool = Tool::new();
     tool.write("taken", "text");
+    let parts = ["a file is in the way of the directory", "--store DIR"];
     for store in ["taken", "taken/below"] {
-        let output = tool.call(&[&SIM[..], &["--store", store, "-q"]].concat());
-        assert_refused(&output, 6, store, &["a file is in the way of the directory", "--store DIR"]);
-        assert_eq!((output.out.as_str(), output.err.lines().count()), ("", 1), "{}", output.err);
+        assert_only_message(&refused(&tool, &format!("{LATENCY} --store {store} -q"), 6, store, &parts));
     }
-    for words in [&["runs", "list"][..], &["runs", "show", "latest"], &["--resume", "latest"]] {
-        let output = tool.call(&[words, &["--store", "taken"]].concat());
-        assert_refused(&output, 6, "taken", &["a file is in the way of the directory", "--store DIR"]);
+    for command in ["runs list", "runs show latest", "--resume latest"] {
+        refused(&tool, &format!("{command} --store taken"), 6, "taken", &parts);
     }
-    assert_eq!(std::fs::read(tool.path().join("taken")).unwrap(), b"text", "it is left alone");
-}
-
-fn run_bytes(tool: &Tool) -> Vec<u8> {
-    tool.done(&[&SIM[..], &["--cpus", "0-3", "-q"]].concat());
-    let path = tool.done(&["runs", "path", "latest"]).out;
-    std::fs::read(path.trim()).unwrap()
+    assert_eq!(tool.read("taken"), "text", "it is left alone");
 }
 
 fn create_foreign_database(path: &Path, application: u32) {
+    let id = format!("PRAGMA application_id = {application}");
     let db = rusqlite::Connection::open(path).unwrap();
-    db.execute_batch(&format!(
-        "PRAGMA application_id = {application}; CREATE TABLE a (b); PRAGMA user_version = 3"
-    ))
-    .unwrap();
+    db.execute_batch(&format!("{id}; CREATE TABLE a (b); PRAGMA user_version = 3")).unwrap();
 }
 
 #[test]
 fn invalid_run_files_are_refused_by_every_command() {
     let tool = Tool::new();
-    let good = run_bytes(&tool);
+    tool.out(&format!("{LATENCY} -q"));
+    let good = std::fs::read(tool.out("runs path latest").trim()).unwrap();
     let mut newer = good.clone();
     newer[60..64].copy_from_slice(&77u32.to_be_bytes());
     let mut scrambled = good.clone();
     for (index, byte) in scrambled.iter_mut().enumerate().skip(4096) {
         *byte = ((index * 193) >> 3) as u8;
     }
+    let noise: Vec<u8> = (0..20_000u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     let folder = tool.path().join("files");
     std::fs::create_dir(&folder).unwrap();
-    let write =
-        |name: &str, bytes: &[u8]| std::fs::write(folder.join(format!("{name}.coretalk")), bytes).unwrap();
-    write("newer", &newer);
-    write("cut", &good[..good.len() / 2]);
-    write(
-        "noise",
-        &(0..20_000u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect::<Vec<_>>(),
-    );
-    write("nothing", b"");
-    write("scrambled", &scrambled);
+    for (name, bytes) in [
+        ("newer", &newer[..]),
+        ("cut", &good[..good.len() / 2]),
+        ("noise", &noise),
+        ("nothing", b""),
+        ("scrambled", &scrambled),
+    ] {
+        tool.write(format!("files/{name}.coretalk"), bytes);
+    }
     create_foreign_database(&folder.join("foreign.coretalk"), 0);
     create_foreign_database(&folder.join("other.coretalk"), 0x4669_7265);
     std::fs::create_dir(folder.join("folder.coretalk")).unwrap();
@@ -84,105 +82,91 @@ fn invalid_run_files_are_refused_by_every_command() {
         ("folder", 4, &[]),
         ("absent", 4, &["no such file"]),
     ];
-    for (name, code, words) in cases {
+    for (name, code, parts) in cases {
         let file = format!("files/{name}.coretalk");
         let before = std::fs::read(tool.path().join(&file)).ok();
-        for command in [&["runs", "show"][..], &["export"], &["--resume"], &["runs", "tag"]] {
-            let tag: &[&str] = if command == ["runs", "tag"] { &["name"] } else { &[] };
-            let output = tool.call(&[command, &[file.as_str()], tag].concat());
-            assert_refused(&output, code, &file, words);
-            assert_eq!(
-                (output.out.as_str(), output.err.lines().count()),
-                ("", 1),
-                "{command:?}: {}",
-                output.err
-            );
+        for command in ["runs show FILE", "export FILE", "--resume FILE", "runs tag FILE name"] {
+            let line = command.replace("FILE", &file);
+            assert_only_message(&refused(&tool, &line, code, &file, parts));
         }
         assert_eq!(std::fs::read(tool.path().join(&file)).ok(), before, "{file} is left alone");
     }
     // In a listing, invalid files appear as unreadable and hide no other run.
-    std::fs::write(folder.join("0193-a.coretalk"), good).unwrap();
-    let listed = tool.done(&["runs", "list", "--store", "files"]);
-    assert!(listed.out.contains("complete") && listed.out.contains("unreadable"), "{}", listed.out);
-    let saved = &tool.json(&["runs", "--store", "files", "--format", "json"])["saved"];
-    let good = saved.as_array().unwrap().iter().find(|run| run["id"] == "0193-a").unwrap();
+    tool.write("files/0193-a.coretalk", good);
+    assert_contains(&tool.out("runs list --store files"), &["complete", "unreadable"]);
+    let saved = &tool.document("runs --store files --format json")["saved"];
+    let good = list(saved).iter().find(|run| run["id"] == "0193-a").unwrap();
     assert_eq!((&good["state"], &good["reason"]), (&"complete".into(), &Value::Null), "{good}");
-    let bad = saved.as_array().unwrap().iter().find(|run| run["state"] == "unreadable").unwrap();
+    let bad = list(saved).iter().find(|run| run["state"] == "unreadable").unwrap();
     assert!(bad["reason"].is_string() && bad["started"].is_null() && bad["cpus"].is_null(), "{bad}");
 }
+
+const SAVED: &str = "measurements up to the failure are saved as ";
 
 #[cfg(target_os = "linux")]
 #[test]
 fn an_output_without_room_ends_the_run_and_names_what_is_saved() {
     let tool = Tool::new();
     for format in ["jsonl", "text", "json"] {
-        let output =
-            tool.call(&[&SIM[..], &["--cpus", "0-3", "--format", format, "-o", "/dev/full"]].concat());
-        assert_refused(&output, 6, "/dev/full", &["No space left"]);
-        assert!(
-            output.err.contains("measurements up to the failure are saved as "),
-            "{format}: {}",
-            output.err
-        );
-        tool.done(&["runs", "show", "latest"]);
+        let line = format!("{LATENCY} --format {format} -o /dev/full");
+        let output = refused(&tool, &line, 6, "/dev/full", &["No space left"]);
+        assert_contains(&output.err, &[SAVED]);
+        tool.out("runs show latest");
     }
 }
 
 #[test]
 fn a_full_disk_ends_the_run_and_keeps_what_was_printed() {
     let Some(small) = Mounted::tmpfs("size=400k") else { return };
-    let tool = Tool::new();
-    let words =
-        ["latency", "--machine", "sim:epyc-2s-192", "--cpus", "0-31", "--seed", "1", "--format", "jsonl"];
-    let output = tool.call(&[&words[..], &["--store", small.name()]].concat());
-    assert_refused(&output, 6, small.name(), &["the disk is full", "--store DIR"]);
-    assert!(output.err.contains("measurements up to the failure are saved as "), "{}", output.err);
-    let kept = tool.done(&["export", "latest", "--store", small.name(), "--format", "jsonl"]).out;
-    assert!(kept.starts_with(&output.out) && !output.out.is_empty(), "{} lines", output.out.lines().count());
-    tool.done(&["runs", "show", "latest", "--store", small.name()]);
-    let again = tool.call(&["--resume", "latest", "--store", small.name()]);
-    assert_refused(&again, 6, small.name(), &["the disk is full"]);
-    assert_eq!(tool.done(&["export", "latest", "--store", small.name(), "--format", "jsonl"]).out, kept);
+    let (tool, store) = (Tool::new(), small.name());
+    let line =
+        format!("latency --machine sim:epyc-2s-192 --cpus 0-31 --seed 1 --format jsonl --store {store}");
+    let output = refused(&tool, &line, 6, store, &["the disk is full", "--store DIR"]);
+    assert_contains(&output.err, &[SAVED]);
+    let kept = || tool.out(&format!("export latest --store {store} --format jsonl"));
+    let before = kept();
+    assert!(before.starts_with(&output.out) && !output.out.is_empty(), "{}", output.out.lines().count());
+    tool.out(&format!("runs show latest --store {store}"));
+    let resume = format!("--resume latest --store {store} -q");
+    refused(&tool, &resume, 6, store, &["the disk is full"]);
+    assert_eq!(kept(), before);
     assert!(small.remount("size=64m"));
-    tool.done(&["--resume", "latest", "--store", small.name(), "-q"]);
+    tool.out(&resume);
 }
 
 #[test]
 fn a_full_disk_ends_a_comparison_and_keeps_its_runs() {
     let Some(small) = Mounted::tmpfs("size=400k") else { return };
-    let tool = Tool::new();
+    let (tool, store) = (Tool::new(), small.name());
     let placements = "--placement one-l3 --placement across-l3 --placement spread --placement smt-packed";
-    let words = format!(
-        "place --machine sim:chiplet-16-smt --seed 1 --threads 8 {placements} --repeat 200 --budget 24h --store {} \
-         --workload ring,barrier,all-to-all,pipeline,shared-counter,integer,n-queens",
-        small.name()
+    let line = format!(
+        "place --machine sim:chiplet-16-smt --seed 1 --threads 8 {placements} --repeat 200 --budget 24h --store {store} \
+         --workload ring,barrier,all-to-all,pipeline,shared-counter,integer,n-queens"
     );
-    let output = tool.call(&words.split(' ').collect::<Vec<_>>());
-    assert_refused(&output, 6, small.name(), &["the disk is full", "--store DIR"]);
-    assert!(output.err.contains("measurements up to the failure are saved as "), "{}", output.err);
-    let kept = tool.done(&["export", "latest", "--store", small.name(), "--format", "jsonl"]).out;
+    let output = refused(&tool, &line, 6, store, &["the disk is full", "--store DIR"]);
+    assert_contains(&output.err, &[SAVED]);
+    let kept = tool.out(&format!("export latest --store {store} --format jsonl"));
     assert!(kept.lines().count() > 100, "{} lines", kept.lines().count());
-    assert!(tool.done(&["runs", "show", "latest", "--store", small.name()]).out.contains("Ended early"));
+    assert_contains(&tool.out(&format!("runs show latest --store {store}")), &["Ended early"]);
 }
 
 #[test]
 fn a_read_only_store_shows_runs_and_refuses_new_ones() {
     let Some(place) = Mounted::tmpfs("size=16m") else { return };
-    let tool = Tool::new();
-    tool.done(&[&SIM[..], &["--cpus", "0-3", "-q", "--store", place.name()]].concat());
+    let (tool, store) = (Tool::new(), place.name());
+    let latency = format!("{LATENCY} -q --store {store}");
+    tool.out(&latency);
     assert!(place.remount("ro"));
-    let output = tool.call(&[&SIM[..], &["-q", "--store", place.name()]].concat());
-    assert_refused(&output, 6, place.name(), &["read-only", "--store DIR", "--no-save"]);
-    assert_eq!((output.out.as_str(), output.err.lines().count()), ("", 1), "{}", output.err);
-    tool.done(&["runs", "show", "latest", "--store", place.name()]);
-    for words in [&["runs", "tag", "latest", "name"][..], &["runs", "rm", "latest"]] {
-        assert_refused(
-            &tool.call(&[words, &["--store", place.name()]].concat()),
-            6,
-            place.name(),
-            &["read-only"],
-        );
+    assert_only_message(&refused(&tool, &latency, 6, store, &["read-only", "--store DIR", "--no-save"]));
+    tool.out(&format!("runs show latest --store {store}"));
+    for command in ["runs tag latest name", "runs rm latest"] {
+        refused(&tool, &format!("{command} --store {store}"), 6, store, &["read-only"]);
     }
+}
+
+fn mount(options: &[&str], folder: &Path) -> bool {
+    let mut mount = Command::new("mount");
+    mount.args(options).arg(folder).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
 /// A small file system of its own, if the tests may mount one.
@@ -191,9 +175,7 @@ struct Mounted(TempDir);
 impl Mounted {
     fn tmpfs(options: &str) -> Option<Mounted> {
         let folder = TempDir::new().unwrap();
-        let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(folder.path()).stderr(Stdio::null());
-        if mount.status().is_ok_and(|status| status.success()) {
+        if mount(&["-t", "tmpfs", "-o", options, "tmpfs"], folder.path()) {
             return Some(Mounted(folder));
         }
         println!("skipped: this test may not mount a small file system");
@@ -205,10 +187,7 @@ impl Mounted {
     }
 
     fn remount(&self, how: &str) -> bool {
-        let options = format!("remount,{how}");
-        let mut mount = Command::new("mount");
-        mount.args(["-o", &options]).arg(self.0.path());
-        mount.status().is_ok_and(|status| status.success())
+        mount(&["-o", &format!("remount,{how}")], self.0.path())
     }
 }
 

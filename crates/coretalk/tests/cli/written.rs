@@ -1,7 +1,8 @@
 //! Contents of an output file: the whole result, or the previous contents.
 
 use super::kill::Running;
-use super::tool::{Tool, said};
+use super::signals::{end, send};
+use super::tool::{Tool, assert_contains, limited, said, words};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::{Command, Stdio};
@@ -13,7 +14,7 @@ const TIME_LIMIT: Duration = Duration::from_secs(20);
 
 fn tool_with_a_run() -> Tool {
     let tool = Tool::new();
-    tool.done(&["latency", "--machine", "sim:chiplet-16", "--seed", "1", "-q"]);
+    tool.out("latency --machine sim:chiplet-16 --seed 1 -q");
     tool
 }
 
@@ -29,27 +30,14 @@ fn files(tool: &Tool) -> Vec<String> {
 fn a_failed_output_leaves_the_file_unchanged() {
     let tool = tool_with_a_run();
     // 8 blocks of 512 or 1,024 bytes are less than the document, so writing fails part-way.
-    let call = tool.command(&["export", "latest", "-o", "out.json"]);
-    let limited = || {
-        let mut command = Command::new("sh");
-        command
-            .args(["-c", "ulimit -f 8 && exec \"$0\" \"$@\""])
-            .arg(call.get_program())
-            .args(call.get_args());
-        command.current_dir(tool.path()).env_clear().env("CORETALK_STORE", tool.path().join("runs"));
-        said(command.output().unwrap())
-    };
-    let failed = limited();
+    let export = || limited(&tool, "-f 8", &words("export latest -o out.json"));
+    let failed = export();
     assert_eq!(failed.code, 6, "{}", failed.err);
-    assert!(
-        failed.err.starts_with("coretalk: failed to write") && failed.err.contains("out.json"),
-        "{}",
-        failed.err
-    );
+    assert_contains(&failed.err, &["coretalk: failed to write", "out.json"]);
     assert_eq!(files(&tool), Vec::<String>::new());
-    fs::write(tool.path().join("out.json"), "old").unwrap();
-    assert_eq!(limited().code, 6);
-    assert_eq!(fs::read_to_string(tool.path().join("out.json")).unwrap(), "old");
+    tool.write("out.json", "old");
+    assert_eq!(export().code, 6);
+    assert_eq!(tool.read("out.json"), "old");
     assert_eq!(files(&tool), ["out.json"]);
 }
 
@@ -57,12 +45,12 @@ fn a_failed_output_leaves_the_file_unchanged() {
 fn a_replaced_file_keeps_its_permissions_and_a_link_remains_a_link() {
     let tool = tool_with_a_run();
     let path_of = |name: &str| tool.path().join(name);
-    fs::write(path_of("out.json"), "old").unwrap();
+    tool.write("out.json", "old");
     fs::set_permissions(path_of("out.json"), fs::Permissions::from_mode(0o600)).unwrap();
     symlink("out.json", path_of("link.json")).unwrap();
-    tool.done(&["export", "latest", "-o", "link.json"]);
+    tool.out("export latest -o link.json");
     assert!(fs::symlink_metadata(path_of("link.json")).unwrap().is_symlink());
-    let text = fs::read_to_string(path_of("out.json")).unwrap();
+    let text = tool.read("out.json");
     assert!(text.starts_with('{') && text.ends_with("}\n"), "{text:.80}");
     assert_eq!(fs::metadata(path_of("out.json")).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(files(&tool), ["link.json", "out.json"]);
@@ -71,8 +59,7 @@ fn a_replaced_file_keeps_its_permissions_and_a_link_remains_a_link() {
 /// Starts a run with output to a named pipe; returns once it handles SIGTERM.
 fn start_run_into_pipe(tool: &Tool) -> Running {
     assert!(Command::new("mkfifo").arg(tool.path().join("pipe")).status().unwrap().success());
-    let words = ["latency", "--machine", "sim:laptop-smt", "--seed", "1", "--no-save", "-q", "-o", "pipe"];
-    let mut command = tool.command(&words);
+    let mut command = tool.command(&words("latency --machine sim:laptop-smt --seed 1 --no-save -q -o pipe"));
     let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let status = format!("/proc/{}/status", child.id());
     let began = Instant::now();
@@ -93,29 +80,17 @@ fn start_run_into_pipe(tool: &Tool) -> Running {
 fn opening_a_pipe_without_a_reader_waits_until_a_signal() {
     let tool = Tool::new();
     let mut running = start_run_into_pipe(&tool);
-    let kill = format!("kill -TERM {}", running.child.id());
-    assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
-    let began = Instant::now();
-    while running.child.try_wait().unwrap().is_none() {
-        if began.elapsed() > TIME_LIMIT {
-            running.child.kill().unwrap();
-            panic!("it still waits for a reader");
-        }
-        thread::sleep(Duration::from_millis(5));
-    }
-    let output = said(running.child.wait_with_output().unwrap());
-    assert_eq!(output.code, 5, "{}", output.err);
-    assert_eq!(
-        output.err,
-        "coretalk: interrupted; nothing was measured, because no program reads from pipe\n"
-    );
+    send("TERM", &running);
+    let (code, message) = end(&mut running);
+    assert_eq!(code, Some(5), "{message}");
+    let expected = "coretalk: interrupted; nothing was measured, because no program reads from pipe\n";
+    assert_eq!(message, expected);
 }
 
 #[test]
 fn a_pipe_that_is_read_gets_the_whole_result() {
     let tool = Tool::new();
     let running = start_run_into_pipe(&tool);
-    let text = fs::read_to_string(tool.path().join("pipe")).unwrap();
-    assert!(text.contains("SIMULATED laptop-smt"), "{text}");
+    assert_contains(&tool.read("pipe"), &["SIMULATED laptop-smt"]);
     assert_eq!(said(running.child.wait_with_output().unwrap()).code, 0);
 }
