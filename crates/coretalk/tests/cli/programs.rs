@@ -2,47 +2,38 @@
 //! are read, not how fast the programs are.
 
 use super::compared::places;
-use super::tool::Tool;
+use super::tool::{Tool, list, number, said, words};
 use serde_json::Value;
-use std::path::Path;
 
 /// Program folders, because the tests run the tool in an empty environment.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// Compares two placements on one CPU with a program, if it is installed; every run must have every metric.
 fn check_comparison(metrics: &[(&str, &str)], line: &str) {
-    let words: Vec<&str> = line.split(' ').collect();
-    if !std::env::split_paths(PATH).any(|folder| folder.join(words[0]).exists()) {
-        println!("skipped: {} is not installed", words[0]);
+    let program = words(line)[0];
+    if !std::env::split_paths(PATH).any(|folder| folder.join(program).exists()) {
+        println!("skipped: {program} is not installed");
         return;
     }
     let (tool, places) = (Tool::new(), places());
     let asked: Vec<String> =
         metrics.iter().map(|(name, pattern)| format!("--metric={name}={pattern}")).collect();
-    let counts = ["--repeat", "6", "--precision", "50%", "--budget", "5min"];
-    let mut typed = vec!["place", &places[0], &places[1], "-q", "--format", "json"];
-    typed.extend(counts);
-    typed.extend(asked.iter().map(String::as_str));
-    typed.push("--");
-    typed.extend(words);
-    let output = tool.command(&typed).env("PATH", PATH).output().unwrap();
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!((output.status.code(), stderr.as_str()), (Some(0), ""), "{line}: {stderr}");
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let comparisons = document["comparisons"].as_array().unwrap();
+    let mut command = tool.command(&words("place -q --format json --repeat 6 --precision 50% --budget 5min"));
+    command.args(places).args(asked).arg("--").args(words(line)).env("PATH", PATH);
+    let output = said(command.output().unwrap());
+    assert_eq!((output.code, output.err.as_str()), (0, ""), "{line}");
+    let document: Value = serde_json::from_str(&output.out).unwrap();
+    let comparisons = list(&document["comparisons"]);
     for (comparison, (name, _)) in comparisons.iter().zip(metrics) {
         assert_eq!(comparison["metric"], *name, "{line}");
     }
     for comparison in &comparisons[..=metrics.len()] {
-        for placement in comparison["placements"].as_array().unwrap() {
-            let runs = placement["runs"].as_array().unwrap();
-            assert!(
-                !runs.is_empty() && runs.iter().all(|run| run.as_f64().unwrap() > 0.0),
-                "{line}: {comparison}"
-            );
+        for placement in list(&comparison["placements"]) {
+            let runs = list(&placement["runs"]);
+            assert!(!runs.is_empty() && runs.iter().all(|run| number(run) > 0.0), "{line}: {comparison}");
         }
     }
-    assert!(Path::new(&tool.path().join("runs")).is_dir());
+    assert!(tool.path().join("runs").is_dir());
 }
 
 #[test]
@@ -54,11 +45,8 @@ fn sysbench_threads_reports_events_and_latencies() {
 
 #[test]
 fn sysbench_mutex_reports_its_time() {
-    let metrics = [("avg_ms", r"avg: *([0-9.]+)")];
-    check_comparison(
-        &metrics,
-        "sysbench mutex --threads=4 --mutex-num=64 --mutex-locks=5000 --mutex-loops=100 run",
-    );
+    let line = "sysbench mutex --threads=4 --mutex-num=64 --mutex-locks=5000 --mutex-loops=100 run";
+    check_comparison(&[("avg_ms", r"avg: *([0-9.]+)")], line);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Real signals: the run is saved, the exit code is 5, the message says how to resume, and no process remains.
 
 use super::kill::{Running, run_file, two_cpus};
-use super::tool::Tool;
+use super::tool::{Tool, assert_contains, words};
 use std::io::Read;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -45,32 +45,43 @@ pub fn end(running: &mut Running) -> (Option<i32>, String) {
     (status.code(), output)
 }
 
-/// Checks that no process with the store of this tool is left.
-pub fn assert_no_leftover_process(tool: &Tool) {
+/// Is there a process with the store of this tool?
+fn has_process(tool: &Tool) -> bool {
     let store = tool.path().join("runs").to_string_lossy().into_owned();
-    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+    std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
         let environment = std::fs::read(entry.path().join("environ")).unwrap_or_default();
-        let environment = String::from_utf8_lossy(&environment);
-        assert!(!environment.contains(&store), "process {:?} is still there", entry.file_name());
-    }
+        String::from_utf8_lossy(&environment).contains(&store)
+    })
 }
 
-fn assert_interrupted_run_is_saved(words: &[&str], signal: &str) {
+pub fn assert_no_leftover_process(tool: &Tool) {
+    assert!(!has_process(tool), "a process is still there");
+}
+
+/// Waits for the end of an interrupted process, which must exit with code 5; returns its one message.
+fn message_of_interruption(running: &mut Running) -> String {
+    let (code, message) = end(running);
+    assert_eq!((code, message.lines().count()), (Some(5), 1), "{message}");
+    message
+}
+
+fn assert_no_journal(tool: &Tool) {
+    assert_eq!(std::fs::read_dir(tool.path().join("runs")).unwrap().count(), 1, "a journal is left");
+}
+
+fn assert_interrupted_run_is_saved(options: &[&str], signal: &str) {
     let tool = Tool::new();
-    let mut running = Running::start(&tool, words);
+    let mut running = Running::start(&tool, options);
     wait_for_file(&tool);
     thread::sleep(Duration::from_millis(100));
     send(signal, &running);
-    let (code, output) = end(&mut running);
-    assert_eq!((code, output.lines().count()), (Some(5), 1), "{signal}: {output}");
-    assert!(output.contains("saved as") && output.contains("`coretalk --resume "), "{signal}: {output}");
+    assert_contains(&message_of_interruption(&mut running), &["saved as", "`coretalk --resume "]);
     let lines = running.lines();
     assert_no_leftover_process(&tool);
-    let exported = tool.done(&["export", "latest", "--format", "jsonl"]).out;
+    let exported = tool.out("export latest --format jsonl");
     assert_eq!(exported.lines().collect::<Vec<_>>(), lines, "{signal}");
-    let document = tool.json(&["export", "latest"]);
-    assert_eq!(document["run"]["complete"], false, "{signal}");
-    assert_eq!(std::fs::read_dir(tool.path().join("runs")).unwrap().count(), 1, "no journal is left");
+    assert_eq!(tool.document("export latest")["run"]["complete"], false, "{signal}");
+    assert_no_journal(&tool);
 }
 
 #[test]
@@ -97,7 +108,7 @@ fn a_second_signal_ends_at_once_and_the_file_opens() {
     let _ = Command::new("sh").args(["-c", &second]).status();
     let (code, output) = end(&mut running);
     assert_eq!(code, Some(5), "{output}");
-    tool.done(&["runs", "show", "latest"]);
+    tool.out("runs show latest");
 }
 
 #[test]
@@ -106,58 +117,49 @@ fn an_interrupted_unsaved_run_reports_that_nothing_was_saved() {
     let mut running = Running::start(&tool, &[&LONG[..], &["--no-save"]].concat());
     thread::sleep(Duration::from_millis(300));
     send("INT", &running);
-    let (code, output) = end(&mut running);
-    assert_eq!(code, Some(5), "{output}");
-    assert!(output.contains("nothing was saved"), "{output}");
+    assert_contains(&message_of_interruption(&mut running), &["nothing was saved"]);
 }
 
 #[test]
 fn an_ignored_hang_up_stays_ignored() {
     let tool = Tool::new();
-    let run =
-        tool.command(&["latency", "--machine", "sim:epyc-2s-192", "--cpus", "0-15", "--seed", "1", "-q"]);
+    let run = tool.command(&words("latency --machine sim:epyc-2s-192 --cpus 0-15 --seed 1 -q"));
+    let script = "trap '' HUP; \"$@\" >/dev/null & kill -HUP $!; sleep 0.1; kill -HUP $!; wait $!";
     let mut command = Command::new("sh");
-    command.args([
-        "-c",
-        "trap '' HUP; \"$@\" >/dev/null & kill -HUP $!; sleep 0.1; kill -HUP $!; wait $!",
-        "sh",
-    ]);
-    command.arg(run.get_program()).args(run.get_args());
-    command.env("CORETALK_STORE", tool.path().join("runs"));
-    let output = command.output().unwrap();
+    command.args(["-c", script, "sh"]).arg(run.get_program()).args(run.get_args());
+    let output = command.env("CORETALK_STORE", tool.path().join("runs")).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(tool.done(&["runs", "list"]).out.contains("complete"));
+    assert_contains(&tool.out("runs list"), &["complete"]);
 }
 
-/// A comparison of a shell script, which is to be appended.
-const COMPARED: [&str; 9] =
-    ["place", "--placement=a=0", "--placement=b=0", "-q", "--format", "jsonl", "--", "/bin/sh", "-c"];
+/// Starts a comparison that runs this script.
+fn start_comparison(tool: &Tool, script: &str) -> Running {
+    let place = words("place --placement=a=0 --placement=b=0 -q --format jsonl -- /bin/sh -c");
+    Running::spawn(tool, &[&place[..], &[script]].concat())
+}
 
 #[test]
 fn an_interrupted_comparison_keeps_its_runs_and_ends_its_processes() {
     let tool = Tool::new();
-    let mut running = Running::spawn(&tool, &[&COMPARED[..], &["sleep 300 & sleep 0.2"]].concat());
+    let mut running = start_comparison(&tool, "sleep 300 & sleep 0.2");
+    let export = words("export latest --format jsonl");
     // Two warm-up runs, and some that count.
     let began = Instant::now();
-    while tool.call(&["export", "latest", "--format", "jsonl"]).out.lines().count() < 2 {
+    while tool.call(&export).out.lines().count() < 2 {
         assert!(began.elapsed() < TIME_LIMIT, "no run was kept");
         thread::sleep(Duration::from_millis(50));
     }
     send("INT", &running);
-    let (code, output) = end(&mut running);
-    assert_eq!((code, output.lines().count()), (Some(5), 1), "{output}");
-    assert!(
-        output.contains("measurements so far are saved as") && output.contains("`coretalk --resume "),
-        "{output}"
-    );
+    let message = message_of_interruption(&mut running);
+    assert_contains(&message, &["measurements so far are saved as", "`coretalk --resume "]);
     let lines = running.lines();
     assert_no_leftover_process(&tool);
-    let exported = tool.done(&["export", "latest", "--format", "jsonl"]).out;
+    let exported = tool.done(&export).out;
     assert!(lines.len() >= 2 && exported.lines().collect::<Vec<_>>() == lines, "{exported}");
-    assert!(tool.done(&["runs", "show", "latest"]).out.contains("Ended early"));
-    let resumed = tool.call(&["--resume", "latest", "-q", "--budget", "2s", "--format", "jsonl"]);
-    assert_eq!((resumed.code, resumed.err.as_str()), (0, ""));
-    let whole = tool.done(&["export", "latest", "--format", "jsonl"]).out;
+    assert_contains(&tool.out("runs show latest"), &["Ended early"]);
+    let resumed = tool.done(&words("--resume latest -q --budget 2s --format jsonl"));
+    assert_eq!(resumed.err, "");
+    let whole = tool.done(&export).out;
     assert!(whole.starts_with(&exported) && whole.lines().count() > lines.len(), "{whole}");
 }
 
@@ -165,28 +167,17 @@ fn an_interrupted_comparison_keeps_its_runs_and_ends_its_processes() {
 fn a_command_does_not_outlive_a_killed_comparison() {
     // A single program; and children, one in its own session and one orphaned.
     for script in ["exec sleep 300", "setsid sleep 300 & (sleep 300 &) ; sleep 300 & wait"] {
-        assert_ends_with_a_killed_comparison(script);
-    }
-}
-
-fn assert_ends_with_a_killed_comparison(script: &str) {
-    let tool = Tool::new();
-    let mut running = Running::spawn(&tool, &[&COMPARED[..], &[script]].concat());
-    wait_for_file(&tool);
-    thread::sleep(Duration::from_millis(200));
-    running.child.kill().unwrap();
-    running.child.wait().unwrap();
-    let began = Instant::now();
-    let store = tool.path().join("runs").to_string_lossy().into_owned();
-    let process_remains = || {
-        let entries = std::fs::read_dir("/proc").unwrap().flatten();
-        let mut environments = entries.map(|entry| std::fs::read(entry.path().join("environ")));
-        environments
-            .any(|environment| String::from_utf8_lossy(&environment.unwrap_or_default()).contains(&store))
-    };
-    while process_remains() {
-        assert!(began.elapsed() < TIME_LIMIT, "the command is still there: {script}");
-        thread::sleep(Duration::from_millis(5));
+        let tool = Tool::new();
+        let mut running = start_comparison(&tool, script);
+        wait_for_file(&tool);
+        thread::sleep(Duration::from_millis(200));
+        running.child.kill().unwrap();
+        running.child.wait().unwrap();
+        let began = Instant::now();
+        while has_process(&tool) {
+            assert!(began.elapsed() < TIME_LIMIT, "the command is still there: {script}");
+            thread::sleep(Duration::from_millis(5));
+        }
     }
 }
 
@@ -194,21 +185,19 @@ fn assert_ends_with_a_killed_comparison(script: &str) {
 fn an_interruption_does_not_wait_for_drawing() {
     let tool = Tool::new();
     // The document exceeds the pipe buffer and has no reader, so writing it blocks.
-    let words = ["latency", "--machine", "sim:epyc-2s-192", "--seed", "1", "--format", "json", "-q"];
-    let mut command = tool.command(&words);
+    let mut command = tool.command(&words("latency --machine sim:epyc-2s-192 --seed 1 --format json -q"));
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let out = child.stdout.take();
     let began = Instant::now();
-    while !tool.done(&["runs", "list"]).out.contains("complete") {
+    while !tool.out("runs list").contains("complete") {
         assert!(began.elapsed() < 6 * TIME_LIMIT, "the run does not end");
         thread::sleep(Duration::from_millis(50));
     }
     let mut running = Running::unread(child);
     send("INT", &running);
-    let (code, output) = end(&mut running);
+    let message = message_of_interruption(&mut running);
     drop(out);
-    assert_eq!((code, output.lines().count()), (Some(5), 1), "{output}");
-    assert!(output.contains("the run is complete and saved as"), "{output}");
-    assert_eq!(std::fs::read_dir(tool.path().join("runs")).unwrap().count(), 1, "no journal is left");
-    tool.done(&["runs", "show", "latest"]);
+    assert_contains(&message, &["the run is complete and saved as"]);
+    assert_no_journal(&tool);
+    tool.out("runs show latest");
 }

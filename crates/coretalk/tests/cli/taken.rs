@@ -1,8 +1,8 @@
 //! CPUs that are missing, or go offline during a run.
 
 use super::kill::{run_file, two_cpus};
-use super::tool::{Said, Tool, said};
-use serde_json::Value;
+use super::tool::{Said, Tool, assert_contains, said, words};
+use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -40,11 +40,13 @@ impl Cpuset {
         command.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]).arg(self.0.join("cgroup.procs"));
         command.arg(inner.get_program()).args(inner.get_args()).current_dir(tool.path());
         for (name, value) in inner.get_envs() {
-            if let Some(value) = value {
-                command.env(name, value);
-            }
+            command.env(name, value.unwrap_or_default());
         }
         command
+    }
+
+    fn call(&self, tool: &Tool, line: &str) -> Said {
+        said(self.command(tool, &words(line)).output().unwrap())
     }
 }
 
@@ -64,8 +66,9 @@ impl Drop for Cpuset {
 fn a_lost_cpu_causes_a_message_and_no_hang() {
     let Some(cpuset) = Cpuset::new("shrinks", "0-1") else { return };
     let tool = Tool::new();
-    let words = ["latency", "--cpus", "0,1", "--budget", "4s", "--format", "json", "-q"];
-    let child = cpuset.command(&tool, &words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let latency = words("latency --cpus 0,1 --budget 4s --format json -q");
+    let child =
+        cpuset.command(&tool, &latency).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     while run_file(&tool.path().join("runs")).is_none() {
         thread::sleep(Duration::from_millis(5));
     }
@@ -74,12 +77,11 @@ fn a_lost_cpu_causes_a_message_and_no_hang() {
     let output = said(child.wait_with_output().unwrap());
     let assert_resumes = || {
         assert!(cpuset.set_cpus("0-1"));
-        let words = ["--resume", "latest", "--format", "json", "-q"];
-        let resumed = super::tool::said(cpuset.command(&tool, &words).output().unwrap());
+        let resumed = cpuset.call(&tool, "--resume latest --format json -q");
         assert_eq!(resumed.code, 0, "{}", resumed.err);
         let document: Value = serde_json::from_str(&resumed.out).unwrap();
         assert_eq!(document["run"]["complete"], true, "{}", resumed.out);
-        assert_eq!(document["run"]["departed"], Value::Array(Vec::new()), "{}", resumed.out);
+        assert_eq!(document["run"]["departed"], json!([]), "{}", resumed.out);
         assert!(!document["matrices"][0]["cells"][0].to_string().contains("CPU 1"), "{}", resumed.out);
     };
     if output.code == 3 {
@@ -92,45 +94,43 @@ fn a_lost_cpu_causes_a_message_and_no_hang() {
     // Earlier measurements are shown with a low grade.
     let doubted = cell["grade"] == "D" && cell["flags"].to_string().contains("few-passes");
     assert!(doubted || cell.to_string().contains("CPU 1 was taken away"), "{cell}");
-    let lines = tool.done(&["export", "latest", "--format", "jsonl"]).out;
-    assert!(lines.contains("CPU 1 was taken away"), "{lines}");
+    assert_contains(&tool.out("export latest --format jsonl"), &["CPU 1 was taken away"]);
     assert_resumes();
 }
 
-fn assert_refused(output: &Said, words: &[&str]) {
+#[track_caller]
+fn assert_refused(output: &Said, parts: &[&str]) {
     assert_eq!((output.code, output.err.lines().count(), output.out.as_str()), (3, 1, ""), "{}", output.err);
-    for word in words {
-        assert!(output.err.contains(word), "`{word}`: {}", output.err);
-    }
+    assert_contains(&output.err, parts);
 }
 
 #[test]
 fn one_cpu_in_the_cpuset_is_too_few() {
     let Some(cpuset) = Cpuset::new("one", "0") else { return };
     let tool = Tool::new();
-    let call = |words: &[&str]| said(cpuset.command(&tool, words).output().unwrap());
-    assert_refused(&call(&["latency"]), &["only CPU 0", "two CPUs"]);
-    assert_refused(&call(&["latency", "--cpus", "0,1"]), &["CPU 1 exists but is not allowed", "--cpus"]);
-    assert_eq!(call(&["doctor"]).code, 0);
+    assert_refused(&cpuset.call(&tool, "latency"), &["only CPU 0", "two CPUs"]);
+    let named = cpuset.call(&tool, "latency --cpus 0,1");
+    assert_refused(&named, &["CPU 1 exists but is not allowed", "--cpus"]);
+    assert_eq!(cpuset.call(&tool, "doctor").code, 0);
 }
 
 #[test]
 fn one_cpu_in_the_mask_is_too_few_unless_others_are_named() {
     let Some(cpus) = two_cpus() else { return };
     let tool = Tool::new();
-    let call = |words: &[&str]| {
-        let inner = tool.command(words);
+    let call = |line: &str| {
+        let inner = tool.command(&words(line));
         let mut command = Command::new("taskset");
         command.args(["-c", "0"]).arg(inner.get_program()).args(inner.get_args());
         command.env("CORETALK_STORE", tool.path().join("runs")).output()
     };
-    let Ok(bare) = call(&["latency"]) else {
+    let Ok(bare) = call("latency") else {
         println!("skipped: there is no taskset here");
         return;
     };
     assert_refused(&said(bare), &["only CPU 0", "two CPUs"]);
-    let named =
-        said(call(&["latency", "--cpus", cpus, "--samples", "2", "--iterations", "50", "-q"]).unwrap());
+    let line = format!("latency --cpus {cpus} --samples 2 --iterations 50 -q");
+    let named = said(call(&line).unwrap());
     assert_eq!(named.code, 0, "the mask is only inherited: {}", named.err);
 }
 
@@ -138,7 +138,6 @@ fn one_cpu_in_the_mask_is_too_few_unless_others_are_named() {
 fn a_placement_outside_the_cpuset_is_refused() {
     let Some(cpuset) = Cpuset::new("placed", "0") else { return };
     let tool = Tool::new();
-    let words = ["place", "--placement=a=0", "--placement=b=0,1", "--", "/bin/true"];
-    let output = said(cpuset.command(&tool, &words).output().unwrap());
+    let output = cpuset.call(&tool, "place --placement=a=0 --placement=b=0,1 -- /bin/true");
     assert_refused(&output, &["placement b lists CPU 1, which exists but is not allowed"]);
 }
