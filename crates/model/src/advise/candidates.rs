@@ -160,6 +160,7 @@ pub fn siblings_left_out(topology: &Topology, all: &[CpuId], chosen: &[CpuId]) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::observed;
     use crate::topology::CoreClass;
     use crate::{Domain, Level};
 
@@ -184,32 +185,37 @@ mod tests {
         Ok(found.into_iter().collect::<CpuSet>().to_string())
     }
 
+    fn noise(row: usize, column: usize) -> f64 {
+        ((row * 5 + column * 3) % 7) as f64 / 10.0
+    }
+
     #[test]
     fn cores_are_shared_only_where_that_is_needed_or_wished() {
-        let with = |sharing| Constraints { sharing, ..Constraints::default() };
-        assert_eq!(chosen(4, with(Sharing::IfNeeded)).unwrap(), "0,2,4,5");
-        assert_eq!(chosen(5, with(Sharing::IfNeeded)).unwrap(), "0-5");
-        assert_eq!(chosen(2, with(Sharing::Allowed)).unwrap(), "0-5");
-        assert_eq!(
-            chosen(5, with(Sharing::Never)).unwrap_err(),
-            "5 threads need as many cores, and 4 (0,2,4,5) may be used"
-        );
+        let chosen = |threads, sharing| chosen(threads, Constraints { sharing, ..Constraints::default() });
+        assert_eq!(chosen(4, Sharing::IfNeeded).unwrap(), "0,2,4,5");
+        assert_eq!(chosen(5, Sharing::IfNeeded).unwrap(), "0-5");
+        assert_eq!(chosen(2, Sharing::Allowed).unwrap(), "0-5");
+        let refusal = chosen(5, Sharing::Never).unwrap_err();
+        assert_eq!(refusal, "5 threads need as many cores, and 4 (0,2,4,5) may be used");
     }
 
     #[test]
     fn classes_nodes_and_cpus_to_avoid_narrow_the_choice() {
         let base = Constraints { sharing: Sharing::Allowed, ..Constraints::default() };
         let class = |name: &str| Constraints { class: Some(name.into()), ..base.clone() };
-        assert_eq!(chosen(2, class("e")).unwrap(), "4,5");
-        assert!(chosen(1, class("LP")).unwrap_err().contains("classes here: E and P"));
-        assert_eq!(chosen(2, Constraints { node: Some(0), ..base.clone() }).unwrap(), "0-3");
-        assert!(
-            chosen(2, Constraints { node: Some(7), ..base.clone() }).unwrap_err().contains("NUMA node 7")
-        );
-        assert_eq!(chosen(2, Constraints { avoid: "0-2".parse().unwrap(), ..base.clone() }).unwrap(), "3-5");
-        assert!(
-            chosen(7, base).unwrap_err().contains("7 threads need as many CPUs, and 6 (0-5) may be used")
-        );
+        let node = |node| Constraints { node: Some(node), ..base.clone() };
+        let avoid = Constraints { avoid: "0-2".parse().unwrap(), ..base.clone() };
+        for (constraints, cpus) in [(class("e"), "4,5"), (node(0), "0-3"), (avoid, "3-5")] {
+            assert_eq!(chosen(2, constraints).unwrap(), cpus);
+        }
+        for (threads, constraints, part) in [
+            (1, class("LP"), "classes here: E and P"),
+            (2, node(7), "NUMA node 7"),
+            (7, base.clone(), "7 threads need as many CPUs, and 6 (0-5) may be used"),
+        ] {
+            let refusal = chosen(threads, constraints).unwrap_err();
+            assert!(refusal.contains(part), "{refusal}");
+        }
     }
 
     #[test]
@@ -217,30 +223,26 @@ mod tests {
         // CPUs 0–3 form a ring of near pairs, two opposite sides of which are cores; 4–7 are two other cores.
         let near =
             |row: usize, column: usize| row / 2 == column / 2 || [(0, 2), (1, 3)].contains(&(column, row));
-        let seen = Matrix::symmetric((0..8).map(CpuId).collect(), |row, column| {
-            let noise = ((row * 5 + column * 3) % 7) as f64 / 10.0;
-            Some(Observation::bare(noise + if near(row, column) { 20.0 } else { 60.0 }))
-        });
+        let seen =
+            observed(8, |row, column| noise(row, column) + if near(row, column) { 20.0 } else { 60.0 });
         let structure = crate::infer::infer(&seen).unwrap();
         assert!(structure.contradictory > 0, "{structure:?}");
         let all: CpuSet = "0-7".parse().unwrap();
         let cores = likely_cores(&structure, &seen, &all);
         // CPU 3 is near CPUs 1 and 2, but not near CPU 0, the first of the group.
-        let lists: Vec<String> = cores.iter().map(ToString::to_string).collect();
-        assert_eq!(lists, ["0-2", "4,5", "6,7"]);
+        assert_eq!(cores.iter().map(ToString::to_string).collect::<Vec<_>>(), ["0-2", "4,5", "6,7"]);
         // With one CPU of each contradictory pair removed, nothing is in doubt.
         assert_eq!(likely_cores(&structure, &seen, &"0,4-7".parse().unwrap()), []);
-        let clean = seen.map(|_| Some(Observation::bare(20.0)));
+        let clean = observed(8, |_, _| 20.0);
         assert_eq!(likely_cores(&crate::infer::infer(&clean).unwrap(), &clean, &all), []);
     }
 
     #[test]
     fn groups_outside_contradictory_pairs_are_not_cores() {
         // Groups of four; two slow pairs in one of them leave a ring of near pairs.
-        let seen = Matrix::symmetric((0..12).map(CpuId).collect(), |row, column| {
-            let noise = ((row * 5 + column * 3) % 7) as f64 / 10.0;
+        let seen = observed(12, |row, column| {
             let is_near = row / 4 == column / 4 && ![(0, 1), (2, 3)].contains(&(column, row));
-            Some(Observation::bare(noise + if is_near { 21.0 } else { 33.4 }))
+            noise(row, column) + if is_near { 21.0 } else { 33.4 }
         });
         let structure = crate::infer::infer(&seen).unwrap();
         assert_eq!(structure.contradictory, 4, "{structure:?}");

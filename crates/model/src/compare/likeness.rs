@@ -129,18 +129,11 @@ impl Nest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Matrix;
-    use crate::infer::{Observation, infer};
+    use crate::infer::infer;
+    use crate::tests::{nested, observed};
 
-    fn nest(cpus: u32, inner: u32, outer: u32) -> Nest {
-        let far = |row: usize, column: usize| match (row as u32, column as u32) {
-            (a, b) if a / inner == b / inner => 7.0,
-            (a, b) if a / outer == b / outer => 20.0,
-            _ => 90.0,
-        };
-        let cells = Matrix::symmetric((0..cpus).map(CpuId).collect(), |row, column| {
-            Some(Observation::bare(far(row, column)))
-        });
+    fn nest(cpus: u32, inner: usize, outer: usize) -> Nest {
+        let cells = observed(cpus, |row, column| nested(&[(inner, 7.0), (outer, 20.0)], 90.0, row, column));
         Nest::from_structure(&infer(&cells).unwrap())
     }
 

@@ -276,6 +276,7 @@ mod tests {
     use crate::compare::of_import;
     use crate::formats::read_matrices;
     use crate::stats::Key;
+    use crate::tests::nested;
 
     fn seen(ns: impl Fn(u32, u32) -> f64) -> ObservedStructure {
         let row = |row: u32| -> String {
@@ -308,14 +309,7 @@ mod tests {
         let with_pairs = |factor: f64, noise: f64, seed: u64| {
             seen(move |row, column| {
                 let noise = 1.0 + noise * Key::from_words(&[seed, u64::from(row)]).normal(u64::from(column));
-                noise
-                    * if row / 2 == column / 2 {
-                        factor * 20.0
-                    } else if row / 4 == column / 4 {
-                        20.0
-                    } else {
-                        90.0
-                    }
+                noise * nested(&[(2, factor * 20.0), (4, 20.0)], 90.0, row as usize, column as usize)
             })
         };
         let (clear, weak) = (with_pairs(0.78, 0.01, 1), with_pairs(0.86, 0.01, 2));

@@ -292,43 +292,44 @@ fn rand_index(a: &[CpuSet], b: &[CpuSet], cpus: &[CpuId]) -> Option<f64> {
 mod tests {
     use super::super::infer;
     use super::*;
-    use crate::tests::topology;
+    use crate::tests::{nested, observed, topology};
+    use AgreementVerdict::{Agree, Coarser, Conflict, Finer, NotVisible};
+    use Level::{Cluster, Core, L3, Node, Package};
 
-    fn measured() -> (Structure, Matrix<Option<Observation>>) {
-        let observed = Matrix::symmetric((0..16).map(CpuId).collect(), |row, column| {
-            let ns = if row / 2 == column / 2 {
-                8.0
-            } else if row / 8 == column / 8 {
-                20.0
-            } else {
-                85.0
-            };
-            Some(Observation::bare(ns))
-        });
-        (infer(&observed).unwrap(), observed)
+    type Groups<'a> = &'a [(Level, &'a [&'a str])];
+
+    /// Eight cores of two threads in two caches.
+    fn measured() -> Matrix<Option<Observation>> {
+        observed(16, |row, column| nested(&[(2, 8.0), (8, 20.0)], 85.0, row, column))
     }
 
-    fn standings(levels: &[(Level, &[&str])]) -> Vec<(Level, AgreementVerdict)> {
-        let (structure, observed) = measured();
-        agreement(&topology("0-15", levels), &structure, &observed)
-            .iter()
-            .map(|found| (found.level, found.standing))
-            .collect()
+    fn agreements(reported: Groups<'_>, measured: &Matrix<Option<Observation>>) -> Vec<Agreement> {
+        let topology = topology(&format!("0-{}", measured.len() - 1), reported);
+        agreement(&topology, &infer(measured).unwrap(), measured)
     }
 
-    const CORES: &[&str] = &["0-1", "2-3", "4-5", "6-7", "8-9", "10-11", "12-13", "14-15"];
+    fn check(
+        reported: Groups<'_>,
+        measured: &Matrix<Option<Observation>>,
+        expected: &[(Level, AgreementVerdict)],
+    ) {
+        let found = agreements(reported, measured);
+        let found: Vec<_> = found.iter().map(|found| (found.level, found.standing)).collect();
+        assert_eq!(found, expected, "{reported:?}");
+    }
+
+    const CORES: (Level, &[&str]) = (Core, &["0-1", "2-3", "4-5", "6-7", "8-9", "10-11", "12-13", "14-15"]);
+    const CACHES: (Level, &[&str]) = (L3, &["0-7", "8-15"]);
+    const ONE_PACKAGE: (Level, &[&str]) = (Package, &["0-15"]);
 
     #[test]
     fn equal_groups_agree_and_a_single_package_is_left_out() {
-        let found =
-            standings(&[(Level::Core, CORES), (Level::L3, &["0-7", "8-15"]), (Level::Package, &["0-15"])]);
-        assert_eq!(found, [(Level::Core, AgreementVerdict::Agree), (Level::L3, AgreementVerdict::Agree)]);
+        check(&[CORES, CACHES, ONE_PACKAGE], &measured(), &[(Core, Agree), (L3, Agree)]);
     }
 
     #[test]
     fn a_report_of_other_cpus_may_be_of_another_machine() {
-        let (_, observed) = measured();
-        let compared = |cpus: &str| OtherCpus::between(&topology(cpus, &[]), observed.cpus());
+        let compared = |cpus: &str| OtherCpus::between(&topology(cpus, &[]), measured().cpus());
         assert_eq!(compared("0-15"), None);
         for cpus in ["0-7", "0-31", "1-16"] {
             let [reported, measured] = [cpus, "0-15"].map(|cpus| cpus.parse().unwrap());
@@ -338,97 +339,65 @@ mod tests {
 
     #[test]
     fn a_last_level_cache_that_holds_two_groups_is_coarser() {
-        let found = standings(&[(Level::Core, CORES), (Level::L3, &["0-15"]), (Level::Package, &["0-15"])]);
-        assert_eq!(found, [(Level::Core, AgreementVerdict::Agree), (Level::L3, AgreementVerdict::Coarser)]);
+        check(&[CORES, (L3, &["0-15"]), ONE_PACKAGE], &measured(), &[(Core, Agree), (L3, Coarser)]);
     }
 
     #[test]
     fn a_division_that_does_not_show_is_finer_or_not_visible() {
         let quarters: &[&str] = &["0-3", "4-7", "8-11", "12-15"];
-        let found =
-            standings(&[(Level::Core, CORES), (Level::Cluster, quarters), (Level::L3, &["0-7", "8-15"])]);
-        assert_eq!(found[1], (Level::Cluster, AgreementVerdict::Finer));
-        let flat = Matrix::symmetric((0..16).map(CpuId).collect(), |_, _| Some(Observation::bare(30.0)));
-        let agreements =
-            agreement(&topology("0-15", &[(Level::L3, &["0-7", "8-15"])]), &infer(&flat).unwrap(), &flat);
-        assert_eq!((agreements[0].standing, agreements[0].rand_index), (AgreementVerdict::NotVisible, None));
-        assert_eq!((agreements[0].inside, agreements[0].across), (Some(30.0), Some(30.0)));
+        let expected = [(Core, Agree), (Cluster, Finer), (L3, Agree)];
+        check(&[CORES, (Cluster, quarters), CACHES], &measured(), &expected);
+        let found = &agreements(&[CACHES], &observed(16, |_, _| 30.0))[0];
+        assert_eq!((found.standing, found.rand_index), (NotVisible, None));
+        assert_eq!((found.inside, found.across), (Some(30.0), Some(30.0)));
     }
 
     #[test]
     fn crossing_groups_are_a_conflict_with_evidence() {
-        let (structure, observed) = measured();
         let wrong: &[&str] = &["0,8", "1,9", "2,10", "3,11", "4,12", "5,13", "6,14", "7,15"];
-        let agreements = agreement(
-            &topology("0-15", &[(Level::Core, wrong), (Level::L3, &["0-6,8", "7,9-15"])]),
-            &structure,
-            &observed,
-        );
-        assert_eq!(agreements[0].standing, AgreementVerdict::Conflict);
-        assert!(agreements[0].rand_index.unwrap() < 0.0);
-        assert_eq!(
-            agreements[0].evidence[0],
-            Evidence { pair: [CpuId(0), CpuId(1)], value: 8.0, expected: 85.0 }
-        );
-        assert!(agreements[0].evidence.len() == MAX_EVIDENCE && agreements[0].groups.len() == 8);
-        assert_eq!(
-            (agreements[1].standing, agreements[1].moved.to_string()),
-            (AgreementVerdict::Conflict, "7,8".into())
-        );
-        assert!((0.4..0.8).contains(&agreements[1].rand_index.unwrap()), "{:?}", agreements[1].rand_index);
+        let found = agreements(&[(Core, wrong), (L3, &["0-6,8", "7,9-15"])], &measured());
+        let [cores, caches] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((cores.standing, caches.standing), (Conflict, Conflict));
+        assert!(cores.rand_index.unwrap() < 0.0);
+        let first = Evidence { pair: [CpuId(0), CpuId(1)], value: 8.0, expected: 85.0 };
+        assert_eq!((&cores.evidence[0], cores.evidence.len()), (&first, MAX_EVIDENCE));
+        assert_eq!((cores.groups.len(), caches.moved.to_string()), (8, "7,8".into()));
+        assert!((0.4..0.8).contains(&caches.rand_index.unwrap()), "{caches:?}");
     }
 
     #[test]
     fn groups_explained_by_a_smaller_reported_group_are_no_conflict() {
-        let twos: &[&str] = &["0,2", "1,3", "4,6", "5,7"];
-        let observed = Matrix::symmetric((0..8).map(CpuId).collect(), |row, column| {
-            Some(Observation::bare(if row / 4 == column / 4 && row % 2 == column % 2 { 20.0 } else { 85.0 }))
-        });
-        let structure = infer(&observed).unwrap();
-        let standings_of = |levels: &[(Level, &[&str])]| {
-            let found = agreement(&topology("0-7", levels), &structure, &observed);
-            found.iter().map(|found| (found.level, found.standing)).collect::<Vec<_>>()
-        };
-        let crossing: &[&str] = &["0,1", "2,3", "4,5", "6,7"];
-        assert_eq!(
-            standings_of(&[(Level::Node, twos), (Level::Package, crossing)]),
-            [(Level::Node, AgreementVerdict::Agree), (Level::Package, AgreementVerdict::NotVisible)]
+        let twos = observed(
+            8,
+            |row, column| {
+                if row / 4 == column / 4 && row % 2 == column % 2 { 20.0 } else { 85.0 }
+            },
         );
-        let wide: &[&str] = &["0,1,4", "2,3,5"];
-        assert_eq!(
-            standings_of(&[(Level::L3, wide), (Level::Node, twos)])[0],
-            (Level::L3, AgreementVerdict::NotVisible)
-        );
+        let nodes: (Level, &[&str]) = (Node, &["0,2", "1,3", "4,6", "5,7"]);
+        let crossing: (Level, &[&str]) = (Package, &["0,1", "2,3", "4,5", "6,7"]);
+        check(&[nodes, crossing], &twos, &[(Node, Agree), (Package, NotVisible)]);
+        check(&[(L3, &["0,1,4", "2,3,5"]), nodes], &twos, &[(L3, NotVisible), (Node, Agree)]);
         // No reported group explains it, or only a larger one does.
-        assert_eq!(
-            standings_of(&[(Level::Package, crossing)]),
-            [(Level::Package, AgreementVerdict::Conflict)]
-        );
-        let larger = standings(&[(Level::L3, &["7,8"]), (Level::Node, &["0-7", "8-15"])]);
-        assert_eq!(larger, [(Level::L3, AgreementVerdict::Conflict), (Level::Node, AgreementVerdict::Agree)]);
+        check(&[crossing], &twos, &[(Package, Conflict)]);
+        let larger: Groups<'_> = &[(L3, &["7,8"]), (Node, &["0-7", "8-15"])];
+        check(larger, &measured(), &[(L3, Conflict), (Node, Agree)]);
     }
 
     #[test]
     fn a_report_that_separates_one_cpu_agrees_if_only_that_cpu_is_far() {
-        let observed = Matrix::symmetric((0..5).map(CpuId).collect(), |row, _| {
-            Some(Observation::bare(if row == 4 { 85.0 } else { 18.0 }))
-        });
-        let structure = infer(&observed).unwrap();
-        let standings_of = |caches: &[&str]| {
-            let topology = topology("0-4", &[(Level::L3, caches)]);
-            agreement(&topology, &structure, &observed).iter().map(|found| found.standing).collect::<Vec<_>>()
-        };
-        assert_eq!(standings_of(&["0-3", "4"]), [AgreementVerdict::Agree]);
-        assert_eq!(standings_of(&["0-2", "3-4"]), [AgreementVerdict::NotVisible]);
-        assert_eq!(standings_of(&["0-4"]), []);
+        let lone = observed(5, |row, _| if row == 4 { 85.0 } else { 18.0 });
+        check(&[(L3, &["0-3", "4"])], &lone, &[(L3, Agree)]);
+        check(&[(L3, &["0-2", "3-4"])], &lone, &[(L3, NotVisible)]);
+        check(&[(L3, &["0-4"])], &lone, &[]);
     }
 
     #[test]
     fn a_group_that_was_not_found_does_not_make_a_conflict() {
-        let (mut structure, observed) = measured();
+        let measured = measured();
+        let mut structure = infer(&measured).unwrap();
         structure.levels[0].groups.remove(3);
-        let agreements = agreement(&topology("0-15", &[(Level::Core, CORES)]), &structure, &observed);
-        assert_eq!((agreements[0].standing, agreements[0].matched), (AgreementVerdict::Finer, 7));
+        let found = &agreement(&topology("0-15", &[CORES]), &structure, &measured)[0];
+        assert_eq!((found.standing, found.matched), (Finer, 7));
     }
 
     #[test]

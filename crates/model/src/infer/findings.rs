@@ -150,24 +150,17 @@ pub fn name_levels(structure: &mut Structure, tests: &[ExecutionTest]) {
 mod tests {
     use super::super::infer;
     use super::*;
-    use crate::latency::WatchedState;
+    use crate::Picos;
     use crate::latency::execution::ExecutionPass;
-    use crate::{Picos, Protocol};
+    use crate::latency::summary::tests_map;
+    use crate::latency::{MissingReason, PairOutcome, WatchedState};
+    use crate::tests::observed;
 
     #[test]
     fn a_machine_whose_cpus_move_gets_no_structure() {
         let state = WatchedState { share: 0.5, visits: 2, longest: Picos::ZERO, kernels: Vec::new() };
-        let cells = Matrix::symmetric((0..4).map(CpuId).collect(), |_, _| {
-            crate::latency::PairOutcome::Missing { reason: crate::latency::MissingReason::NotReached }
-        });
-        let map = crate::latency::LatencyMap {
-            protocol: Protocol::Cas,
-            kernel: crate::KernelId::new(Protocol::Cas, crate::Hint::None),
-            hint: crate::Hint::None,
-            hint_reason: "asked".into(),
-            regime: crate::latency::Regime::Serial,
-            cells,
-        };
+        let mut map = tests_map(4, |_, _| 0.0);
+        map.cells = map.cells.map(|_| PairOutcome::Missing { reason: MissingReason::NotReached });
         let watch = StateWatch {
             watched: Picos::ZERO,
             pair: None,
@@ -186,9 +179,7 @@ mod tests {
 
     #[test]
     fn each_level_is_graded() {
-        let observed = Matrix::symmetric((0..8).map(CpuId).collect(), |row, column| {
-            Some(Observation::bare(if row / 4 == column / 4 { 20.0 } else { 90.0 }))
-        });
+        let observed = observed(8, |row, column| if row / 4 == column / 4 { 20.0 } else { 90.0 });
         let flat = Topology::flat("0-7".parse().unwrap());
         let findings = Findings::of_matrix(&observed, &flat).graded(&observed, 5);
         assert_eq!(findings.structure.unwrap().levels[0].repeats, Some(1.0));
@@ -196,9 +187,7 @@ mod tests {
     }
 
     fn named(kept: &[(u32, u32, f64)]) -> (String, Option<Execution>) {
-        let cpus: Vec<CpuId> = (0..16).map(CpuId).collect();
-        let ns = |row: usize, column: usize| if row % 8 == column % 8 { 7.0 } else { 30.0 };
-        let seen = Matrix::symmetric(cpus, |row, column| Some(Observation::bare(ns(row, column))));
+        let seen = observed(16, |row, column| if row % 8 == column % 8 { 7.0 } else { 30.0 });
         let mut structure = infer(&seen).unwrap();
         let test = |&(a, b, kept): &(u32, u32, f64)| ExecutionTest {
             pair: [CpuId(a), CpuId(b)],

@@ -269,9 +269,10 @@ impl Partition {
 #[cfg(test)]
 mod tests {
     use crate::CpuId;
-    use crate::infer::tests::{groups, matrix};
+    use crate::infer::tests::groups;
     use crate::infer::{Structure, infer};
     use crate::stats::Key;
+    use crate::tests::observed;
 
     fn with_wrong(
         cpus: u32,
@@ -279,33 +280,27 @@ mod tests {
         ns: [f64; 2],
         wrong: impl Fn(usize, usize, f64) -> f64,
     ) -> Structure {
-        let seen = matrix(cpus, |row, column| {
+        let seen = observed(cpus, |row, column| {
             let noise = 1.0 + 0.01 * Key::from_words(&[24]).normal((row * 64 + column) as u64);
-            Some(noise * wrong(column, row, ns[usize::from(row / size != column / size)]))
+            noise * wrong(column, row, ns[usize::from(row / size != column / size)])
         });
         infer(&seen).unwrap()
     }
 
     #[test]
     fn cpus_whose_pairs_contradict_each_other_have_no_group_and_other_groups_are_kept() {
-        for (ns, slow) in [[21.3, 33.7], [20.0, 30.0]]
-            .into_iter()
-            .flat_map(|ns| [[(0, 1), (2, 3)], [(0, 2), (1, 3)], [(0, 3), (1, 2)]].map(|slow| (ns, slow)))
-        {
-            let structure = with_wrong(
-                12,
-                4,
-                ns,
-                |low, high, right_ns| if slow.contains(&(low, high)) { ns[1] } else { right_ns },
-            );
-            assert_eq!(groups(&structure), [["4-7", "8-11"]], "{ns:?} {slow:?}: {structure:?}");
+        let slow_pairs = [[(0, 1), (2, 3)], [(0, 2), (1, 3)], [(0, 3), (1, 2)]];
+        let cases = slow_pairs.map(|slow| [[21.3, 33.7], [20.0, 30.0]].map(|ns| (ns, slow)));
+        for (ns, slow) in cases.concat() {
+            let slowed = |low: usize, high: usize, right_ns: f64| {
+                if slow.contains(&(low, high)) { ns[1] } else { right_ns }
+            };
+            let structure = with_wrong(12, 4, ns, slowed);
+            let case = format!("{ns:?} {slow:?}: {structure:?}");
+            assert_eq!(groups(&structure), [["4-7", "8-11"]], "{case}");
             let level = &structure.levels[0];
-            assert_eq!(
-                (level.open.to_string(), level.single.len()),
-                ("0-3".to_owned(), 0),
-                "{ns:?} {slow:?}"
-            );
-            assert_eq!((structure.contradictory, structure.unfit().count()), (4, 0), "{structure:?}");
+            assert_eq!((level.open.to_string(), level.single.len()), ("0-3".to_owned(), 0), "{case}");
+            assert_eq!((structure.contradictory, structure.unfit().count()), (4, 0), "{case}");
         }
         let ring = |low: usize, high: usize, right_ns: f64| {
             if [(4, 6), (5, 7), (8, 9), (10, 11)].contains(&(low, high)) { 30.0 } else { right_ns }
@@ -322,10 +317,8 @@ mod tests {
                 |low: usize, high: usize, right_ns: f64| if (low, high) == (0, 1) { 30.0 } else { right_ns };
             let structure = with_wrong(cpus, 2, [20.0, 30.0], slow);
             let [level] = &structure.levels[..] else { panic!("{cpus}: {structure:?}") };
-            assert_eq!(
-                (level.groups.len(), level.single.to_string()),
-                (cpus as usize / 2 - 1, "0,1".to_owned())
-            );
+            assert_eq!(level.groups.len(), cpus as usize / 2 - 1, "{structure:?}");
+            assert_eq!(level.single.to_string(), "0,1", "{structure:?}");
             assert_eq!(structure.unfit().count(), 0, "{structure:?}");
         }
         let slow_ones: [fn(f64) -> f64; 3] = [|_| 90.0, |ns| ns + 20.0, |ns| 3.0 * ns];
@@ -337,22 +330,15 @@ mod tests {
                 if [low, high].contains(&5) { slow(right_ns) } else { right_ns }
             };
             let structure = with_wrong(cpus, 4, [20.0, 30.0], of_cpu);
-            let [level] = &structure.levels[..] else { panic!("{cpus} {kind}: {structure:?}") };
-            assert_eq!(groups(&structure)[0][..2], ["0-3", "4,6,7"]);
-            assert_eq!(level.groups.len(), cpus as usize / 4, "{cpus} {kind}: {structure:?}");
-            assert_eq!(
-                (level.single.to_string(), structure.unfit().count()),
-                ("5".to_owned(), 0),
-                "{structure:?}"
-            );
+            let case = format!("{cpus} {kind}: {structure:?}");
+            let [level] = &structure.levels[..] else { panic!("{case}") };
+            assert_eq!(groups(&structure)[0][..2], ["0-3", "4,6,7"], "{case}");
+            assert_eq!((level.groups.len(), level.single.len()), (cpus as usize / 4, 1), "{case}");
+            assert_eq!((level.single.first(), structure.unfit().count()), (Some(CpuId(5)), 0), "{case}");
             // A CPU equally far from all others may be far away; otherwise its row identifies its group.
             let (lone_group, cpu) = structure.all_but_one().next().unwrap();
             let group = lone_group.slower_group.as_ref().map(ToString::to_string);
-            assert_eq!(
-                (cpu, group.as_deref()),
-                (CpuId(5), [None, Some("4,6,7")][usize::from(kind > 0)]),
-                "{cpus} {kind}"
-            );
+            assert_eq!((cpu, group), (CpuId(5), (kind > 0).then(|| "4,6,7".to_owned())), "{case}");
         }
     }
 }

@@ -2,17 +2,34 @@
 
 use super::*;
 use crate::stats::Key;
+use crate::tests::{nested, observed};
 use crate::{CpuId, CpuSet, Matrix};
 
-pub(super) fn matrix(
-    cpus: u32,
-    mut cell: impl FnMut(usize, usize) -> Option<f64>,
-) -> Matrix<Option<Observation>> {
+fn sparse(cpus: u32, cell: impl Fn(usize, usize) -> Option<f64>) -> Matrix<Option<Observation>> {
     Matrix::symmetric((0..cpus).map(CpuId).collect(), |row, column| cell(row, column).map(Observation::bare))
+}
+
+fn inferred(cpus: u32, ns: impl FnMut(usize, usize) -> f64) -> Structure {
+    infer(observed(cpus, ns)).unwrap()
 }
 
 pub(super) fn groups(structure: &Structure) -> Vec<Vec<String>> {
     structure.levels.iter().map(|level| level.groups.iter().map(ToString::to_string).collect()).collect()
+}
+
+/// Number of groups and size of the first group, level by level.
+fn sizes(levels: &[InferredLevel]) -> Vec<(usize, usize)> {
+    levels.iter().map(|level| (level.groups.len(), level.groups[0].len())).collect()
+}
+
+/// Suspect pairs; noise alone sometimes moves a correct pair by a tenth.
+fn listed(structure: &Structure) -> Vec<[CpuId; 2]> {
+    let is_off = |suspect: &&Suspect| suspect.ratio.is_none_or(|ratio| !(0.8..1.25).contains(&ratio));
+    structure.suspects.iter().filter(is_off).map(|suspect| suspect.pair).collect()
+}
+
+fn noise(key: Key, share: f64, row: usize, column: usize) -> f64 {
+    1.0 + share * key.normal((row * 64 + column) as u64)
 }
 
 fn desktop(row: usize, column: usize) -> f64 {
@@ -23,7 +40,7 @@ fn desktop(row: usize, column: usize) -> f64 {
 #[test]
 fn too_few_cpus_have_no_structure() {
     for cpus in 0..3 {
-        let refusal = infer(matrix(cpus, |_, _| Some(20.0))).unwrap_err();
+        let refusal = infer(observed(cpus, |_, _| 20.0)).unwrap_err();
         assert_eq!(refusal, InferError::TooFew { cpus: cpus as usize });
     }
 }
@@ -31,60 +48,50 @@ fn too_few_cpus_have_no_structure() {
 #[test]
 fn impossible_values_are_refused_with_their_pair() {
     for bad in [-3.0, f64::INFINITY, f64::NAN] {
-        let refusal = infer(matrix(6, |row, column| Some(if (row, column) == (4, 1) { bad } else { 20.0 })));
-        let refusal = refusal.unwrap_err();
-        let is_named = |from: CpuId, to: CpuId| [from.min(to), from.max(to)] == [CpuId(1), CpuId(4)];
-        assert!(
-            matches!(refusal, InferError::Impossible { from, to, .. } if is_named(from, to)),
-            "{refusal:?}"
-        );
+        let ns = |row, column| if (row, column) == (4, 1) { bad } else { 20.0 };
+        let refusal = infer(observed(6, ns)).unwrap_err();
+        let InferError::Impossible { from, to, .. } = refusal else { panic!("{refusal:?}") };
+        assert_eq!([from.min(to), from.max(to)], [CpuId(1), CpuId(4)]);
     }
 }
 
 #[test]
 fn a_sparse_matrix_is_refused() {
-    let refusal = infer(matrix(8, |row, column| (row == column + 1).then_some(20.0))).unwrap_err();
+    let refusal = infer(sparse(8, |row, column| (row == column + 1).then_some(20.0))).unwrap_err();
     assert_eq!(refusal, InferError::TooSparse { known: 7, of: 28 });
 }
 
 #[test]
-fn equal_cells_are_one_group_and_no_level() {
-    let structure = infer(matrix(6, |_, _| Some(20.0))).unwrap();
-    assert!(structure.levels.is_empty() && structure.suspects.is_empty(), "{structure:?}");
-    assert_eq!(structure.shape, Shape::Uniform { scatter: 0.0 });
-}
-
-#[test]
-fn readings_of_only_zero_are_uniform() {
-    let structure = infer(matrix(6, |_, _| Some(0.0))).unwrap();
-    assert_eq!((structure.levels.len(), structure.shape), (0, Shape::Uniform { scatter: 0.0 }));
+fn equal_cells_are_uniform_and_no_level() {
+    for ns in [20.0, 0.0] {
+        let structure = inferred(6, |_, _| ns);
+        assert_eq!((structure.levels.len(), structure.shape), (0, Shape::Uniform { scatter: 0.0 }), "{ns}");
+    }
+    assert_eq!(inferred(6, |_, _| 20.0).suspects, []);
 }
 
 #[test]
 fn zeros_make_no_groups_and_are_missing() {
-    let zero = |row: usize, column: usize| [(2, 1), (4, 0), (5, 3), (7, 6)].contains(&(row, column));
-    let seen = matrix(8, |row, column| {
-        Some(if zero(row, column) { 0.0 } else { 25.0 + ((row + column) % 3) as f64 })
+    let structure = inferred(8, |row, column| match (row, column) {
+        (2, 1) | (4, 0) | (5, 3) | (7, 6) => 0.0,
+        _ => 25.0 + ((row + column) % 3) as f64,
     });
-    let structure = infer(&seen).unwrap();
     assert_eq!(structure.levels, []);
-    assert_eq!(structure.suspects.len(), 4, "{:?}", structure.suspects);
-    assert!(
-        structure.suspects.iter().all(|zero| zero.doubt == SuspectReason::Missing && zero.ratio.is_none())
-    );
+    let doubts = structure.suspects.iter().map(|zero| (zero.doubt, zero.ratio));
+    assert_eq!(doubts.collect::<Vec<_>>(), [(SuspectReason::Missing, None); 4]);
 }
 
 #[test]
 fn a_cpu_without_values_is_left_out_and_named() {
-    let structure = infer(matrix(9, |row, column| (row < 8).then(|| desktop(row, column)))).unwrap();
+    let structure = infer(sparse(9, |row, column| (row < 8).then(|| desktop(row, column)))).unwrap();
     assert_eq!(structure.left_out, [CpuId(8)]);
     assert_eq!(groups(&structure), [["0,4", "1,5", "2,6", "3,7"]]);
 }
 
 #[test]
 fn a_missing_sibling_is_paired_by_elimination_and_listed() {
-    let structure =
-        infer(matrix(8, |row, column| ((row, column) != (6, 2)).then(|| desktop(row, column)))).unwrap();
+    let seen = sparse(8, |row, column| ((row, column) != (6, 2)).then(|| desktop(row, column)));
+    let structure = infer(seen).unwrap();
     assert_eq!(groups(&structure), [["0,4", "1,5", "2,6", "3,7"]]);
     assert_eq!(structure.levels[0].by_elimination, [[CpuId(2), CpuId(6)]]);
     let missing = structure.suspects.iter().find(|suspect| suspect.doubt == SuspectReason::Missing).unwrap();
@@ -93,17 +100,15 @@ fn a_missing_sibling_is_paired_by_elimination_and_listed() {
 
 #[test]
 fn a_disturbed_sibling_is_a_suspect() {
-    let structure = infer(matrix(8, |row, column| {
-        Some(if (row, column) == (6, 2) { 25.0 } else { desktop(row, column) })
-    }))
-    .unwrap();
+    let structure =
+        inferred(8, |row, column| if (row, column) == (6, 2) { 25.0 } else { desktop(row, column) });
     assert_eq!(groups(&structure), [["0,4", "1,5", "3,7"]]);
     assert!(structure.suspects.iter().any(|suspect| suspect.pair == [CpuId(2), CpuId(6)]), "{structure:?}");
 }
 
 #[test]
 fn all_but_the_slow_cpu_is_no_cluster() {
-    let structure = infer(matrix(8, |row, _| Some(if row == 7 { 90.0 } else { 20.0 }))).unwrap();
+    let structure = inferred(8, |row, _| if row == 7 { 90.0 } else { 20.0 });
     assert!(structure.levels.is_empty(), "{structure:?}");
     // CPU 7 may be the only CPU of another die: the shape is reported as unknown, not as uniform.
     assert_eq!(structure.shape, Shape::TooFew);
@@ -114,42 +119,35 @@ fn all_but_the_slow_cpu_is_no_cluster() {
 
 #[test]
 fn a_report_decides_whether_a_lone_cpu_is_far() {
-    use super::Findings;
     use crate::Level;
     use crate::tests::topology;
-    let ns = |row: usize, _: usize| if row == 4 { 85.0 } else { 18.0 };
-    let observed = matrix(5, |row, column| Some(ns(row, column)));
-    let settled = |groups: &[&str]| {
-        let findings = Findings::of_matrix(&observed, &topology("0-4", &[(Level::L3, groups)]));
+    let seen = observed(5, |row, _| if row == 4 { 85.0 } else { 18.0 });
+    for (groups, reported) in [(&["0-3", "4"][..], vec![Level::L3]), (&[], vec![])] {
+        let findings = Findings::of_matrix(&seen, &topology("0-4", &[(Level::L3, groups)]));
         let [lone] = &findings.lone_cpus()[..] else { panic!("{findings:?}") };
-        (lone.cpu, lone.reported.clone())
-    };
-    assert_eq!(settled(&["0-3", "4"]), (CpuId(4), vec![Level::L3]));
-    assert_eq!(settled(&[]), (CpuId(4), Vec::new()));
+        assert_eq!((lone.cpu, &lone.reported), (CpuId(4), &reported));
+    }
 }
 
 #[test]
 fn a_cpu_of_its_own_is_a_group_of_one() {
-    let ns = |row: usize, column: usize| if row / 3 == column / 3 { 20.0 } else { 90.0 };
-    let structure = infer(matrix(7, |row, column| Some(ns(row, column)))).unwrap();
+    let structure = inferred(7, |row, column| if row / 3 == column / 3 { 20.0 } else { 90.0 });
     assert_eq!(groups(&structure), [["0-2", "3-5"]]);
     assert_eq!(structure.levels[0].single.to_string(), "6");
     // A CPU that is slow to all others is not separated from its die.
-    let slow = |row: usize, column: usize| {
+    let structure = inferred(6, |row, column| {
         let factor = if row == 5 || column == 5 { 3.0 } else { 1.0 };
         factor * if row / 3 == column / 3 { 20.0 } else { 150.0 }
-    };
-    let structure = infer(matrix(6, |row, column| Some(slow(row, column)))).unwrap();
+    });
     assert!(!groups(&structure).iter().flatten().any(|group| group == "3-4"), "{structure:?}");
 }
 
 #[test]
 fn one_group_and_single_cpus_are_a_level() {
-    let structure = infer(matrix(16, |row, column| {
+    let structure = inferred(16, |row, column| {
         let noise = 1.0 + 0.01 * Key::from_words(&[5]).normal((row * 16 + column) as u64);
-        Some(noise * if row < 8 && column < 8 { 50.0 } else { 120.0 })
-    }))
-    .unwrap();
+        noise * if row < 8 && column < 8 { 50.0 } else { 120.0 }
+    });
     assert_eq!(groups(&structure), [["0-7"]]);
     assert_eq!(structure.levels[0].single.to_string(), "8-15");
     assert!(structure.hints.is_empty());
@@ -157,46 +155,39 @@ fn one_group_and_single_cpus_are_a_level() {
 
 #[test]
 fn small_steps_between_many_pairs_are_levels() {
-    for (trial, (groups_of, size)) in [(2u32, 6u32), (3, 4), (4, 4), (2, 10), (4, 8)].into_iter().enumerate()
-    {
+    for (trial, (count, size)) in [(2, 6), (3, 4), (4, 4), (2, 10), (4, 8)].into_iter().enumerate() {
         let key = Key::from_words(&[12, trial as u64]);
-        let structure = infer(matrix(groups_of * size, |row, column| {
-            let noise = 1.0 + 0.002 * key.normal((row * 64 + column) as u64);
-            Some(noise * if row / size as usize == column / size as usize { 100.0 } else { 109.0 })
-        }))
-        .unwrap();
-        let sizes: Vec<usize> = structure.levels[0].groups.iter().map(CpuSet::len).collect();
-        assert_eq!(sizes, vec![size as usize; groups_of as usize], "{structure:?}");
-        assert_eq!(structure.levels.len(), 1);
+        let structure = inferred((count * size) as u32, |row, column| {
+            noise(key, 0.002, row, column) * if row / size == column / size { 100.0 } else { 109.0 }
+        });
+        let [level] = &structure.levels[..] else { panic!("{structure:?}") };
+        let found: Vec<usize> = level.groups.iter().map(CpuSet::len).collect();
+        assert_eq!(found, vec![size; count], "{structure:?}");
     }
 }
 
 /// 64 CPUs: cores of two threads at 8 ns, caches of eight CPUs at 20, sockets of 32 at 45, 110 across.
 fn server(row: usize, column: usize) -> f64 {
-    let noise = 1.0 + 0.02 * Key::from_words(&[17]).normal((row * 64 + column) as u64);
-    let sizes = [(2, 8.0), (8, 20.0), (32, 45.0)];
-    noise * sizes.into_iter().find(|(size, _)| row / size == column / size).map_or(110.0, |(_, ns)| ns)
+    noise(Key::from_words(&[17]), 0.02, row, column)
+        * nested(&[(2, 8.0), (8, 20.0), (32, 45.0)], 110.0, row, column)
 }
 
 #[test]
 fn a_few_pairs_that_are_too_near_do_not_hide_a_level_and_are_named() {
-    let sizes = |structure: &Structure| {
-        structure.levels.iter().map(|level| (level.groups.len(), level.groups[0].len())).collect::<Vec<_>>()
-    };
     let near = |seed: u64, pairs: u64, ns: f64| {
         let key = Key::from_words(&[18, seed]);
         let wrong: Vec<(usize, usize)> = (0..pairs)
             .map(|pair| (32 + key.below(2 * pair, 32) as usize, key.below(2 * pair + 1, 32) as usize))
             .collect();
-        let seen = matrix(64, |row, column| {
-            let noise = server(row, column) / server(row, column).round();
-            Some(if wrong.contains(&(row, column)) { ns * noise } else { server(row, column) })
+        let structure = inferred(64, |row, column| {
+            let fits = server(row, column);
+            if wrong.contains(&(row, column)) { ns * fits / fits.round() } else { fits }
         });
-        (infer(&seen).unwrap(), wrong)
+        (structure, wrong)
     };
     for (seed, ns) in [(0, 45.0), (1, 45.0), (2, 20.0), (3, 8.0), (4, 4.0)] {
         let (structure, wrong) = near(seed, 20, ns);
-        assert_eq!(sizes(&structure), [(32, 2), (8, 8), (2, 32)], "seed {seed}, {ns} ns");
+        assert_eq!(sizes(&structure.levels), [(32, 2), (8, 8), (2, 32)], "seed {seed}, {ns} ns");
         assert_eq!(structure.contradictory, 0);
         for &(row, column) in &wrong {
             let pair = [CpuId(column as u32), CpuId(row as u32)];
@@ -214,11 +205,10 @@ fn a_few_pairs_that_are_too_near_do_not_hide_a_level_and_are_named() {
         assert_eq!((structure.contradictory, named), (0, None), "seed {seed}");
     }
     // A block of four by four copied cells: the CPUs of two caches are as near as those of one socket.
-    let block = matrix(64, |row, column| {
-        Some(if row >= 60 && column < 4 { server(60, 32) } else { server(row, column) })
-    });
-    let structure = infer(&block).unwrap();
-    assert_eq!((sizes(&structure), structure.unfit().count()), (vec![(32, 2), (8, 8), (2, 32)], 16));
+    let block = |row, column| if row >= 60 && column < 4 { server(60, 32) } else { server(row, column) };
+    let structure = inferred(64, block);
+    assert_eq!(sizes(&structure.levels), [(32, 2), (8, 8), (2, 32)]);
+    assert_eq!(structure.unfit().count(), 16);
     // More contradictions than disturbance can explain are reported, because groups may be hidden.
     let (structure, _) = near(5, 300, 45.0);
     assert!(structure.contradictory > 100, "{}", structure.contradictory);
@@ -227,12 +217,10 @@ fn a_few_pairs_that_are_too_near_do_not_hide_a_level_and_are_named() {
 /// Groups of one size, 20 ns inside and 60 outside, with noise of 3 %; the pairs in `wrong` read 20.
 fn grouped(cpus: u32, size: usize, wrong: &[(usize, usize)], seed: u64) -> Structure {
     let key = Key::from_words(&[19, seed]);
-    let seen = matrix(cpus, |row, column| {
+    inferred(cpus, |row, column| {
         let is_near = row / size == column / size || wrong.contains(&(column, row));
-        let noise = 1.0 + 0.03 * key.normal((row * 64 + column) as u64);
-        Some(noise * if is_near { 20.0 } else { 60.0 })
-    });
-    infer(&seen).unwrap()
+        noise(key, 0.03, row, column) * if is_near { 20.0 } else { 60.0 }
+    })
 }
 
 #[test]
@@ -255,11 +243,8 @@ fn a_pair_that_is_too_near_hides_no_level_of_small_groups_and_is_listed() {
             let [level] = &structure.levels[..] else { panic!("{cpus} {wrong:?} {seed}: {structure:?}") };
             let sizes: Vec<usize> = level.groups.iter().map(CpuSet::len).collect();
             assert_eq!(sizes, vec![size; cpus as usize / size], "{cpus} {wrong:?} {seed}");
-            // Noise alone sometimes moves a correct pair by a tenth.
-            let is_off = |suspect: &&Suspect| suspect.ratio.is_none_or(|ratio| !(0.8..1.25).contains(&ratio));
-            let listed = structure.suspects.iter().filter(is_off);
-            let listed: Vec<_> = listed.map(|cell| cell.pair.map(|cpu| cpu.0 as usize)).collect();
-            assert_eq!(listed, wrong.iter().map(|&(a, b)| [a, b]).collect::<Vec<_>>(), "{cpus} {seed}");
+            let expected: Vec<_> = wrong.iter().map(|&(a, b)| [a, b].map(|cpu| CpuId(cpu as u32))).collect();
+            assert_eq!(listed(&structure), expected, "{cpus} {seed}");
             assert_eq!(structure.contradictory, 0, "{cpus} {wrong:?} {seed}");
         }
     }
@@ -303,18 +288,10 @@ fn contradictory_pairs_name_no_group_and_list_no_cell() {
 #[test]
 fn disturbed_cells_that_make_pairs_contradict_are_measured_again() {
     let disturbed = [([0, 3], 45.0), ([1, 2], 43.0), ([1, 4], 86.0), ([1, 5], 90.0)];
-    let seen = matrix(16, |row, column| {
-        let at = disturbed.iter().find(|(pair, _)| *pair == [column, row]).map(|(_, ns)| *ns);
-        let fits = if row / 2 == column / 2 {
-            8.0
-        } else if row / 8 == column / 8 {
-            24.0
-        } else {
-            200.0
-        };
-        Some(at.unwrap_or(fits))
+    let structure = inferred(16, |row, column| {
+        let at = disturbed.iter().find(|(pair, _)| *pair == [column, row]);
+        at.map_or_else(|| nested(&[(2, 8.0), (8, 24.0)], 200.0, row, column), |(_, ns)| *ns)
     });
-    let structure = infer(&seen).unwrap();
     assert!(structure.contradictory > 0, "{structure:?}");
     for (pair, _) in disturbed {
         let pair = pair.map(|cpu| CpuId(cpu as u32));
@@ -325,11 +302,10 @@ fn disturbed_cells_that_make_pairs_contradict_are_measured_again() {
 #[test]
 fn a_cpu_that_is_slow_to_all_but_its_sibling_contradicts_nothing() {
     for cpus in [8, 12, 32] {
-        let seen = matrix(cpus, |row, column| {
+        let structure = inferred(cpus, |row, column| {
             let slow = if row == 6 || column == 6 { 3.0 } else { 1.0 };
-            Some(if row / 2 == column / 2 { 27.0 } else { 115.0 * slow })
+            if row / 2 == column / 2 { 27.0 } else { 115.0 * slow }
         });
-        let structure = infer(&seen).unwrap();
         let found = structure.levels[0].groups.len();
         assert_eq!((found, structure.contradictory), (cpus as usize / 2, 0), "{structure:?}");
     }
@@ -337,12 +313,12 @@ fn a_cpu_that_is_slow_to_all_but_its_sibling_contradicts_nothing() {
 
 #[test]
 fn noise_alone_rarely_makes_a_pair_unfit() {
-    let listed = |cpus: u32, size: usize| {
-        (0..40).filter(|&seed| grouped(cpus, size, &[], seed).unfit().next().is_some()).count()
-    };
     // There are only four cells between two pairs, so their median is close to each of them.
-    let found = [(32, 2), (16, 2), (32, 4), (16, 4)].map(|(cpus, size)| listed(cpus, size));
-    assert!(found.iter().all(|&seeds| seeds <= 8), "{found:?}");
+    for (cpus, size) in [(32, 2), (16, 2), (32, 4), (16, 4)] {
+        let has_unfit = |&seed: &u64| grouped(cpus, size, &[], seed).unfit().next().is_some();
+        let seeds = (0..40).filter(has_unfit).count();
+        assert!(seeds <= 8, "{cpus} {size}: {seeds} of 40");
+    }
     // Of 32,640 cells, one in 16,000 is four deviations off.
     let listed: usize = (0..4).map(|seed| grouped(256, 2, &[], seed).unfit().count()).sum();
     assert!(listed <= 1, "{listed}");
@@ -351,9 +327,8 @@ fn noise_alone_rarely_makes_a_pair_unfit() {
 #[test]
 fn one_step_of_a_clock_makes_no_pair_unfit() {
     // Two values; the nearer one occurs at random.
-    let seen = matrix(24, |row, column| {
-        Some(if Key::from_words(&[20]).below((row * 24 + column) as u64, 16) == 0 { 25.0 } else { 50.0 })
-    });
+    let is_nearer = |row, column| Key::from_words(&[20]).below((row * 24 + column) as u64, 16) == 0;
+    let seen = observed(24, |row, column| if is_nearer(row, column) { 25.0 } else { 50.0 });
     assert!(infer(&seen).unwrap().unfit().count() > 0);
     let structure = infer_of_step(&seen, 25.0).unwrap();
     assert_eq!((structure.unfit().count(), structure.levels.len()), (0, 0));
@@ -362,15 +337,14 @@ fn one_step_of_a_clock_makes_no_pair_unfit() {
 
 #[test]
 fn in_a_chain_of_levels_those_two_steps_apart_stay() {
-    let sizes =
-        |levels: &[InferredLevel]| levels.iter().map(|level| level.groups[0].len()).collect::<Vec<_>>();
-    let chain = matrix(32, |row, column| {
+    let chain = observed(32, |row, column| {
         let steps = [2, 4, 8, 16].iter().filter(|&&size| row / size != column / size).count();
-        Some(5.2 * (3 + steps) as f64)
+        5.2 * (3 + steps) as f64
     });
-    assert_eq!(sizes(&infer(&chain).unwrap().levels), [2, 4, 8, 16]);
+    assert_eq!(sizes(&infer(&chain).unwrap().levels), [(16, 2), (8, 4), (4, 8), (2, 16)]);
     let structure = infer_of_step(&chain, 5.2).unwrap();
-    assert_eq!((sizes(&structure.levels), sizes(&structure.dropped)), (vec![2, 8], vec![4, 16]));
+    assert_eq!(sizes(&structure.levels), [(16, 2), (4, 8)]);
+    assert_eq!(sizes(&structure.dropped), [(8, 4), (2, 16)]);
     let apart = |level: &InferredLevel| (level.across.unwrap() - level.inside.unwrap().point) / 5.2;
     assert!(structure.dropped.iter().all(|level| (apart(level) - 1.0).abs() < 1e-9));
     assert!(structure.levels.iter().all(|level| apart(level) > STEPS_APART));
@@ -378,12 +352,11 @@ fn in_a_chain_of_levels_those_two_steps_apart_stay() {
 
 #[test]
 fn one_pair_inside_groups_is_a_level() {
-    let ns = |row: usize, column: usize| match (row, column) {
+    let structure = inferred(8, |row, column| match (row, column) {
         (1, 0) => 10.0,
         _ if row / 4 == column / 4 => 35.0,
         _ => 80.0,
-    };
-    let structure = infer(matrix(8, |row, column| Some(ns(row, column)))).unwrap();
+    });
     assert_eq!(groups(&structure), [vec!["0,1"], vec!["0-3", "4-7"]]);
     assert!(structure.suspects.is_empty(), "{structure:?}");
 }
@@ -391,21 +364,20 @@ fn one_pair_inside_groups_is_a_level() {
 #[test]
 fn groups_visible_in_only_one_socket_are_no_level() {
     // Clusters of 8; pairs within one socket of 64 and within half of the other are nearer than all others.
-    let ns = |row: usize, column: usize| match (row.max(column), row / 8 == column / 8) {
+    let structure = inferred(128, |row, column| match (row, row / 8 == column / 8) {
         (_, true) => 30.0,
         (0..64, _) => 100.0,
-        (64..96, _) if row.min(column) >= 64 => 140.0,
+        (64..96, _) if column >= 64 => 140.0,
         _ => 200.0,
-    };
-    let structure = infer(matrix(128, |row, column| Some(ns(row, column)))).unwrap();
-    assert_eq!(structure.levels.iter().map(|level| level.groups.len()).collect::<Vec<_>>(), [16]);
+    });
+    assert_eq!(sizes(&structure.levels), [(16, 8)]);
 }
 
 #[test]
 fn a_kind_of_cores_is_no_level() {
     // Cores of two kinds that each add a constant: 40 ns among the fast, 100 among the slow, 70 between.
     let share = |cpu: usize| if cpu < 4 { 20.0 } else { 50.0 };
-    let structure = infer(matrix(8, |row, column| Some(share(row) + share(column)))).unwrap();
+    let structure = inferred(8, |row, column| share(row) + share(column));
     assert!(structure.levels.is_empty(), "{structure:?}");
     assert!(matches!(structure.shape, Shape::Continuous { .. }), "{:?}", structure.shape);
 }
@@ -413,8 +385,8 @@ fn a_kind_of_cores_is_no_level() {
 #[test]
 fn unequal_pairs_of_few_cpus_are_undecided() {
     for (cpus, ns) in [(3, [20.0, 20.0, 20.0]), (3, [20.0, 85.0, 85.0]), (4, [20.0, 40.0, 60.0])] {
-        let at = |row: usize, column: usize| Some(ns[(row + column - 1) % 3]);
-        assert_eq!(infer(matrix(cpus, at)).unwrap().shape, Shape::TooFew, "{ns:?}");
+        let structure = inferred(cpus, |row, column| ns[(row + column - 1) % 3]);
+        assert_eq!(structure.shape, Shape::TooFew, "{ns:?}");
     }
 }
 
@@ -450,24 +422,16 @@ fn another_numbering_gives_the_same_groups() {
     for trial in 0..20 {
         let mut names: Vec<usize> = (0..24).collect();
         Key::from_words(&[9, trial]).shuffle(&mut names);
-        let ns = |a: usize, b: usize| {
-            let (high, low) = (a.max(b), a.min(b));
-            let noise = 1.0 + 0.03 * Key::from_words(&[8]).normal((high * 24 + low) as u64);
-            noise
-                * if a / 2 == b / 2 {
-                    8.0
-                } else if a / 8 == b / 8 {
-                    20.0
-                } else {
-                    85.0
-                }
-        };
-        let structure = infer(matrix(24, |row, column| Some(ns(names[row], names[column])))).unwrap();
-        assert_eq!(structure.levels.iter().map(|level| level.groups.len()).collect::<Vec<_>>(), [12, 3]);
-        for (size, level) in [(2, 0), (8, 1)] {
-            for group in &structure.levels[level].groups {
+        let structure = inferred(24, |row, column| {
+            let (a, b) = (names[row], names[column]);
+            let noise = 1.0 + 0.03 * Key::from_words(&[8]).normal((a.max(b) * 24 + a.min(b)) as u64);
+            noise * nested(&[(2, 8.0), (8, 20.0)], 85.0, a, b)
+        });
+        assert_eq!(sizes(&structure.levels), [(12, 2), (3, 8)]);
+        for (size, level) in [2, 8].into_iter().zip(&structure.levels) {
+            for group in &level.groups {
                 let planted: Vec<usize> = group.iter().map(|cpu| names[cpu.index()] / size).collect();
-                assert!(planted.len() == size && planted.iter().all(|&first| first == planted[0]), "{group}");
+                assert_eq!(planted, vec![planted[0]; size], "{group}");
             }
         }
         assert_eq!(structure.nearest_level(CpuId(0), CpuId(0)), Some(0));
@@ -476,10 +440,9 @@ fn another_numbering_gives_the_same_groups() {
 
 #[test]
 fn clear_levels_are_reproduced() {
-    let observed = matrix(8, |row, column| Some(desktop(row, column)));
-    let structure = infer(&observed).unwrap();
+    let seen = observed(8, desktop);
     let keys = (0..10).map(|trial| Key::from_words(&[trial]));
-    assert_eq!(repeatability(&observed, &structure, keys), Ok(vec![vec![true]; 10]));
+    assert_eq!(repeatability(&seen, &infer(&seen).unwrap(), keys), Ok(vec![vec![true]; 10]));
 }
 
 /// Nested groups, finest first, with noise of 3 % and CPUs that are slower or faster to all by 2 %; `wrong` random
@@ -487,26 +450,20 @@ fn clear_levels_are_reproduced() {
 /// the wrong pairs are listed; `None` if groups are reported as hidden.
 fn recovers_levels(cpus: usize, sizes: &[(usize, f64)], rest: f64, wrong: usize, seed: u64) -> Option<bool> {
     let key = Key::from_words(&[21, seed]);
-    let at = |a: usize, b: usize| {
-        sizes.iter().find(|(size, _)| a / size == b / size).map_or(rest, |(_, inside)| *inside)
-    };
-    let far: Vec<[usize; 2]> = (0..cpus)
+    let nearest = sizes[0].1;
+    let mut drawn: Vec<[usize; 2]> = (0..cpus)
         .flat_map(|high| (0..high).map(move |low| [low, high]))
-        .filter(|&[low, high]| at(low, high) > sizes[0].1)
+        .filter(|&[low, high]| nested(sizes, rest, low, high) > nearest)
         .collect();
-    let mut drawn = far.clone();
     key.with(1).shuffle(&mut drawn);
     drawn.truncate(wrong);
     let cpu_factor = |cpu: usize| 1.0 + 0.02 * key.with(2).normal(cpu as u64);
-    let seen = matrix(cpus as u32, |row, column| {
-        let noise = 1.0 + 0.03 * key.normal((row * 64 + column) as u64);
-        let ns = if drawn.contains(&[column, row]) { sizes[0].1 } else { at(row, column) };
-        Some(noise * cpu_factor(row) * cpu_factor(column) * ns)
+    let structure = inferred(cpus as u32, |row, column| {
+        let is_wrong = drawn.contains(&[column, row]);
+        let ns = if is_wrong { nearest } else { nested(sizes, rest, row, column) };
+        noise(key, 0.03, row, column) * cpu_factor(row) * cpu_factor(column) * ns
     });
-    let structure = infer(&seen).unwrap();
-    let is_off = |cell: &&Suspect| cell.ratio.is_none_or(|ratio| !(0.8..1.25).contains(&ratio));
-    let listed = structure.suspects.iter().filter(is_off);
-    let mut listed: Vec<_> = listed.map(|cell| cell.pair.map(|cpu| cpu.0 as usize)).collect();
+    let mut listed: Vec<_> = listed(&structure).iter().map(|pair| pair.map(CpuId::index)).collect();
     listed.sort_unstable();
     drawn.sort_unstable();
     let found = structure.levels.iter().map(|level| level.groups.iter().map(CpuSet::len).collect::<Vec<_>>());
@@ -535,10 +492,8 @@ fn a_pair_that_is_too_near_hides_no_level_that_is_half_again_as_far() {
         let clean = (0..20).filter(|&seed| recovers_levels(cpus, sizes, rest, 0, seed) == Some(true)).count();
         assert!(clean >= 19, "{cpus} {sizes:?}: {clean} of 20");
     }
-    assert!(
-        right * 100 >= 94 * all && (right + hidden) * 100 >= 98 * all,
-        "{right} right, {hidden} hidden of {all}"
-    );
+    let case = format!("{right} right, {hidden} hidden of {all}");
+    assert!(right * 100 >= 94 * all && (right + hidden) * 100 >= 98 * all, "{case}");
 }
 
 #[test]
@@ -548,19 +503,14 @@ fn a_pair_that_is_too_far_hides_no_level_of_small_groups_and_is_listed() {
             [2.0, 3.0, 10.0].into_iter().flat_map(|factor| (0..10).map(move |seed| (factor, seed)))
         {
             let key = Key::from_words(&[22, seed]);
-            let seen = matrix(cpus, |row, column| {
+            let structure = inferred(cpus, |row, column| {
                 let ns = if row / size == column / size { 20.0 } else { across };
-                let noise = 1.0 + 0.02 * key.normal((row * 64 + column) as u64);
-                Some(noise * ns * if (row, column) == (2, 1) { factor } else { 1.0 })
+                noise(key, 0.02, row, column) * ns * if (row, column) == (2, 1) { factor } else { 1.0 }
             });
-            let structure = infer(&seen).unwrap();
-            let [level] = &structure.levels[..] else {
-                panic!("{cpus}/{size} {factor} {seed}: {structure:?}")
-            };
-            assert_eq!(level.groups.len(), cpus as usize / size, "{factor} {seed}: {structure:?}");
-            let is_off = |cell: &&Suspect| cell.ratio.is_none_or(|ratio| !(0.8..1.25).contains(&ratio));
-            let listed: Vec<_> = structure.suspects.iter().filter(is_off).map(|cell| cell.pair).collect();
-            assert_eq!(listed, [[CpuId(1), CpuId(2)]], "{cpus}/{size} {factor} {seed}");
+            let case = format!("{cpus}/{size} {factor} {seed}: {structure:?}");
+            let [level] = &structure.levels[..] else { panic!("{case}") };
+            assert_eq!(level.groups.len(), cpus as usize / size, "{case}");
+            assert_eq!(listed(&structure), [[CpuId(1), CpuId(2)]], "{case}");
         }
     }
 }

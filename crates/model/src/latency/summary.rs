@@ -7,7 +7,7 @@ mod states;
 mod table;
 
 #[cfg(test)]
-pub(super) use contrast::tests::map as tests_map;
+pub(crate) use contrast::tests::map as tests_map;
 pub use contrast::{
     ClassPair, Contrast, OfRelation, VISIBLE_CONTRAST, all_apart, by_relation, class_pairs, contrasts,
     readings_by_relation,

@@ -142,7 +142,8 @@ mod tests {
     use super::super::{Parameters, RoleEvidence, SeriesEntry, is_done};
     use super::*;
     use crate::quantity::{Aggregate, Quantities, Quantity, Unit};
-    use crate::{CpuLoss, CpuSet, Grade, Histogram, LossReason, Picos, TrialFailure};
+    use crate::tests::{histogram, record, spec};
+    use crate::{CpuLoss, CpuSet, Grade, LossReason, Picos, TrialFailure};
 
     const DECLARED: &[Quantity] = &[
         Quantity::value("after_return_ns", "", Unit::Ns).aggregate(Aggregate::MedianOverEvents("samples")),
@@ -157,48 +158,59 @@ mod tests {
     }
 
     fn settings() -> SeriesSettings {
-        let trial = TrialSpec {
-            probe: "wake".into(),
-            parameters: Parameters::default(),
-            placement: vec![CpuId(0), CpuId(1)],
-        };
+        let trial = spec("wake", Parameters::default(), &[0, 1]);
         let quantities = Quantities::new([("wake", DECLARED)]);
         SeriesSettings { trials: vec![trial; 2], precision: 0.02, quantities, ..SeriesSettings::default() }
     }
 
+    const QUIET: [f64; 8] = [100.0, 101.0, 99.0, 100.5, 99.5, 100.0, 100.2, 99.8];
+
+    fn outcome() -> PassOutcome {
+        PassOutcome { elapsed: Picos::from_ms(10), ..PassOutcome::default() }
+    }
+
+    fn woken(value: f64) -> PassOutcome {
+        let mut outcome = outcome();
+        outcome.observed.value("waker_ns", value);
+        outcome.observed.count("samples", 3);
+        outcome.observed.count("full", u64::MAX);
+        outcome.observed.histogram("wake", histogram(&[(value, 3)]));
+        outcome
+    }
+
     fn record_of(values: &[f64]) -> SeriesRecord {
-        let mut record = SeriesRecord::new();
-        for (pass, &value) in values.iter().enumerate() {
-            let mut outcome = PassOutcome { elapsed: Picos::from_ms(10), ..PassOutcome::default() };
-            outcome.observed.value("waker_ns", value);
-            outcome.observed.count("samples", 3);
-            outcome.observed.count("full", u64::MAX);
-            let mut histogram = Histogram::new();
-            histogram.record_ns(value, 3);
-            outcome.observed.histogram("wake", histogram);
-            record.push(SeriesEntry { segment: 0, pass: pass as u32, trial: 0, outcome: Ok(outcome) });
-        }
-        record
+        record(values.iter().copied().map(woken))
+    }
+
+    fn analysed(record: &SeriesRecord) -> TrialResult {
+        analyse_series(&flat(), &settings(), record).trials.remove(0)
+    }
+
+    /// The result of passes with these values after a change of each outcome.
+    fn changed(values: &[f64], change: impl Fn(usize, &mut PassOutcome)) -> TrialResult {
+        let mut outcomes: Vec<PassOutcome> = values.iter().copied().map(woken).collect();
+        outcomes.iter_mut().enumerate().for_each(|(pass, outcome)| change(pass, outcome));
+        analysed(&record(outcomes))
+    }
+
+    fn done(record: &SeriesRecord, trial: usize) -> bool {
+        is_done(&settings(), &ConcurrencyGate::default(), &SentinelWatch::default(), record, trial)
     }
 
     #[test]
     fn values_are_medians_over_passes_and_histograms_and_counts_add_up() {
-        let record = record_of(&[100.0, 101.0, 99.0, 100.5, 99.5, 100.0, 100.2, 99.8]);
-        let result = analyse_series(&flat(), &settings(), &record);
-        let trial = &result.trials[0];
+        let record = record_of(&QUIET);
+        let trial = analysed(&record);
         assert!((trial.values["waker_ns"].point - 100.0).abs() < 0.1);
         assert_eq!((trial.counts["samples"], trial.histograms["wake"].count(), trial.passes), (24, 24, 8));
         assert_eq!(trial.counts["full"], u64::MAX);
         assert_eq!((trial.grade, trial.flags.is_empty()), (Some(Grade::B), true));
-        assert!(
-            is_done(&settings(), &ConcurrencyGate::default(), &SentinelWatch::default(), &record, 0)
-                && !is_done(&settings(), &ConcurrencyGate::default(), &SentinelWatch::default(), &record, 1)
-        );
+        assert!(done(&record, 0) && !done(&record, 1));
     }
 
     #[test]
     fn passes_in_one_histogram_bucket_are_no_exact_median() {
-        let trial = analyse_series(&flat(), &settings(), &record_of(&[100.0; 8])).trials.remove(0);
+        let trial = analysed(&record_of(&[100.0; 8]));
         let median = &trial.medians_ns["wake"];
         assert!((median.relative_reach() - 0.02).abs() < 1e-9, "{median:?}");
         assert_eq!(trial.values["waker_ns"].relative_reach(), 0.0, "a value that never changes is exact");
@@ -206,54 +218,33 @@ mod tests {
 
     #[test]
     fn a_clock_change_keeps_the_grade_and_steal_lowers_it() {
-        let trial = |values: &[f64], around: fn(usize, &mut PassOutcome)| {
-            let (plain, mut record) = (record_of(values), SeriesRecord::new());
-            for (pass, entry) in plain.passes(0).iter().enumerate() {
-                let mut entry = entry.clone();
-                if let Ok(outcome) = &mut entry.outcome {
-                    around(pass, outcome);
-                }
-                record.push(entry);
-            }
-            analyse_series(&flat(), &settings(), &record).trials.remove(0)
-        };
-        let quiet = [100.0, 101.0, 99.0, 100.5, 99.5, 100.0, 100.2, 99.8];
-        let clocked = trial(&quiet, |_, pass| {
+        let clocked = changed(&QUIET, |_, pass| {
             let core_ghz = Some([4.0, 3.8]);
             pass.roles = vec![RoleEvidence { core_ghz, ..RoleEvidence::default() }];
         });
         assert!(clocked.flags.contains(Flag::Freq) && clocked.reason.is_none());
-        assert_eq!(clocked.grade, Some(Grade::B), "± 2 % holds whatever the clock did");
+        assert_eq!(clocked.grade, Some(Grade::B), "the interval holds for any clock");
         let stolen = |_: usize, pass: &mut PassOutcome| pass.steal_ms = Some(1.0);
-        assert_eq!(trial(&quiet, stolen).grade, Some(Grade::C), "both halves of the passes agree");
+        assert_eq!(changed(&QUIET, stolen).grade, Some(Grade::C), "both halves of the passes agree");
         let higher = [100.0, 101.0, 99.0, 100.5, 119.5, 120.0, 120.2, 119.8];
-        assert_eq!(trial(&higher, stolen).grade, Some(Grade::D));
+        assert_eq!(changed(&higher, stolen).grade, Some(Grade::D));
         let in_one_pass = |pass: usize, outcome: &mut PassOutcome| {
             outcome.steal_ms = Some(if pass == 3 { 1.0 } else { 0.0 });
         };
-        assert!(trial(&quiet.repeat(3), in_one_pass).flags.is_empty(), "one pass of 24 decides no median");
+        assert!(changed(&QUIET.repeat(3), in_one_pass).flags.is_empty(), "one pass of 24 decides no median");
     }
 
     #[test]
     fn passes_of_time_slices_are_left_out_unless_most_are() {
-        let trial = |sliced: usize| {
-            let (plain, mut record) = (record_of(&[100.0; 24]), SeriesRecord::new());
-            for (pass, entry) in plain.passes(0).iter().enumerate() {
-                let mut entry = entry.clone();
-                if let Ok(outcome) = &mut entry.outcome
-                    && pass < sliced
-                {
-                    outcome.observed.flags.set(Flag::SharedSpin);
-                    outcome.observed.value("waker_ns", 3e6);
-                }
-                record.push(entry);
-            }
-            analyse_series(&flat(), &settings(), &record).trials.remove(0)
-        };
         for (sliced, passes, slices, doubt) in
             [(0, 24, false, false), (1, 23, false, false), (5, 19, false, true), (13, 24, true, false)]
         {
-            let trial = trial(sliced);
+            let trial = changed(&[100.0; 24], |pass, outcome| {
+                if pass < sliced {
+                    outcome.observed.flags.set(Flag::SharedSpin);
+                    outcome.observed.value("waker_ns", 3e6);
+                }
+            });
             let has = |flag| trial.flags.contains(flag);
             assert_eq!((trial.passes, has(Flag::SharedSpin)), (passes, slices), "{sliced}");
             assert_eq!(has(Flag::FailedPasses), doubt, "{sliced}");
@@ -269,111 +260,87 @@ mod tests {
 
     #[test]
     fn a_missed_rate_precedes_other_reasons() {
-        for (passes, some_kept) in [(3, false), (24, false), (24, true)] {
-            let (plain, mut record) = (record_of(&vec![100.0; passes]), SeriesRecord::new());
-            for entry in plain.passes(0) {
-                let mut entry = entry.clone();
-                if let Ok(outcome) = &mut entry.outcome {
-                    outcome.steal_ms = Some(1.0);
-                    if !some_kept || entry.pass > 0 {
-                        outcome.observed.flags.set(Flag::Saturated);
-                    }
+        let none = "no pass kept the send rate: no latency";
+        for (passes, kept, reason) in
+            [(3, 0, none), (24, 0, none), (24, 1, "some passes did not keep the send rate")]
+        {
+            let trial = changed(&vec![100.0; passes], |pass, outcome| {
+                outcome.steal_ms = Some(1.0);
+                if pass >= kept {
+                    outcome.observed.flags.set(Flag::Saturated);
                 }
-                record.push(entry);
-            }
-            let trial = analyse_series(&flat(), &settings(), &record).trials.remove(0);
-            assert!(
-                trial.flags.contains(Flag::Steal) && trial.flags.contains(Flag::FewPasses) == (passes < 6)
-            );
-            let reason = match some_kept {
-                true => "some passes did not keep the send rate",
-                false => "no pass kept the send rate: no latency",
-            };
-            assert_eq!(trial.reason, Some(reason.into()));
+            });
+            let has = |flag| trial.flags.contains(flag);
+            assert_eq!((has(Flag::Steal), has(Flag::FewPasses)), (true, passes < 6), "{passes}");
+            assert_eq!(trial.reason, Some(reason.into()), "{passes}");
         }
     }
 
     #[test]
     fn median_differences_are_weighted_by_events() {
         // Three passes with a thousand creations that run at once, five with a handful that wait for a time slice.
-        let mut record = SeriesRecord::new();
-        for pass in 0..8u32 {
-            let mut outcome = PassOutcome { elapsed: Picos::from_ms(10), ..PassOutcome::default() };
+        let outcomes = (0..8).map(|pass| {
+            let mut outcome = outcome();
             let (events, runs_ns) = if pass < 3 { (1_000, 10_000.0) } else { (5, 3_800_000.0) };
             for (name, ns) in [("cost", 7_000.0), ("latency", runs_ns)] {
-                let mut histogram = Histogram::new();
-                histogram.record_ns(ns, events);
-                outcome.observed.histogram(name, histogram);
+                outcome.observed.histogram(name, histogram(&[(ns, events)]));
             }
             outcome.observed.count("samples", events);
             outcome.observed.value("after_return_ns", runs_ns - 7_000.0);
-            record.push(SeriesEntry { segment: 0, pass, trial: 0, outcome: Ok(outcome) });
-        }
-        let trial = &analyse_series(&flat(), &settings(), &record).trials[0];
+            outcome
+        });
+        let trial = analysed(&record(outcomes));
         let median = |name: &str| trial.histograms[name].percentile_ns(0.5).unwrap();
         let after = &trial.values["after_return_ns"];
         assert!((after.point / (median("latency") - median("cost")) - 1.0).abs() < 0.01, "{after:?}");
-        assert!(
-            after.low <= after.point && after.high > 3_700_000.0,
-            "the interval still covers the slow passes"
-        );
+        // The interval still covers the slow passes.
+        assert!(after.low <= after.point && after.high > 3_700_000.0, "{after:?}");
     }
 
     #[test]
     fn a_headline_of_one_probe_does_not_apply_to_others() {
-        let record = record_of(&[100.0, 101.0, 99.0, 100.5, 99.5, 100.0, 100.2, 99.8]);
         let settings =
             SeriesSettings { headlines: vec!["wait/wake".into(), "wake/waker_ns".into()], ..settings() };
-        let trial = &analyse_series(&flat(), &settings, &record).trials[0];
+        let trial = &analyse_series(&flat(), &settings, &record_of(&QUIET)).trials[0];
         let found = headline(&settings, "wake", &trial.medians_ns, &trial.values);
         assert_eq!(found, trial.values.get("waker_ns"));
     }
 
     #[test]
     fn few_passes_and_wide_intervals_are_flagged() {
-        let few = analyse_series(&flat(), &settings(), &record_of(&[100.0, 101.0]));
-        assert_eq!(few.trials[0].reason, Some(Reason::FewPasses(2)));
+        assert_eq!(analysed(&record_of(&[100.0, 101.0])).reason, Some(Reason::FewPasses(2)));
         let wide = record_of(&[100.0, 140.0, 80.0, 100.0, 120.0, 90.0, 100.0, 110.0]);
-        assert!(analyse_series(&flat(), &settings(), &wide).trials[0].flags.contains(Flag::WideCi));
-        assert!(
-            !is_done(&settings(), &ConcurrencyGate::default(), &SentinelWatch::default(), &wide, 0),
-            "a second analysis is due"
-        );
+        assert!(analysed(&wide).flags.contains(Flag::WideCi));
+        assert!(!done(&wide, 0), "a second analysis is due");
     }
 
     #[test]
     fn medians_use_only_long_second_passes_and_counts_use_all() {
-        let record = |late: &[(f64, u64)]| {
-            let mut record = record_of(&[100.0, 140.0, 60.0, 100.0, 130.0, 70.0, 100.0, 90.0]);
-            for (pass, &(value, ms)) in (8..).zip(late) {
-                let mut outcome = PassOutcome { elapsed: Picos::from_ms(ms), ..PassOutcome::default() };
-                outcome.observed.value("waker_ns", value);
-                outcome.observed.count("samples", 3);
-                record.push(SeriesEntry { segment: 0, pass, trial: 0, outcome: Ok(outcome) });
-            }
-            analyse_series(&flat(), &settings(), &record).trials.remove(0)
+        let with_late = |late: &[(f64, u64)]| {
+            let early = [100.0, 140.0, 60.0, 100.0, 130.0, 70.0, 100.0, 90.0].map(woken);
+            let late =
+                late.iter().map(|&(value, ms)| PassOutcome { elapsed: Picos::from_ms(ms), ..woken(value) });
+            analysed(&record(early.into_iter().chain(late)))
         };
-        let interval = |trial: &TrialResult| (trial.values["waker_ns"].low, trial.values["waker_ns"].high);
-        let long = record(&[(105.0, 40); 16]);
-        assert_eq!((interval(&long), long.passes, long.counts["samples"]), ((105.0, 105.0), 24, 72));
+        let low = |late: &[(f64, u64)]| with_late(late).values["waker_ns"].low;
+        let long = with_late(&[(105.0, 40); 16]);
+        let value = &long.values["waker_ns"];
+        assert_eq!((value.low, value.high, long.passes, long.counts["samples"]), (105.0, 105.0, 24, 72));
         // One delayed pass does not make the others short, and a few long passes are no second analysis.
-        let alike = [[(105.0, 10); 15].as_slice(), &[(104.0, 5_000)]].concat();
-        assert!(interval(&record(&alike)).0 < 101.0);
-        assert!(interval(&record(&[(105.0, 40); 7])).0 < 101.0);
+        assert!(low(&[[(105.0, 10); 15].as_slice(), &[(104.0, 5_000)]].concat()) < 101.0);
+        assert!(low(&[(105.0, 40); 7]) < 101.0);
     }
 
     #[test]
     fn roles_with_numbers_of_their_own_have_a_result_each() {
-        let mut outcome = PassOutcome { elapsed: Picos::from_ms(10), ..PassOutcome::default() };
+        let mut outcome = outcome();
         for role in 0..2 {
             let numbers = outcome.observed.by_role.entry(role).or_default();
             numbers.value("lost_share", 0.1 + role as f64);
             numbers.count("watched_ms", 7);
         }
         outcome.observed.count("samples", 5);
-        let mut record = SeriesRecord::new();
-        record.push(SeriesEntry { segment: 0, pass: 0, trial: 0, outcome: Ok(outcome) });
-        let result = analyse_series(&flat(), &settings(), &record);
+        let result = analyse_series(&flat(), &settings(), &record([outcome]));
         assert_eq!(result.trials.len(), 3, "one for each role of the first, and the second trial");
         let second = &result.trials[1];
         assert_eq!(second.spec.placement, [CpuId(1)]);
@@ -384,28 +351,22 @@ mod tests {
     #[test]
     fn a_clock_with_steps_is_to_blame_only_where_passes_agree() {
         let read = |medians: [f64; 8]| {
-            let mut record = SeriesRecord::new();
-            for (pass, median) in (0..).zip(medians) {
-                let mut outcome = PassOutcome { elapsed: Picos::from_ms(10), ..PassOutcome::default() };
-                let mut histogram = Histogram::new();
-                for (ns, count) in [(median - 10.0, 30), (median, 60), (median + 10.0, 30)] {
-                    histogram.record_ns(ns, count);
-                }
-                outcome.observed.histogram("wake", histogram);
-                record.push(SeriesEntry { segment: 0, pass, trial: 0, outcome: Ok(outcome) });
-            }
-            analyse_series(&flat(), &settings(), &record).trials.remove(0)
+            analysed(&record(medians.map(|median| {
+                let mut outcome = outcome();
+                let events = [(median - 10.0, 30), (median, 60), (median + 10.0, 30)];
+                outcome.observed.histogram("wake", histogram(&events));
+                outcome
+            })))
         };
-        let alike = read([60.0; 8]);
         let is_of_the_clock = |trial: &TrialResult| {
             assert!(trial.flags.contains(Flag::WideCi), "{:?}", trial.flags);
             matches!(trial.reason, Some(Reason::Steps(_)))
         };
+        let alike = read([60.0; 8]);
         assert!(is_of_the_clock(&alike));
         let median = &alike.medians_ns["wake"];
         assert!(median.low < 55.1 && median.high > 64.9 && alike.grade == Some(Grade::C), "{median:?}");
-        let apart = read([60.0, 120.0, 60.0, 120.0, 60.0, 120.0, 60.0, 120.0]);
-        assert!(!is_of_the_clock(&apart));
+        assert!(!is_of_the_clock(&read([60.0, 120.0, 60.0, 120.0, 60.0, 120.0, 60.0, 120.0])));
         assert!(read([60_000.0; 8]).flags.is_empty(), "ten in 60,000 are nothing");
     }
 
@@ -433,14 +394,13 @@ mod tests {
 
     #[test]
     fn accumulated_amounts_are_means_and_shares_keep_their_bounds() {
-        let mut record = SeriesRecord::new();
-        for pass in 0..8u32 {
-            let mut outcome = PassOutcome { elapsed: Picos::from_ms(10), ..PassOutcome::default() };
+        let outcomes = (0..8).map(|pass| {
+            let mut outcome = outcome();
             outcome.observed.value("lost_share", if pass == 3 { 0.8 } else { 0.0 });
             outcome.observed.value("jain", if pass == 3 { 0.9 } else { 0.999 });
-            record.push(SeriesEntry { segment: 0, pass, trial: 0, outcome: Ok(outcome) });
-        }
-        let values = &analyse_series(&flat(), &settings(), &record).trials[0].values;
+            outcome
+        });
+        let values = analysed(&record(outcomes)).values;
         assert!((values["lost_share"].point - 0.1).abs() < 1e-12 && values["lost_share"].low == 0.0);
         assert!(values["jain"].point > 0.99 && values["jain"].high <= 1.0, "{:?}", values["jain"]);
     }

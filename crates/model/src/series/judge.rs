@@ -228,41 +228,37 @@ mod tests {
     use super::*;
     use crate::CpuId;
     use crate::series::{Parameters, ProcessResult, SeriesEntry};
-    use crate::tests::{between, spec};
+    use crate::tests::{between, histogram, spec};
 
-    fn judged(failures: &[TrialFailure], processes: usize) -> TrialResult {
-        let spec = spec("wake", Parameters::default(), &[0, 1]);
-        let headlines = vec!["wake/waker_ns".into()];
-        let settings = SeriesSettings {
-            trials: vec![spec.clone()],
-            headlines,
+    fn settings() -> SeriesSettings {
+        SeriesSettings {
+            trials: vec![spec("wake", Parameters::default(), &[0, 1])],
+            headlines: vec!["wake/waker_ns".into()],
             precision: 0.02,
             ..SeriesSettings::default()
-        };
-        let mut record = SeriesRecord::new();
-        let mut push_outcome = |outcome| record.push(SeriesEntry { segment: 0, pass: 0, trial: 0, outcome });
-        (0..8).for_each(|_| push_outcome(Ok(PassOutcome::default())));
-        failures.iter().for_each(|failure| push_outcome(Err(failure.clone())));
-        let mut result = TrialResult {
-            passes: 8,
-            values: [("waker_ns".to_owned(), between(100.0, 99.5, 100.5))].into(),
-            processes: vec![ProcessResult { passes: 8, value: 100.0 }; processes],
-            ..TrialResult::empty(spec)
-        };
-        judge(&settings, &record, 0, &[], 8, &mut result);
+        }
+    }
+
+    fn result(value: Estimate) -> TrialResult {
+        let values = [("waker_ns".to_owned(), value)].into();
+        TrialResult { passes: 8, values, ..TrialResult::empty(settings().trials.remove(0)) }
+    }
+
+    fn judged(failures: &[TrialFailure], processes: usize) -> TrialResult {
+        let mut record = crate::tests::record(vec![PassOutcome::default(); 8]);
+        for failure in failures.iter().cloned() {
+            record.push(SeriesEntry { segment: 0, pass: 0, trial: 0, outcome: Err(failure) });
+        }
+        let mut result = result(between(100.0, 99.5, 100.5));
+        result.processes = vec![ProcessResult { passes: 8, value: 100.0 }; processes];
+        judge(&settings(), &record, 0, &[], 8, &mut result);
         result
     }
 
     #[test]
     fn the_width_is_the_larger_side_of_the_interval() {
-        let mut skewed = TrialResult::empty(spec("wake", Parameters::default(), &[0, 1]));
-        skewed.values.insert("waker_ns".into(), between(100.0, 98.9, 102.5));
-        let settings = SeriesSettings {
-            headlines: vec!["wake/waker_ns".into()],
-            precision: 0.02,
-            ..SeriesSettings::default()
-        };
-        assert_eq!(width(&settings, &skewed), Some(0.025), "half of both sides would be ± 1.8 %");
+        let skewed = result(between(100.0, 98.9, 102.5));
+        assert_eq!(width(&settings(), &skewed), Some(0.025), "half of both sides would be ± 1.8 %");
     }
 
     #[test]
@@ -285,32 +281,26 @@ mod tests {
         assert_eq!([0, 1, 2].map(is_alone), [false, true, false]);
     }
 
-    fn histogram_of(values: &[(f64, u64)]) -> Histogram {
-        let mut histogram = Histogram::new();
-        values.iter().for_each(|&(ns, count)| histogram.record_ns(ns, count));
-        histogram
-    }
-
     #[test]
     fn stray_values_do_not_hide_steps_of_a_coarse_clock() {
-        let coarse = histogram_of(&[(41.67, 30), (83.33, 60), (125.0, 10), (130.0, 1)]);
+        let coarse = histogram(&[(41.67, 30), (83.33, 60), (125.0, 10), (130.0, 1)]);
         let half = half_step_ns(&coarse).unwrap();
         assert!((half - 20.83).abs() < 0.1, "{half}");
-        let with_stray = histogram_of(&[(120.0, 4_000), (124.0, 20), (130.0, 5_000), (140.0, 900)]);
+        let with_stray = histogram(&[(120.0, 4_000), (124.0, 20), (130.0, 5_000), (140.0, 900)]);
         assert!((half_step_ns(&with_stray).unwrap() - 5.0).abs() < 0.1);
     }
 
     #[test]
     fn few_events_of_a_fine_clock_are_no_steps() {
         let sparse: Vec<(f64, u64)> = (0..20).map(|at| (20_000.0 + 1_100.0 * f64::from(at), 1)).collect();
-        assert_eq!(half_step_ns(&histogram_of(&sparse)), None);
-        assert_eq!(half_step_ns(&histogram_of(&[(60.0, 1_000)])), None, "one value alone shows no step");
+        assert_eq!(half_step_ns(&histogram(&sparse)), None);
+        assert_eq!(half_step_ns(&histogram(&[(60.0, 1_000)])), None, "one value alone shows no step");
         assert_eq!(half_step_ns(&Histogram::new()), None);
     }
 
     #[test]
     fn neighbouring_values_mean_a_fine_clock() {
         let fine: Vec<(f64, u64)> = (0..5).map(|at| (60.0 + 0.1 * f64::from(at), 100)).collect();
-        assert!(half_step_ns(&histogram_of(&fine)).unwrap() < 0.06);
+        assert!(half_step_ns(&histogram(&fine)).unwrap() < 0.06);
     }
 }

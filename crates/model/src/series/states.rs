@@ -281,7 +281,7 @@ mod tests {
     use super::*;
     use crate::quantity::{Aggregate, Quantities, Quantity};
     use crate::stats::Key;
-    use crate::tests::spec;
+    use crate::tests::{histogram, spec};
     use crate::{CpuSet, Picos, Reason, Topology};
 
     fn settings(probe: &'static str, trials: usize) -> SeriesSettings {
@@ -313,9 +313,7 @@ mod tests {
                 outcome.observed.value("loop_ns", value);
                 outcome.observed.count("trips", 5);
                 outcome.observed.count("ended", 1);
-                let mut histogram = Histogram::new();
-                histogram.record_ns(value, 10);
-                outcome.observed.histogram("trip", histogram);
+                outcome.observed.histogram("trip", histogram(&[(value, 10)]));
                 let (pass, trial) = (pass as u32, trial as u32);
                 record.push(SeriesEntry { segment: 0, pass, trial, outcome: Ok(outcome) });
             }
@@ -324,7 +322,7 @@ mod tests {
     }
 
     /// Passes by state: count, value, CAS latency.
-    fn states(groups: &[(usize, f64, f64)], noise: f64, key: u64) -> Vec<(f64, Option<[f32; 2]>)> {
+    fn states(groups: &[(usize, f64, f64)], noise: f64, key: u64) -> Vec<TestPass> {
         let key = Key::from_words(&[key]);
         let each = groups.iter().flat_map(|&(count, value, cas)| std::iter::repeat_n((value, cas), count));
         let noisy = |at: usize, level: f64, noise: f64| level * (1.0 + noise * key.normal(at as u64));
@@ -363,13 +361,10 @@ mod tests {
         let one = states(&[(7, 50.0, 25.0), (1, 240.0, 124.0)], 0.02, 2);
         let other = states(&[(5, 80.0, 25.0), (3, 300.0, 124.0)], 0.02, 3);
         let result = result(&settings, &[one, other]);
-        assert!(
-            matches!(found(&result.trials[0])[..], [(7, 49..=51), (1, _)]),
-            "{:?}",
-            result.trials[0].states
-        );
-        assert!(result.trials[0].values["loop_ns"].high < 60.0);
-        assert!(!result.trials[0].states[1].value.is_sure(), "one pass has no interval");
+        let trial = &result.trials[0];
+        assert!(matches!(found(trial)[..], [(7, 49..=51), (1, _)]), "{:?}", trial.states);
+        assert!(trial.values["loop_ns"].high < 60.0);
+        assert!(!trial.states[1].value.is_sure(), "one pass has no interval");
     }
 
     #[test]
@@ -388,7 +383,7 @@ mod tests {
     #[test]
     fn without_cas_a_wide_gap_separates_states_and_noise_does_not() {
         let settings = settings("wait", 1);
-        let without = |passes: Vec<(f64, Option<[f32; 2]>)>| -> TrialResult {
+        let without = |passes: Vec<TestPass>| -> TrialResult {
             let passes = passes.into_iter().map(|(value, _)| (value, None)).collect();
             result(&settings, &[passes]).trials.remove(0)
         };
@@ -421,26 +416,19 @@ mod tests {
         settings.quantities = Quantities::new([("latency", DECLARED)]);
         // Round trips of 83 and 125 ns on a 24 MHz clock, minus 28 ns for reading it; half of it changes in half steps.
         let passes = |steps: fn(usize) -> f64| {
-            let mut record = SeriesRecord::new();
-            for pass in 0..24 {
+            let outcomes = (0..24).map(|pass| {
                 let mut outcome = PassOutcome { elapsed: Picos::from_ms(10), ..PassOutcome::default() };
                 let median = steps(pass) * 41.67;
                 outcome.observed.value("half_net_ns", (median - 28.0) / 2.0);
-                let mut histogram = Histogram::new();
-                [(median, 10), (median + 41.67, 3), (median - 41.67, 3)]
-                    .iter()
-                    .for_each(|&(ns, count)| histogram.record_ns(ns, count));
-                outcome.observed.histogram("round-trip", histogram);
-                record.push(SeriesEntry { segment: 0, pass: pass as u32, trial: 0, outcome: Ok(outcome) });
-            }
+                let trips = histogram(&[(median, 10), (median + 41.67, 3), (median - 41.67, 3)]);
+                outcome.observed.histogram("round-trip", trips);
+                outcome
+            });
+            let record = crate::tests::record(outcomes);
             analyse_series(&Topology::flat(CpuSet::new()), &settings, &record).trials.remove(0)
         };
         let adjacent = passes(|pass| if pass % 3 == 0 { 3.0 } else { 2.0 });
-        assert!(
-            adjacent.states.is_empty() && !adjacent.flags.contains(Flag::Multimodal),
-            "{:?}",
-            adjacent.states
-        );
+        assert!(adjacent.states.is_empty() && !adjacent.flags.contains(Flag::Multimodal), "{adjacent:?}");
         let apart = passes(|pass| if pass % 3 == 0 { 9.0 } else { 2.0 });
         assert_eq!(found(&apart).len(), 2, "{:?}", apart.states);
     }

@@ -258,10 +258,8 @@ mod tests {
         assert_eq!(one.len(), 1, "{one:?}");
         let two = modes(&events_around(&[(12_000.0, 3_000), (48_000.0, 1_000)]));
         assert_eq!(two.len(), 2, "{two:?}");
-        assert!(
-            (two[0].share - 0.75).abs() < 0.02 && (two[1].median_ns / 48_000.0 - 1.0).abs() < 0.03,
-            "{two:?}"
-        );
+        assert!((two[0].share - 0.75).abs() < 0.02, "{two:?}");
+        assert!((two[1].median_ns / 48_000.0 - 1.0).abs() < 0.03, "{two:?}");
     }
 
     #[test]

@@ -58,6 +58,23 @@ fn names<'a>(ranking: &'a Ranking<'_>) -> Vec<&'a str> {
     ranking.subjects.iter().map(|subject| subject.name.as_str()).collect()
 }
 
+fn check_unranked(trials: Vec<TrialResult>, names: &[&str], unranked: &[(&str, Unranked)]) {
+    check_ranking(trials, |ranking| {
+        assert_eq!(self::names(&ranking), names);
+        let expected = unranked.iter().map(|&(name, reason)| (name.to_owned(), reason));
+        assert_eq!(ranking.unranked, expected.collect::<Vec<_>>());
+    });
+}
+
+fn check_verdict(trials: Vec<TrialResult>, expected: Verdict) {
+    check_ranking(trials, |ranking| assert_eq!(ranking.verdict, expected));
+}
+
+/// `a` is faster than `b`.
+fn two_locks() -> Vec<TrialResult> {
+    vec![lock("a", 2.0, [9.0, 10.0, 11.0]), lock("b", 2.0, [12.0, 13.0, 14.0])]
+}
+
 #[test]
 fn only_results_under_one_condition_are_ranked() {
     // `slow` has the best value, but at a capacity and on CPUs that favour it.
@@ -73,20 +90,10 @@ fn only_results_under_one_condition_are_ranked() {
     ];
     check_ranking(trials, |ranking| {
         assert_eq!(names(&ranking), ["fast", "slow"]);
-        let capacity: Vec<f64> = ranking
-            .condition
-            .parameters
-            .iter()
-            .map(|(_, value)| match value {
-                ParameterValue::Number(number) => *number,
-                ParameterValue::Text(text) => panic!("{text}"),
-            })
-            .collect();
-        assert_eq!(capacity, [1_000.0]);
-        assert_eq!(ranking.condition.placement, Some(&[CpuId(0), CpuId(2)][..]));
-        let Verdict::Ordered { worst: Some(1), .. } = ranking.verdict else {
-            panic!("{:?}", ranking.verdict)
-        };
+        let Condition { parameters, placement } = &ranking.condition;
+        assert_eq!(parameters[..], [("capacity", &ParameterValue::Number(1_000.0))]);
+        assert_eq!(*placement, Some(&[CpuId(0), CpuId(2)][..]));
+        assert!(matches!(ranking.verdict, Verdict::Ordered { worst: Some(1), .. }), "{:?}", ranking.verdict);
     });
 }
 
@@ -102,24 +109,13 @@ fn each_condition_has_a_ranking_of_its_own() {
     ];
     let result = SeriesResult { trials, ..SeriesResult::default() };
     let all = rankings(&settings(), &result, "queue", DECLARED, &topology());
-    let found: Vec<(Option<f64>, &[CpuId], &str, bool)> = all
-        .iter()
-        .map(|ranking| {
-            let first = &ranking.subjects[0];
-            let capacity = first.trial.spec.parameters.number("capacity");
-            let is_alike = ranking.verdict == Verdict::Alike;
-            (capacity, &first.trial.spec.placement[..], first.name.as_str(), is_alike)
-        })
-        .collect();
-    let [near, core] = [[CpuId(0), CpuId(2)], [CpuId(0), CpuId(1)]];
-    assert_eq!(
-        found,
-        [
-            (Some(1_000.0), &near[..], "fast", true),
-            (Some(1_000.0), &core[..], "slow", false),
-            (Some(1.0), &near[..], "fast", false),
-        ]
-    );
+    let found = all.iter().map(|ranking| {
+        let Subject { trial, name, .. } = &ranking.subjects[0];
+        let capacity = trial.spec.parameters.number("capacity").unwrap();
+        (capacity, trial.spec.placement[1].0, name.as_str(), ranking.verdict == Verdict::Alike)
+    });
+    let expected = [(1_000.0, 2, "fast", true), (1_000.0, 1, "slow", false), (1.0, 2, "fast", false)];
+    assert_eq!(found.collect::<Vec<_>>(), expected);
 }
 
 #[test]
@@ -132,11 +128,8 @@ fn the_most_threads_come_first_and_bounds_and_wrong_answers_are_unranked() {
         lock("per-thread", 4.0, [0.9, 1.0, 1.1]),
         lock("racy", 4.0, [1.9, 2.0, 2.1]),
     ];
-    check_ranking(trials, |ranking| {
-        assert_eq!(names(&ranking), ["parking", "std"]);
-        let unranked = [("per-thread", Unranked::Bound), ("racy", Unranked::WrongAnswer)];
-        assert_eq!(ranking.unranked, unranked.map(|(name, reason)| (name.to_owned(), reason)));
-    });
+    let unranked = [("per-thread", Unranked::Bound), ("racy", Unranked::WrongAnswer)];
+    check_unranked(trials, &["parking", "std"], &unranked);
 }
 
 #[test]
@@ -148,46 +141,35 @@ fn alike_means_that_intervals_overlap() {
             lock("c", 2.0, [wide, 30.0, 31.0]),
         ]
     };
-    check_ranking(trials(10.9), |ranking| assert_eq!(ranking.verdict, Verdict::Alike));
-    check_ranking(trials(12.5), |ranking| {
-        let expected = Verdict::Ordered { like_best: vec![1], worst: Some(2), like_worst: vec![1] };
-        assert_eq!(ranking.verdict, expected);
-    });
-    check_ranking(vec![lock("a", 2.0, [9.0, 10.0, 11.0])], |ranking| {
-        assert_eq!(ranking.verdict, Verdict::Single)
-    });
+    check_verdict(trials(10.9), Verdict::Alike);
+    let ordered = Verdict::Ordered { like_best: vec![1], worst: Some(2), like_worst: vec![1] };
+    check_verdict(trials(12.5), ordered);
+    check_verdict(vec![lock("a", 2.0, [9.0, 10.0, 11.0])], Verdict::Single);
 }
 
 #[test]
 fn an_unranked_subject_without_an_interval_may_leave_the_best_unknown() {
+    let with = |third: TrialResult| [two_locks(), vec![third]].concat();
     let few = |point: f64| {
         let mut trial = lock("few", 2.0, [point; 3]);
         trial.values.get_mut("ns_per_op").unwrap().confidence = 0.5;
-        vec![lock("a", 2.0, [9.0, 10.0, 11.0]), lock("b", 2.0, [12.0, 13.0, 14.0]), trial]
+        with(trial)
     };
+    let open = |name: &str| Verdict::CannotTell(vec!["a".to_owned(), name.to_owned()]);
+    check_unranked(few(20.0), &["a", "b"], &[("few", Unranked::TooFewPasses)]);
     check_ranking(few(20.0), |ranking| {
-        assert_eq!(names(&ranking), ["a", "b"]);
-        assert_eq!(ranking.unranked, [("few".to_owned(), Unranked::TooFewPasses)]);
         assert!(matches!(ranking.verdict, Verdict::Ordered { worst: None, .. }), "it may be the slowest");
     });
-    check_ranking(few(10.5), |ranking| {
-        assert_eq!(ranking.verdict, Verdict::CannotTell(vec!["a".to_owned(), "few".to_owned()]))
-    });
+    check_verdict(few(10.5), open("few"));
     // No screen states this interval, so it cannot make `wide` equal to the fastest.
-    let wide = lock("wide", 2.0, [10.0, 18_000.0, 200_000.0]);
-    check_ranking(
-        vec![lock("a", 2.0, [9.0, 10.0, 11.0]), lock("b", 2.0, [12.0, 13.0, 14.0]), wide],
-        |ranking| {
-            assert_eq!(names(&ranking), ["a", "b"]);
-            assert_eq!(ranking.unranked, [("wide".to_owned(), Unranked::WideInterval)]);
-            assert_eq!(ranking.verdict, Verdict::CannotTell(vec!["a".to_owned(), "wide".to_owned()]))
-        },
-    );
+    let wide = with(lock("wide", 2.0, [10.0, 18_000.0, 200_000.0]));
+    check_unranked(wide.clone(), &["a", "b"], &[("wide", Unranked::WideInterval)]);
+    check_verdict(wide, open("wide"));
 }
 
 #[test]
 fn a_value_that_may_be_wrong_keeps_its_rank_and_is_marked() {
-    let mut trials = vec![lock("a", 2.0, [9.0, 10.0, 11.0]), lock("b", 2.0, [12.0, 13.0, 14.0])];
+    let mut trials = two_locks();
     trials[0].flags = [Flag::Multimodal, Flag::WideCi].into_iter().collect::<Flags>();
     trials[1].flags.set(Flag::Load);
     check_ranking(trials, |ranking| {
@@ -198,18 +180,11 @@ fn a_value_that_may_be_wrong_keeps_its_rank_and_is_marked() {
 
 #[test]
 fn results_of_different_states_of_the_machine_are_not_compared() {
-    let mut trials = vec![
-        lock("a", 2.0, [9.0, 10.0, 11.0]),
-        lock("b", 2.0, [12.0, 13.0, 14.0]),
-        lock("slow-state", 2.0, [2.0, 3.0, 4.0]),
-    ];
+    let mut trials = [two_locks(), vec![lock("slow-state", 2.0, [2.0, 3.0, 4.0])]].concat();
     for (trial, cas_ns) in trials.iter_mut().zip([28.0, 28.5, 105.0]) {
         trial.cas_ns = vec![cas_ns];
     }
-    check_ranking(trials, |ranking| {
-        assert_eq!(names(&ranking), ["a", "b"]);
-        assert_eq!(ranking.unranked, [("slow-state".to_owned(), Unranked::Elsewhere)]);
-    });
+    check_unranked(trials, &["a", "b"], &[("slow-state", Unranked::Elsewhere)]);
 }
 
 #[test]
@@ -233,10 +208,7 @@ fn the_order_of_points_alone_decides_nothing() {
     });
     // The last overlaps the first: no subject is the slowest.
     let wide = vec![value("a", 9.0, 10.0, 11.0), value("b", 12.0, 12.5, 13.0), value("c", 10.0, 30.0, 50.0)];
-    check_ranking(wide, |ranking| {
-        let expected = Verdict::Ordered { like_best: vec![2], worst: None, like_worst: vec![] };
-        assert_eq!(ranking.verdict, expected);
-    });
+    check_verdict(wide, Verdict::Ordered { like_best: vec![2], worst: None, like_worst: vec![] });
 }
 
 #[test]
@@ -249,20 +221,15 @@ fn subjects_are_compared_between_the_same_pairs() {
         queue("b", 10.0, &[2, 1], [1.0, 2.0, 3.0]),
     ];
     check_ranking(trials, |ranking| {
-        let found: Vec<_> = ranking
-            .subjects
-            .iter()
-            .map(|subject| (subject.name.as_str(), subject.value.point, subject.placements))
-            .collect();
-        assert_eq!(found, [("b", 20.0, 1), ("a", 10.0, 1)]);
+        let found = ranking.subjects.iter().map(|it| (it.name.as_str(), it.value.point, it.placements));
+        assert_eq!(found.collect::<Vec<_>>(), [("b", 20.0, 1), ("a", 10.0, 1)]);
     });
-    let mut apart =
-        vec![queue("a", 10.0, &[0, 2], [9.0, 10.0, 11.0]), queue("b", 10.0, &[1, 2], [1.0, 2.0, 3.0])];
-    apart.push(queue("b", 10.0, &[2, 1], [1.0, 2.0, 3.0]));
-    check_ranking(apart, |ranking| {
-        assert_eq!(names(&ranking), ["b"]);
-        assert_eq!(ranking.unranked, [("a".to_owned(), Unranked::Elsewhere)]);
-    });
+    let apart = vec![
+        queue("a", 10.0, &[0, 2], [9.0, 10.0, 11.0]),
+        queue("b", 10.0, &[1, 2], [1.0, 2.0, 3.0]),
+        queue("b", 10.0, &[2, 1], [1.0, 2.0, 3.0]),
+    ];
+    check_unranked(apart, &["b"], &[("a", Unranked::Elsewhere)]);
 }
 
 #[test]
@@ -280,9 +247,11 @@ fn subjects_that_fail_are_listed_and_do_not_change_the_condition() {
         assert_eq!(ranking.subjects[0].value.point, 20.0, "four threads");
         assert_eq!(ranking.unranked, [("mcs".to_owned(), Unranked::NoResult)]);
     });
-    let mut wrong =
-        vec![queue("a", 10.0, &[0, 2], [9.0, 10.0, 11.0]), queue("a", 10.0, &[2, 0], [9.0, 10.0, 11.0])];
-    wrong.push(queue("b", 10.0, &[0, 2], [1.0, 2.0, 3.0]));
+    let mut wrong = vec![
+        queue("a", 10.0, &[0, 2], [9.0, 10.0, 11.0]),
+        queue("a", 10.0, &[2, 0], [9.0, 10.0, 11.0]),
+        queue("b", 10.0, &[0, 2], [1.0, 2.0, 3.0]),
+    ];
     wrong[1].flags.set(Flag::Invalid);
-    check_ranking(wrong, |ranking| assert_eq!(ranking.unranked, [("a".to_owned(), Unranked::WrongAnswer)]));
+    check_unranked(wrong, &["b"], &[("a", Unranked::WrongAnswer)]);
 }
