@@ -370,10 +370,9 @@ mod tests {
                 os_id: Some(id * 2),
             })
         };
-        let l3 = |id: u32| Domain {
-            level: Level::L3,
-            cpus: [0, 1, 8, 9].map(|cpu| CpuId(cpu + 2 * id)).into_iter().collect(),
-            os_id: None,
+        let l3 = |id: u32| {
+            let cpus = [0, 1, 8, 9].map(|cpu| CpuId(cpu + 2 * id)).into_iter().collect();
+            Domain { level: Level::L3, cpus, os_id: None }
         };
         let domains = numbered(Level::Core, |cpu| cpu % 8, 8).chain((0..4).map(l3));
         let domains = domains.chain(numbered(Level::Package, |cpu| cpu % 8 / 4, 2)).collect();
@@ -456,20 +455,17 @@ mod tests {
             let refused = on_server(text);
             assert!(refused.contains(part), "{text}: {refused}");
         }
+        let refused = |topology, text: &str| resolved_on(topology, None, text).unwrap_err().to_string();
         let flat = Topology::flat("0-13".parse().unwrap());
-        let refused = |text: &str| resolved_on(&flat, None, text).unwrap_err().to_string();
-        assert!(refused("p-cores").contains("only one kind of core"));
-        assert!(refused("quiet:1").contains("not known how busy"));
+        assert!(refused(&flat, "p-cores").contains("only one kind of core"));
+        assert!(refused(&flat, "quiet:1").contains("not known how busy"));
         let core = |cpus: &str, os_id| Domain { level: Level::Core, cpus: cpus.parse().unwrap(), os_id };
         let cores = vec![core("0", Some(3)), core("1", Some(3)), core("15", Some(4))];
         let cores = Topology::new("0-15".parse().unwrap(), cores, BTreeMap::new());
-        let refused = |text: &str| resolved_on(&cores, None, text).unwrap_err().to_string();
-        assert_eq!(
-            resolved_on(&cores, None, "core:3").unwrap().cpus,
-            [CpuId(0), CpuId(1)],
-            "of two packages"
-        );
-        assert_eq!(refused("core:4"), "`core:4` is CPU 15, but this process may use only CPUs 0-13");
+        let both = resolved_on(&cores, None, "core:3").unwrap().cpus;
+        assert_eq!(both, [CpuId(0), CpuId(1)], "of two packages");
+        let usable = "`core:4` is CPU 15, but this process may use only CPUs 0-13";
+        assert_eq!(refused(&cores, "core:4"), usable);
     }
 
     #[test]
@@ -484,12 +480,9 @@ mod tests {
             // The kernel prints groups without 0x.
             ("0xff,00000001", "0,32-39"),
         ] {
+            let listed = Selector::Listed(cpus.parse().unwrap());
             let CpuSelection { terms } = CpuSelection::parse(text).unwrap();
-            assert_eq!(
-                terms,
-                [Term { is_excluded: false, selector: Selector::Listed(cpus.parse().unwrap()) }],
-                "{text}"
-            );
+            assert_eq!(terms, [Term { is_excluded: false, selector: listed }], "{text}");
         }
         assert!(CpuSelection::parse(&format!("0x1{}", "0".repeat(1 << 18))).is_err());
     }
@@ -499,13 +492,14 @@ mod tests {
         let topology = topology("0-7", &[(Level::Core, &["0,4", "1,5", "2,6", "3,7"])]);
         let shares = [0.04, 0.0, 0.0, 0.3, 0.0, 0.0, 0.9, 0.2];
         let cpu_use: CpuUse = (0..).map(CpuId).zip(shares).collect();
-        let quiet =
-            |count: u32| resolved_on(&topology, Some(&cpu_use), &format!("quiet:{count},!7")).unwrap();
         // CPU 2 is idle, but the other thread of its core is not: this core is the busiest.
-        for (count, cpus, busy) in [(2, "0,1", &[][..]), (4, "0-1,4-5", &[]), (5, "0-1,3-5", &[(3, 0.3)])] {
-            let selected = quiet(count);
+        for (text, cpus, busy) in [
+            ("quiet:2,!7", "0,1", &[][..]),
+            ("quiet:4,!7", "0-1,4-5", &[]),
+            ("quiet:5,!7", "0-1,3-5", &[(CpuId(3), 0.3)]),
+        ] {
+            let selected = resolved_on(&topology, Some(&cpu_use), text).unwrap();
             assert_eq!(selected.cpus.into_iter().collect::<CpuSet>(), cpus.parse().unwrap());
-            let busy: Vec<(CpuId, f64)> = busy.iter().map(|&(cpu, share)| (CpuId(cpu), share)).collect();
             assert_eq!(selected.busy, busy);
         }
     }
@@ -514,9 +508,8 @@ mod tests {
     fn numbers(text: &str) -> Result<Vec<CpuId>, String> {
         CpuSet::from_list(text).map_err(|error| error.to_string())?;
         let (mut cpus, mut seen) = (Vec::new(), CpuSet::new());
-        for cpu in
-            text.split(',').flat_map(|part| CpuSet::from_list(part).unwrap().iter().collect::<Vec<_>>())
-        {
+        let parts = text.split(',').map(|part| CpuSet::from_list(part).unwrap());
+        for cpu in parts.flat_map(|part| part.iter().collect::<Vec<_>>()) {
             if !seen.insert(cpu) {
                 return Err(format!("CPU {cpu} is listed twice; list each CPU once"));
             }

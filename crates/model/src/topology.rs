@@ -402,6 +402,19 @@ mod tests {
     use super::*;
     use crate::tests::topology;
 
+    type Groups<'a> = &'a [(Level, &'a [&'a str])];
+
+    /// The levels that have groups, innermost first.
+    fn present(topology: &Topology) -> Vec<Level> {
+        let mut levels = topology.levels().to_vec();
+        levels.retain(|&level| !topology.level(level).is_empty());
+        levels
+    }
+
+    fn relations<const N: usize>(topology: &Topology, cpu: u32, others: [u32; N]) -> [Relation; N] {
+        others.map(|other| topology.relation(CpuId(cpu), CpuId(other)))
+    }
+
     fn desktop() -> Topology {
         let (cores, caches): (&[&str], &[&str]) = (&["0,4", "1,5", "2,6", "3,7"], &["0-1,4-5", "2-3,6-7"]);
         topology("0-7", &[(Level::Core, cores), (Level::L3, caches), (Level::Package, &["0-7"])])
@@ -409,17 +422,8 @@ mod tests {
 
     #[test]
     fn relations_name_the_nearest_shared_thing() {
-        let topology = desktop();
-        for (a, b, relation) in [
-            (0, 0, Relation::SameCpu),
-            (0, 4, Relation::Smt),
-            (0, 1, Relation::L3),
-            (0, 5, Relation::L3),
-            (0, 2, Relation::Package),
-            (0, 99, Relation::Machine),
-        ] {
-            assert_eq!(topology.relation(CpuId(a), CpuId(b)), relation, "{a} and {b}");
-        }
+        use Relation::{L3, Machine, Package, SameCpu, Smt};
+        assert_eq!(relations(&desktop(), 0, [0, 4, 1, 5, 2, 99]), [SameCpu, Smt, L3, L3, Package, Machine]);
     }
 
     #[test]
@@ -428,14 +432,9 @@ mod tests {
         let (twos, fours): (&[&str], &[&str]) = (&["0-1", "2-3", "4-5", "6-7"], &["0-3", "4-7"]);
         for (inner, outer) in [(L2, Cluster), (Cluster, L2), (Cluster, L3), (L3, Cluster), (L2, L3)] {
             let topology = topology("0-7", &[(outer, fours), (inner, twos), (Level::Package, &["0-7"])]);
-            let present: Vec<Level> =
-                topology.levels().into_iter().filter(|&level| !topology.level(level).is_empty()).collect();
-            assert_eq!(present, [inner, outer, Level::Package]);
-            let relations = [1, 2, 4].map(|other| topology.relation(CpuId(0), CpuId(other)));
-            assert_eq!(
-                relations,
-                [Relation::from_level(inner), Relation::from_level(outer), Relation::Package]
-            );
+            assert_eq!(present(&topology), [inner, outer, Level::Package]);
+            let relations = relations(&topology, 0, [1, 2, 4]);
+            assert_eq!(relations, [inner, outer, Level::Package].map(Relation::from_level));
             assert!(relations.is_sorted_by_key(|&relation| topology.nearness(relation)), "{relations:?}");
             let part = topology.restricted(&"0-1".parse().unwrap());
             assert_eq!(part.relation(CpuId(0), CpuId(1)), Relation::from_level(inner));
@@ -450,54 +449,26 @@ mod tests {
         use Level::{Cluster, Core, Die, L3, Node, Package};
         let (pairs, fours, all): (&[&str], &[&str], &[&str]) =
             (&["0,1", "2,3", "4,5", "6,7"], &["0-3", "4-7"], &["0-7"]);
-        // Levels with their groups; relations of CPU 0 with CPUs 1, 2 and 4; the levels with groups, innermost first.
-        type Groups<'a> = &'a [(Level, &'a [&'a str])];
-        let shapes: &[(Groups<'_>, [Relation; 3], &[Level])] = &[
-            (
-                &[(Node, pairs), (L3, fours), (Package, fours)],
-                [Relation::Node, Relation::L3, Relation::Machine],
-                &[Node, L3, Package],
-            ),
-            (
-                &[(Package, pairs), (Node, fours)],
-                [Relation::Package, Relation::Node, Relation::Machine],
-                &[Package, Node],
-            ),
-            (
-                &[(Node, pairs), (Die, fours), (Package, all)],
-                [Relation::Node, Relation::Die, Relation::Package],
-                &[Node, Die, Package],
-            ),
-            (
-                &[(L3, pairs), (Core, fours), (Package, all)],
-                [Relation::L3, Relation::Smt, Relation::Package],
-                &[L3, Core, Package],
-            ),
-            // One cluster is inside an L3, and another contains an L3: no order of the levels fits both.
-            (
-                &[(Cluster, &["0,1", "4-7"]), (L3, &["0-3", "4,5"])],
-                [Relation::Cluster, Relation::L3, Relation::Machine],
-                &[Cluster, L3],
-            ),
+        let power: Groups<'_> = &[(L3, pairs), (Core, fours), (Package, all)];
+        // One cluster is inside an L3, and another contains an L3: no order of the levels fits both.
+        let mixed: Groups<'_> = &[(Cluster, &["0,1", "4-7"]), (L3, &["0-3", "4,5"])];
+        // Groups of the levels, innermost first, and relations of CPU 0 with CPUs 1, 2 and 4.
+        let shapes: [(Groups<'_>, [&str; 3]); 5] = [
+            (&[(Node, pairs), (L3, fours), (Package, fours)], ["node", "l3", "machine"]),
+            (&[(Package, pairs), (Node, fours)], ["package", "node", "machine"]),
+            (&[(Node, pairs), (Die, fours), (Package, all)], ["node", "die", "package"]),
+            (power, ["l3", "smt", "package"]),
+            (mixed, ["cluster", "l3", "machine"]),
         ];
-        for (groups, relations, levels) in shapes {
+        for (groups, names) in shapes {
             let topology = topology("0-7", groups);
-            assert_eq!(
-                [1, 2, 4].map(|other| topology.relation(CpuId(0), CpuId(other))),
-                *relations,
-                "{groups:?}"
-            );
-            let found: Vec<Level> =
-                topology.levels().into_iter().filter(|&level| !topology.level(level).is_empty()).collect();
-            assert_eq!(found, *levels);
-            assert_eq!(topology.crossing_words(), None);
+            assert_eq!(relations(&topology, 0, [1, 2, 4]).map(Relation::name), names, "{groups:?}");
+            let levels: Vec<Level> = groups.iter().map(|(level, _)| *level).collect();
+            assert_eq!((present(&topology), topology.crossing_words()), (levels, None), "{groups:?}");
         }
-        let mixed = topology("0-7", shapes[4].0);
-        assert_eq!(
-            [5, 6].map(|other| mixed.relation(CpuId(4), CpuId(other))),
-            [Relation::L3, Relation::Cluster]
-        );
-        let power = topology("0-7", shapes[3].0);
+        let mixed = topology("0-7", mixed);
+        assert_eq!(relations(&mixed, 4, [5, 6]), [Relation::L3, Relation::Cluster]);
+        let power = topology("0-7", power);
         assert!(power.are_siblings(CpuId(0), CpuId(1)) && !power.are_siblings(CpuId(0), CpuId(4)));
         assert!(!power.are_siblings(CpuId(0), CpuId(0)));
     }

@@ -137,7 +137,10 @@ pub fn of_places(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::{Alignment, LeastEffect, Levels, Verdict, Weight, compare, mismatches, overview};
+    use crate::compare::{
+        Alignment, Comparison, DatasetComparison, LeastEffect, Levels, Verdict, Weight, compare, mismatches,
+        overview,
+    };
     use crate::quantity::{Quantities, Quantity};
     use crate::series::Parameters;
     use crate::stats::Key;
@@ -175,6 +178,14 @@ mod tests {
         of_series(&Environment::default(), &topology, &settings, &result)
     }
 
+    fn compared(a: &Side, b: &Side) -> Comparison {
+        compare(a, b, &Alignment::between(a, b), LeastEffect::DEFAULT)
+    }
+
+    fn verdicts(dataset: &DatasetComparison) -> Vec<(&str, Verdict)> {
+        dataset.levels.iter().map(|level| (level.level.as_str(), level.difference.verdict)).collect()
+    }
+
     #[test]
     fn trials_are_compared_by_their_displayed_value() {
         let watched = |lost: f64| {
@@ -182,13 +193,9 @@ mod tests {
             trial.values.insert("lost_share".into(), around(lost, 0.01));
             side(vec![trial])
         };
-        let (a, b) = (watched(0.001), watched(0.01));
-        let comparison = compare(&a, &b, &Alignment::between(&a, &b), LeastEffect::DEFAULT);
-        let dataset = &comparison.datasets[0];
-        assert_eq!(
-            (dataset.quantity.as_str(), dataset.levels[0].difference.verdict),
-            ("lost_share", Verdict::Slower)
-        );
+        let dataset = &compared(&watched(0.001), &watched(0.01)).datasets[0];
+        assert_eq!(dataset.quantity, "lost_share");
+        assert_eq!(dataset.levels[0].difference.verdict, Verdict::Slower);
     }
 
     #[test]
@@ -200,47 +207,34 @@ mod tests {
             }
             side(vec![trial("wake", "slow", [0, 1], "slept", 80.0), fast])
         };
-        let (a, b) = (run(true), run(false));
-        let comparison = compare(&a, &b, &Alignment::between(&a, &b), LeastEffect::DEFAULT);
+        let comparison = compared(&run(true), &run(false));
         assert_eq!((comparison.saturated, comparison.datasets[0].lonely), ([0, 1], 1));
     }
 
     #[test]
     fn each_representative_trial_is_judged_separately() {
-        let run = |mutex: f64, pipe: f64| {
-            side(vec![
-                trial("wake", "mutex", [0, 1], "slept", mutex),
-                trial("wake", "pipe", [0, 1], "slept", pipe),
-            ])
+        let run = |pipe: f64| {
+            let trials = [("mutex", 4_000.0), ("pipe", pipe)];
+            side(trials.map(|(kind, ns)| trial("wake", kind, [0, 1], "slept", ns)).to_vec())
         };
-        let (a, b) = (run(4_000.0, 9_000.0), run(4_000.0, 12_000.0));
-        let comparison = compare(&a, &b, &Alignment::between(&a, &b), LeastEffect::DEFAULT);
-        let verdicts: Vec<(&str, Verdict)> = comparison.datasets[0]
-            .levels
-            .iter()
-            .map(|level| (level.level.as_str(), level.difference.verdict))
-            .collect();
-        assert_eq!(verdicts, [("kind=mutex 0-1", Verdict::Same), ("kind=pipe 0-1", Verdict::Slower)]);
+        let comparison = compared(&run(9_000.0), &run(12_000.0));
+        let expected = [("kind=mutex 0-1", Verdict::Same), ("kind=pipe 0-1", Verdict::Slower)];
+        assert_eq!(verdicts(&comparison.datasets[0]), expected);
     }
 
     #[test]
     fn many_pairs_form_a_matrix_and_higher_rates_are_faster() {
         let run = |factor: f64, seed: u64| {
-            let pairs =
-                (0..4).flat_map(|from| (0..4).map(move |to| [from, to])).filter(|[from, to]| from != to);
-            let noisy = |pair: [u32; 2]| {
-                1.0 + 0.01 * Key::from_words(&[seed, u64::from(pair[0])]).normal(u64::from(pair[1]))
+            let pairs = (0..4).flat_map(|from| (0..4).map(move |to| [from, to]));
+            let rated = |[from, to]: [u32; 2]| {
+                let noise = Key::from_words(&[seed, u64::from(from)]).normal(u64::from(to));
+                trial("queue", "spsc", [from, to], "messages_per_s", 2e6 * factor * (1.0 + 0.01 * noise))
             };
-            let rate = |pair| 2e6 * factor * noisy(pair);
-            side(pairs.map(|pair| trial("queue", "spsc", pair, "messages_per_s", rate(pair))).collect())
+            side(pairs.filter(|[from, to]| from != to).map(rated).collect())
         };
-        let (a, b) = (run(1.0, 1), run(1.2, 2));
-        let comparison = compare(&a, &b, &Alignment::between(&a, &b), LeastEffect::DEFAULT);
-        let dataset = &comparison.datasets[0];
-        assert_eq!(
-            (dataset.name.as_str(), dataset.unit.as_str()),
-            ("queue kind=spsc, messages_per_s", "messages/s")
-        );
+        let dataset = &compared(&run(1.0, 1), &run(1.2, 2)).datasets[0];
+        assert_eq!(dataset.name, "queue kind=spsc, messages_per_s");
+        assert_eq!(dataset.unit, "messages/s");
         assert_eq!((dataset.levels.len(), dataset.cells.len()), (1, 12));
         assert_eq!(dataset.levels[0].difference.verdict, Verdict::Faster);
     }
@@ -254,48 +248,33 @@ mod tests {
         // CPUs 0 and 1 are threads of a core in A and cores in B; CPUs 0 and 2 are the reverse.
         let a = run(["0-1", "2-3"], vec![mutex([0, 1], 1_000.0), mutex([0, 2], 4_000.0)]);
         let b = run(["0,2", "1,3"], vec![mutex([0, 1], 4_000.0), mutex([0, 2], 1_300.0)]);
-        assert!(
-            mismatches(&a, &b)
-                .iter()
-                .any(|found| found.what == "topology" && found.weight == Weight::Refuses)
-        );
-        let comparison = compare(&a, &b, &Alignment::between(&a, &b), LeastEffect::DEFAULT);
-        let dataset = &comparison.datasets[0];
-        let verdicts: Vec<(&str, Verdict)> =
-            dataset.levels.iter().map(|level| (level.level.as_str(), level.difference.verdict)).collect();
-        assert_eq!(
-            verdicts,
-            [("kind=mutex relation=l3", Verdict::Same), ("kind=mutex relation=smt", Verdict::Slower)]
-        );
+        let found = mismatches(&a, &b);
+        assert!(found.iter().any(|it| it.what == "topology" && it.weight == Weight::Refuses), "{found:?}");
+        let dataset = &compared(&a, &b).datasets[0];
+        let [l3, smt] = ["kind=mutex relation=l3", "kind=mutex relation=smt"];
+        assert_eq!(verdicts(dataset), [(l3, Verdict::Same), (smt, Verdict::Slower)]);
         assert!(dataset.alone.is_empty() && dataset.cells.is_empty());
         // A table of several sides also names series by relation; for sides of one machine, by CPU numbers.
         let columns = |sides: [&Side; 3]| {
             let groups = overview(&sides.map(|side| (side, Levels::from_side(side)))).groups;
             groups.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
-        assert_eq!(columns([&a, &b, &a]), ["kind=mutex relation=l3", "kind=mutex relation=smt"]);
+        assert_eq!(columns([&a, &b, &a]), [l3, smt]);
         assert_eq!(columns([&a, &a, &a]), ["kind=mutex 0-1", "kind=mutex 0-2"]);
-        let flat = side(vec![mutex([0, 1], 4_000.0)]);
-        let comparison = compare(&a, &flat, &Alignment::between(&a, &flat), LeastEffect::DEFAULT);
-        let dataset = &comparison.datasets[0];
+        let dataset = &compared(&a, &side(vec![mutex([0, 1], 4_000.0)])).datasets[0];
         assert!(dataset.levels.is_empty(), "{:?}", dataset.levels);
         assert_eq!(dataset.alone.len(), 3);
     }
 
     #[test]
     fn other_trials_and_other_options_are_not_compared() {
-        let (a, b) = (
-            side(vec![trial("wake", "mutex", [0, 1], "slept", 4e3)]),
-            side(vec![trial("queue", "spsc", [0, 1], "messages_per_s", 1e6)]),
-        );
-        assert!(
-            mismatches(&a, &b).iter().any(|found| found.weight == Weight::Forbids),
-            "{:?}",
-            mismatches(&a, &b)
-        );
-        let mut other = a.clone();
+        let wake = side(vec![trial("wake", "mutex", [0, 1], "slept", 4e3)]);
+        let queue = side(vec![trial("queue", "spsc", [0, 1], "messages_per_s", 1e6)]);
+        let has = |other: &Side, weight| mismatches(&wake, other).iter().any(|found| found.weight == weight);
+        assert!(has(&queue, Weight::Forbids));
+        let mut other = wake.clone();
         other.datasets[0].traits[0].1 = "samples=9".into();
-        assert!(mismatches(&a, &other).iter().any(|found| found.weight == Weight::Refuses));
+        assert!(has(&other, Weight::Refuses));
         let mut polled = trial("queue", "spsc", [1, 1], "messages_per_s", 1e4);
         polled.flags.set(Flag::SharedSpin);
         assert!(side(vec![polled]).datasets[0].readings.is_empty());

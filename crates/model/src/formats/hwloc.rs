@@ -285,89 +285,82 @@ mod tests {
         )
     }
 
+    fn object(attributes: &str, inside: &str) -> String {
+        format!("<object {attributes}>{inside}</object>")
+    }
+
+    fn pu(cpu: u32) -> String {
+        object(&format!(r#"type="PU" os_index="{cpu}""#), "")
+    }
+
     fn core(os_index: u32, cpus: &[u32]) -> String {
-        let pus: String =
-            cpus.iter().map(|cpu| format!("<object type=\"PU\" os_index=\"{cpu}\"/>")).collect();
-        format!(
-            "<object type=\"L2Cache\"><object type=\"Core\" os_index=\"{os_index}\">{pus}</object></object>"
-        )
+        let pus: String = cpus.iter().copied().map(pu).collect();
+        let core = object(&format!(r#"type="Core" os_index="{os_index}""#), &pus);
+        object(r#"type="L2Cache""#, &core)
+    }
+
+    fn node(index: u32, cpus: &str, more: &str) -> String {
+        object(&format!(r#"type="NUMANode" os_index="{index}" cpuset="{cpus}"{more}"#), "")
+    }
+
+    fn groups(topology: &Topology, level: Level) -> Vec<String> {
+        topology.level(level).iter().map(|domain| domain.cpus.to_string()).collect()
     }
 
     #[test]
     fn both_versions_are_read() {
-        let two = machine(&format!(
-            "<object type=\"Package\" os_index=\"0\"><object type=\"NUMANode\" os_index=\"1\" cpuset=\"0x0000000f\"/>\
-             <object type=\"L3Cache\">{}</object><object type=\"L3Cache\">{}</object></object>",
-            core(0, &[0, 2]),
-            core(1, &[1, 3])
-        ));
+        let l3 = |core: String| object(r#"type="L3Cache""#, &core);
+        let caches = [node(1, "0x0000000f", ""), l3(core(0, &[0, 2])), l3(core(1, &[1, 3]))].concat();
+        let two = machine(&object(r#"type="Package" os_index="0""#, &caches));
         let topology = read_hwloc(two.as_bytes()).unwrap();
-        let groups =
-            |level| topology.level(level).iter().map(|domain| domain.cpus.to_string()).collect::<Vec<_>>();
-        assert_eq!(groups(Level::Core), ["0,2", "1,3"]);
-        assert_eq!(
-            (groups(Level::L3), groups(Level::Package)),
-            (vec!["0,2".into(), "1,3".into()], vec!["0-3".into()])
-        );
-        assert_eq!((topology.node_of(CpuId(3)), groups(Level::Cluster).len()), (Some(1), 0));
-        let one = machine(
-            "<object type=\"Socket\"><object type=\"Cache\" depth=\"2\">\
-             <object type=\"Core\"><object type=\"PU\" os_index=\"5\"/></object>\
-             <object type=\"Core\"><object type=\"PU\" os_index=\"7\"/></object></object></object>",
-        );
-        let topology = read_hwloc(one.as_bytes()).unwrap();
-        assert_eq!(topology.level(Level::Cluster)[0].cpus.to_string(), "5,7");
+        assert_eq!(groups(&topology, Level::Core), ["0,2", "1,3"]);
+        assert_eq!(groups(&topology, Level::L3), ["0,2", "1,3"]);
+        assert_eq!(groups(&topology, Level::Package), ["0-3"]);
+        assert_eq!(groups(&topology, Level::Cluster), [""; 0]);
+        assert_eq!(topology.node_of(CpuId(3)), Some(1));
+        let cores = [5, 7].map(|cpu| object(r#"type="Core""#, &pu(cpu))).concat();
+        let cache = object(r#"type="Cache" depth="2""#, &cores);
+        let one = machine(&object(r#"type="Socket""#, &cache));
+        assert_eq!(groups(&read_hwloc(one.as_bytes()).unwrap(), Level::Cluster), ["5,7"]);
     }
 
     #[test]
     fn kinds_of_cores_and_books_are_read() {
         let book = |index: u32| {
-            let core = core(index, &[index]);
-            format!(
-                "<object type=\"Group\" subtype=\"Book\" os_index=\"{index}\"><object type=\"Package\">{core}</object></object>"
-            )
+            let package = object(r#"type="Package""#, &core(index, &[index]));
+            object(&format!(r#"type="Group" subtype="Book" os_index="{index}""#), &package)
         };
         let kind = |set: u32, efficiency: i32, name: &str| {
             format!(
-                "<cpukind cpuset=\"0x{set:x}\" forced_efficiency=\"{efficiency}\"><info name=\"CoreType\" value=\"{name}\"/></cpukind>"
+                r#"<cpukind cpuset="0x{set:x}" forced_efficiency="{efficiency}"><info name="CoreType" value="{name}"/></cpukind>"#
             )
         };
-        let named = |kinds: [String; 3]| {
+        let check = |kinds: &[String], expected: [Option<&str>; 3]| {
             let file = machine(&(0..3).map(book).collect::<String>())
                 .replace("</topology>", &(kinds.concat() + "</topology>"));
             let topology = read_hwloc(file.as_bytes()).unwrap();
             assert_eq!(topology.level(Level::Book).len(), 3);
-            (0..3)
-                .map(|cpu| topology.class_of(CpuId(cpu)).map(|class| class.name.clone()))
-                .collect::<Vec<_>>()
+            let names = [0, 1, 2].map(|cpu| topology.class_of(CpuId(cpu)).map(|class| class.name.as_str()));
+            assert_eq!(names, expected, "{kinds:?}");
         };
-        let two = named([kind(1, 1, "IntelCore"), kind(6, 0, "IntelAtom"), String::new()]);
-        assert_eq!(two, ["P", "E", "E"].map(|name| Some(name.to_owned())));
+        check(&[kind(1, 1, "IntelCore"), kind(6, 0, "IntelAtom")], [Some("P"), Some("E"), Some("E")]);
         // Two kinds of small cores get no letter; without numbers, the order of the file counts.
-        let three = named([kind(4, -1, "IntelAtom"), kind(2, -1, "IntelAtom"), kind(1, -1, "IntelCore")]);
-        assert_eq!(three, ["P", "class 1", "class 0"].map(|name| Some(name.to_owned())));
-        assert_eq!(named([kind(7, 0, "IntelCore"), String::new(), String::new()]), [None, None, None]);
-        let one = named([kind(3, 0, "IntelCore"), String::new(), String::new()]);
-        assert_eq!(one, [Some("P".to_owned()), Some("P".to_owned()), None]);
+        let three = [kind(4, -1, "IntelAtom"), kind(2, -1, "IntelAtom"), kind(1, -1, "IntelCore")];
+        check(&three, [Some("P"), Some("class 1"), Some("class 0")]);
+        check(&[kind(7, 0, "IntelCore")], [None; 3]);
+        check(&[kind(3, 0, "IntelCore")], [Some("P"), Some("P"), None]);
     }
 
     #[test]
     fn nodes_that_cross_are_refused_and_those_that_nest_are_not() {
-        let file = |first: &str, second: &str| {
-            let node = |index: u32, set: &str| {
-                format!("<object type=\"NUMANode\" os_index=\"{index}\" cpuset=\"{set}\"/>")
-            };
-            machine(
-                &(node(0, first)
-                    + &node(1, second)
-                    + &(0..4).map(|cpu| core(cpu, &[cpu])).collect::<String>()),
-            )
+        let read = |first: &str, second: &str| {
+            let cores: String = (0..4).map(|cpu| core(cpu, &[cpu])).collect();
+            read_hwloc(machine(&(node(0, first, "") + &node(1, second, "") + &cores)).as_bytes())
         };
         for (first, second, nodes) in [("0x3", "0xc", 2), ("0xf", "0x3", 1), ("0x3", "0x3", 1)] {
-            let topology = read_hwloc(file(first, second).as_bytes()).unwrap();
-            assert_eq!(topology.level(Level::Node).len(), nodes, "{first} {second}");
+            assert_eq!(read(first, second).unwrap().level(Level::Node).len(), nodes, "{first} {second}");
         }
-        let error = read_hwloc(file("0x3", "0x6").as_bytes()).unwrap_err().to_string();
+        let error = read("0x3", "0x6").unwrap_err().to_string();
         assert!(error.contains("NUMA nodes 0 and 1 share CPU 1"), "{error}");
     }
 
@@ -375,25 +368,21 @@ mod tests {
     fn an_l2_of_pairs_lies_inside_its_cluster() {
         let pair = |first: u32| {
             let cores = core(first, &[first]) + &core(first + 1, &[first + 1]);
-            format!("<object type=\"L2Cache\">{}</object>", cores.replace("L2Cache", "L1Cache"))
+            object(r#"type="L2Cache""#, &cores.replace("L2Cache", "L1Cache"))
         };
-        let cluster = |index: u32, inside: &str| {
-            format!(
-                "<object type=\"Group\" os_index=\"{index}\" subtype=\"Cluster\" kind=\"222\">{inside}</object>"
-            )
+        let group = |index: u32, kind: &str, inside: String| {
+            object(&format!(r#"type="Group" os_index="{index}" subtype="{kind}" kind="222""#), &inside)
         };
-        let file = machine(&format!(
-            "<object type=\"L3Cache\">{}{}{}</object>",
-            cluster(0, &(pair(0) + &pair(2))),
+        let parts = [
+            group(0, "Cluster", pair(0) + &pair(2)),
             pair(4),
             // A group of another kind is neither a cluster nor another level.
-            cluster(3, &(core(6, &[6]) + &core(7, &[7]))).replace("Cluster\" kind", "Tile\" kind")
-        ));
+            group(3, "Tile", core(6, &[6]) + &core(7, &[7])),
+        ];
+        let file = machine(&object(r#"type="L3Cache""#, &parts.concat()));
         let topology = read_hwloc(file.as_bytes()).unwrap();
-        let groups =
-            |level| topology.level(level).iter().map(|domain| domain.cpus.to_string()).collect::<Vec<_>>();
-        assert_eq!(groups(Level::L2), ["0,1", "2,3"]);
-        assert_eq!(groups(Level::Cluster), ["0-3", "4,5"], "an L2 in no cluster stands for one");
+        assert_eq!(groups(&topology, Level::L2), ["0,1", "2,3"]);
+        assert_eq!(groups(&topology, Level::Cluster), ["0-3", "4,5"], "an L2 in no cluster stands for one");
         let relations = [1, 2, 4].map(|other| topology.relation(CpuId(0), CpuId(other)));
         assert_eq!(relations, [Relation::L2, Relation::Cluster, Relation::L3]);
         assert_eq!(topology.relation(CpuId(6), CpuId(7)), Relation::L3);
@@ -401,33 +390,25 @@ mod tests {
 
     #[test]
     fn memory_without_cpus_is_named() {
-        let node = |index: u32, cpus: &str, more: &str| {
-            format!("<object type=\"NUMANode\" os_index=\"{index}\" cpuset=\"{cpus}\"{more}/>")
-        };
         // Node 3 is fast memory of node 0's CPUs; node 2 has no CPUs.
-        let package = |index: u32, nodes: &str, inside: &str| {
-            format!("<object type=\"Package\" os_index=\"{index}\">{nodes}{inside}</object>")
+        let package = |index: u32, nodes: String| {
+            let cores = [2 * index, 2 * index + 1].map(|cpu| core(cpu, &[cpu])).concat();
+            object(&format!(r#"type="Package" os_index="{index}""#), &(nodes + &cores))
         };
-        let nodes = node(3, "0x3", " local_memory=\"16384\" subtype=\"HBM\"") + &node(0, "0x3", "");
-        let file = machine(
-            &(node(2, "0x0", "")
-                + &package(0, &nodes, &(core(0, &[0]) + &core(1, &[1])))
-                + &package(1, &node(1, "0xc", ""), &(core(2, &[2]) + &core(3, &[3])))),
-        );
-        let table = |values: &str| {
-            format!(
+        let fast = node(3, "0x3", r#" local_memory="16384" subtype="HBM""#);
+        let packages = package(0, fast + &node(0, "0x3", "")) + &package(1, node(1, "0xc", ""));
+        let file = machine(&(node(2, "0x0", "") + &packages));
+        let read = |values: &str| {
+            let table = format!(
                 "<distances2 type=\"NUMANode\" nbobjs=\"4\" kind=\"5\" name=\"NUMALatency\" indexing=\"os\">\
                  <indexes length=\"8\">0 1 2 3 </indexes>{values}</distances2></topology>"
-            )
-        };
-        let values = "<u64values length=\"30\">10 20 24 13 20 10 17 23 24 17 </u64values>\
-                      <u64values length=\"18\">10 28 13 23 28 10 </u64values>";
-        let read = |values: &str| {
-            let file = file.replace("</topology>", &table(values));
-            let topology = read_hwloc(file.as_bytes()).unwrap();
+            );
+            let topology = read_hwloc(file.replace("</topology>", &table).as_bytes()).unwrap();
             assert_eq!((topology.node_of(CpuId(1)), topology.node_of(CpuId(2))), (Some(0), Some(1)));
             topology.other_facts().unwrap().memory_nodes.clone()
         };
+        let values = "<u64values length=\"30\">10 20 24 13 20 10 17 23 24 17 </u64values>\
+                      <u64values length=\"18\">10 28 13 23 28 10 </u64values>";
         let expected = [
             MemoryNode { number: 2, memory_bytes: None, distances: vec![(0, 24), (1, 17)] },
             MemoryNode { number: 3, memory_bytes: Some(16384), distances: vec![(0, 13), (1, 23)] },
@@ -456,11 +437,8 @@ mod tests {
             (String::new(), "read the XML"),
             ("<html><body/></html>".into(), "its root is `html`"),
             (machine(""), "no PU"),
-            (
-                machine("<object type=\"PU\" os_index=\"4294967295\"/>"),
-                "line 3: a PU has the os_index `4294967295`",
-            ),
-            (machine("<object type=\"PU\"/>"), "os_index ``"),
+            (machine(&pu(u32::MAX)), "line 3: a PU has the os_index `4294967295`"),
+            (machine(&object(r#"type="PU""#, "")), "os_index ``"),
             (machine(&deep), "deeper than 64"),
             (machine("<object"), "read the XML"),
             (loops.into(), "read the XML"),

@@ -299,25 +299,19 @@ mod tests {
         }
         let style = HgrmStyle::default();
         let text = write_hgrm(&histogram, &style, &["x; Value in ns".to_owned()]);
-        assert!(
-            text.starts_with("#x; Value in ns\n       Value     Percentile TotalCount 1/(1-Percentile)\n\n"),
-            "{text}"
-        );
+        let head = "#x; Value in ns\n       Value     Percentile TotalCount 1/(1-Percentile)\n\n";
+        assert!(text.starts_with(head), "{text}");
         assert_eq!(write_counts(&[], &style, &[]).lines().count(), 5);
         let spectra = read_hgrm(text.as_bytes()).unwrap();
         let [read] = spectra.as_slice() else { panic!("{spectra:?}") };
         assert_eq!((read.unit.as_deref(), read.digits, read.total()), (Some("ns"), 3, histogram.count()));
         assert!(read.warnings.is_empty(), "{:?}", read.warnings);
         // The rows that the common plotter selects: four numbers between blanks, no `#` at the start.
-        let plotted: Vec<[f64; 4]> = text
-            .lines()
-            .filter(|line| !line.trim().starts_with('#'))
-            .filter_map(|line| {
-                let numbers: Option<Vec<f64>> =
-                    line.split_whitespace().map(|word| word.parse().ok()).collect();
-                numbers?.try_into().ok()
-            })
-            .collect();
+        let numbers = |line: &str| -> Option<[f64; 4]> {
+            let numbers: Result<Vec<f64>, _> = line.split_whitespace().map(str::parse).collect();
+            numbers.ok()?.try_into().ok()
+        };
+        let plotted: Vec<[f64; 4]> = text.lines().filter_map(numbers).collect();
         assert_eq!(plotted.len() + 1, read.rows.len(), "the last row has three columns and drops out");
         for (plotted, row) in plotted.iter().zip(&read.rows) {
             assert_eq!([plotted[0], plotted[1], plotted[2]], [row.value, row.share, row.count as f64]);
@@ -346,12 +340,7 @@ mod tests {
             "{HEAD}1,25 0,0 1 1,00\n2,00 1,000000 2\n#[Max     =         2,00, Total count    =            3]"
         );
         let read = &read_hgrm(comma.as_bytes()).unwrap()[0];
-        assert_eq!(
-            (read.rows[0].value, read.digits, read.warnings.len()),
-            (1.25, 2, 2),
-            "{:?}",
-            read.warnings
-        );
+        assert_eq!((read.rows[0].value, read.digits, read.warnings.len()), (1.25, 2, 2), "{read:?}");
         let quoted = "\"Value\",\"Percentile\",\"TotalCount\",\"1/(1-Percentile)\"\n0.1,0.0,1,1.00\n0.9,1.0,10,Infinity\n";
         assert_eq!(read_hgrm(quoted.as_bytes()).unwrap()[0].total(), 10);
         let prose = format!(
@@ -363,19 +352,13 @@ mod tests {
 
     #[test]
     fn columns_are_found_by_name_and_empty_tables_have_no_values() {
-        for (heading, rows) in [
-            (
-                "Value(ms)  Percentile  TotalCount  1/(1-Percentile)",
-                "0.2 0.5 50 2.0\n0.9 1.000000 100 10000000.0\n",
-            ),
-            (
-                "Value (ms) Percentile TotalCount AboveCount 1/(1-Percentile)",
-                "0.2 0.5 50 50 2.0\n0.9 1.0 100 0\n",
-            ),
-            ("\"TotalCount\",\"Value(ms)\",\"Percentile\"", "50,0.2,0.5\n100,0.9,1.0\n"),
+        for table in [
+            "Value(ms)  Percentile  TotalCount  1/(1-Percentile)\n0.2 0.5 50 2.0\n0.9 1.000000 100 10000000.0\n",
+            "Value (ms) Percentile TotalCount AboveCount 1/(1-Percentile)\n0.2 0.5 50 50 2.0\n0.9 1.0 100 0\n",
+            "\"TotalCount\",\"Value(ms)\",\"Percentile\"\n50,0.2,0.5\n100,0.9,1.0\n",
         ] {
-            let read = &read_hgrm(format!("{heading}\n{rows}").as_bytes()).unwrap()[0];
-            assert_eq!((read.unit.as_deref(), read.total()), (Some("ms"), 100), "{heading}");
+            let read = &read_hgrm(table.as_bytes()).unwrap()[0];
+            assert_eq!((read.unit.as_deref(), read.total()), (Some("ms"), 100), "{table}");
             assert_eq!(read.percentile(1.0), Some(Percentile::Exact(0.9)));
         }
         // With few decimals, the maximum is the last of several rows at 100 %.
@@ -390,37 +373,22 @@ mod tests {
 
     #[test]
     fn invalid_tables_are_refused_with_their_line() {
+        let decreasing = "is lower than in the previous row";
         for (text, line, part) in [
             ("", None, "empty"),
             ("1 2 3 4\n", None, "no percentile table"),
-            (HEAD, Some(1), "no row"),
-            (
-                &format!("{HEAD}2.0 0.1 1 1.1\n1.0 0.2 2 1.2\n"),
-                Some(4),
-                "the value is lower than in the previous row",
-            ),
-            (
-                &format!("{HEAD}1.0 0.5 1 2.0\n1.0 0.2 2 1.2\n"),
-                Some(4),
-                "the percentile is lower than in the previous row",
-            ),
-            (&format!("{HEAD}1.0 0.1 1 1.1\n1.0 soon 2 1.2\n"), Some(4), "soon"),
-            (&format!("{HEAD}NaN 0.1 1 1.1\n"), Some(3), "its value `NaN` is not a number"),
-            (
-                &format!("{HEAD}1.0 0.1 1 1.1\n2.0 0.2\n3.0 1.0 3\n"),
-                Some(4),
-                "it has 2 fields, expected 3 or 4",
-            ),
-            (&format!("{HEAD}1.0 0.1 1 1.1\n2.0 0.2 2 1.2 7\n"), Some(4), "it has 5 fields, expected 3 or 4"),
-            (
-                &format!("{HEAD}1.0 0.1 1 1.1\nx 0.2 2 1.2\n3.0 1.0 3\n"),
-                Some(4),
-                "its value `x` is not a number",
-            ),
-            (&format!("{HEAD}1.0 0.1 1 1.1\n2.0 1.2 2 1.2\n"), Some(4), "`1.2` is not between 0 and 1"),
-            (&format!("{HEAD}1.0 0.1 1 1.1\n2.0 0.2 -2 1.2\n"), Some(4), "`-2` is not a whole number"),
+            ("HEAD", Some(1), "no row"),
+            ("HEAD2.0 0.1 1 1.1\n1.0 0.2 2 1.2\n", Some(4), &format!("the value {decreasing}")),
+            ("HEAD1.0 0.5 1 2.0\n1.0 0.2 2 1.2\n", Some(4), &format!("the percentile {decreasing}")),
+            ("HEAD1.0 0.1 1 1.1\n1.0 soon 2 1.2\n", Some(4), "soon"),
+            ("HEADNaN 0.1 1 1.1\n", Some(3), "its value `NaN` is not a number"),
+            ("HEAD1.0 0.1 1 1.1\n2.0 0.2\n3.0 1.0 3\n", Some(4), "it has 2 fields, expected 3 or 4"),
+            ("HEAD1.0 0.1 1 1.1\n2.0 0.2 2 1.2 7\n", Some(4), "it has 5 fields, expected 3 or 4"),
+            ("HEAD1.0 0.1 1 1.1\nx 0.2 2 1.2\n3.0 1.0 3\n", Some(4), "its value `x` is not a number"),
+            ("HEAD1.0 0.1 1 1.1\n2.0 1.2 2 1.2\n", Some(4), "`1.2` is not between 0 and 1"),
+            ("HEAD1.0 0.1 1 1.1\n2.0 0.2 -2 1.2\n", Some(4), "`-2` is not a whole number"),
         ] {
-            let error = read_hgrm(text.as_bytes()).unwrap_err();
+            let error = read_hgrm(text.replace("HEAD", HEAD).as_bytes()).unwrap_err();
             assert_eq!(error.line, line, "{text:?}: {error}");
             assert!(error.to_string().contains(part), "{text:?}: {error}");
         }

@@ -253,63 +253,48 @@ mod tests {
     }
 
     #[test]
-    fn six_threads_on_two_clusters_of_three_cores() {
+    fn threads_are_placed_on_two_clusters_of_three_cores() {
         let topology = two_clusters();
-        for (preset, expected) in [
-            (Preset::Compact, vec![0, 6, 1, 7, 2, 8]),
-            (Preset::Spread, vec![0, 3, 1, 4, 2, 5]),
-            (Preset::OneL3, vec![0, 1, 2, 6, 7, 8]),
-            (Preset::AcrossL3, vec![0, 1, 2, 3, 4, 5]),
-            (Preset::SmtPacked, vec![0, 6, 1, 7, 2, 8]),
-            (Preset::OnePerCore, vec![0, 1, 2, 3, 4, 5]),
+        for (preset, threads, expected) in [
+            (Preset::Compact, 6, &[0, 6, 1, 7, 2, 8][..]),
+            (Preset::Spread, 6, &[0, 3, 1, 4, 2, 5]),
+            (Preset::OneL3, 6, &[0, 1, 2, 6, 7, 8]),
+            (Preset::AcrossL3, 6, &[0, 1, 2, 3, 4, 5]),
+            (Preset::SmtPacked, 6, &[0, 6, 1, 7, 2, 8]),
+            (Preset::OnePerCore, 6, &[0, 1, 2, 3, 4, 5]),
+            (Preset::AcrossL3, 4, &[0, 1, 3, 4]),
+            (Preset::OneL3, 3, &[0, 1, 2]),
+            (Preset::Spread, 8, &[0, 3, 1, 4, 2, 5, 6, 9]),
         ] {
-            assert_eq!(ids(preset, &topology, 6), expected, "{preset}");
+            assert_eq!(ids(preset, &topology, threads), expected, "{preset} of {threads}");
         }
-        assert_eq!(ids(Preset::AcrossL3, &topology, 4), [0, 1, 3, 4]);
-        assert_eq!(ids(Preset::OneL3, &topology, 3), [0, 1, 2]);
-        assert_eq!(ids(Preset::Spread, &topology, 8), [0, 3, 1, 4, 2, 5, 6, 9]);
-        assert_eq!(derive(Preset::None, &topology, 6).unwrap().cpus.len(), 12);
-        assert_eq!(derive(Preset::None, &topology, 6).unwrap().taskset(), None);
+        let free = derive(Preset::None, &topology, 6).unwrap();
+        assert_eq!((free.cpus.len(), free.taskset()), (12, None));
     }
 
     #[test]
     fn impossible_presets_state_the_reason() {
         let topology = two_clusters();
-        for (preset, threads, reason) in [
-            (Preset::OneL3, 7, "no last-level cache has 7 usable CPUs"),
-            (Preset::AcrossL3, 7, "7 threads need one core each, and 6 may be used"),
-            (Preset::OnePerCore, 7, "7 threads need one core each"),
-            (Preset::SmtPacked, 1, "one thread cannot share"),
-            (Preset::Compact, 13, "13 threads need as many CPUs, and 12"),
-            (Preset::OneNode, 2, "reports no NUMA node"),
-            (Preset::PCores, 2, "only one kind of core"),
+        let flat = Topology::flat("0-3".parse().unwrap());
+        let other_facts = OtherFacts { same: [(Level::Node, Same::Machine)].into(), ..OtherFacts::default() };
+        let one_node = topology.clone().with(Some(other_facts));
+        let half = topology.restricted(&"0-2,6-8".parse().unwrap());
+        for (topology, preset, threads, reason) in [
+            (&topology, Preset::OneL3, 7, "no last-level cache has 7 usable CPUs"),
+            (&topology, Preset::AcrossL3, 7, "7 threads need one core each, and 6 may be used"),
+            (&topology, Preset::OnePerCore, 7, "7 threads need one core each"),
+            (&topology, Preset::SmtPacked, 1, "one thread cannot share"),
+            (&topology, Preset::Compact, 13, "13 threads need as many CPUs, and 12"),
+            (&topology, Preset::OneNode, 2, "reports no NUMA node"),
+            (&topology, Preset::PCores, 2, "only one kind of core"),
+            (&flat, Preset::SmtPacked, 2, "no core has two usable threads"),
+            (&flat, Preset::AcrossL3, 2, "reports no last-level cache"),
+            (&one_node, Preset::OneNode, 2, "all CPUs of this machine are in one NUMA node"),
+            (&half, Preset::AcrossL3, 2, "share one last-level cache"),
         ] {
-            let refused = derive(preset, &topology, threads).unwrap_err().to_string();
+            let refused = derive(preset, topology, threads).unwrap_err().to_string();
             assert!(refused.contains(reason), "{preset} of {threads}: {refused}");
         }
-        let flat = Topology::flat("0-3".parse().unwrap());
-        assert!(
-            derive(Preset::SmtPacked, &flat, 2)
-                .unwrap_err()
-                .to_string()
-                .contains("no core has two usable threads")
-        );
-        assert!(
-            derive(Preset::AcrossL3, &flat, 2)
-                .unwrap_err()
-                .to_string()
-                .contains("reports no last-level cache")
-        );
-        let other_facts = OtherFacts { same: [(Level::Node, Same::Machine)].into(), ..OtherFacts::default() };
-        let refused = derive(Preset::OneNode, &topology.clone().with(Some(other_facts)), 2).unwrap_err();
-        assert_eq!(refused.to_string(), "all CPUs of this machine are in one NUMA node");
-        let half = topology.restricted(&"0-2,6-8".parse().unwrap());
-        assert!(
-            derive(Preset::AcrossL3, &half, 2)
-                .unwrap_err()
-                .to_string()
-                .contains("share one last-level cache")
-        );
     }
 
     #[test]

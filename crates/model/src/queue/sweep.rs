@@ -262,82 +262,76 @@ mod tests {
         SeriesResult { trials: trials.to_vec(), ..SeriesResult::default() }
     }
 
+    /// The only sweep of these trials.
+    fn with_sweep(trials: &[TrialResult], check: impl Fn(&Sweep<'_>)) {
+        let result = result_of(trials);
+        let sweeps = sweeps(&result);
+        assert_eq!(sweeps.len(), 1);
+        check(&sweeps[0]);
+    }
+
+    /// Trials at 1, 2, 3, … million messages per second with these numbers of passes kept and missed.
+    fn rates(passes: &[(u64, u64)]) -> Vec<TrialResult> {
+        let rates = (1..).map(|rate| f64::from(rate) * 1e6);
+        rates.zip(passes).map(|(rate, &(kept, missed))| trial_at(rate, kept, missed, 1.0)).collect()
+    }
+
+    fn knee(holds_at: f64, ends_by: impl Into<Option<f64>>) -> Knee {
+        Knee { holds_at: Some(holds_at), ends_by: ends_by.into() }
+    }
+
     #[test]
     fn the_knee_lies_between_kept_and_missed_rates() {
-        let result = result_of(&[
+        let trials = [
             trial_at(4e6, 0, 8, 0.0),
             trial_at(1e6, 8, 0, 300.0),
             trial_at(5e5, 8, 0, 900.0),
             trial_at(2e6, 8, 0, 700.0),
             trial_at(3e6, 4, 4, 800.0),
-        ]);
-        let sweeps = sweeps(&result);
-        assert_eq!((sweeps.len(), sweeps[0].steps.len()), (1, 5));
-        assert_eq!(sweeps[0].knee(), Knee { holds_at: Some(2e6), ends_by: Some(4e6) });
-        assert_eq!(sweeps[0].limit(), RateLimit::Between(2e6, 4e6));
-        assert_eq!(
-            sweeps[0].doubling(),
-            Knee { holds_at: Some(1e6), ends_by: Some(2e6) },
-            "longer waits below the best rate are no knee"
-        );
+        ];
+        with_sweep(&trials, |sweep| {
+            assert_eq!((sweep.steps.len(), sweep.knee()), (5, knee(2e6, 4e6)));
+            assert_eq!(sweep.limit(), RateLimit::Between(2e6, 4e6));
+            assert_eq!(sweep.doubling(), knee(1e6, 2e6), "longer waits below the best rate are no knee");
+        });
     }
 
     #[test]
     fn the_p99_holds_only_up_to_the_first_doubtful_rate() {
-        let doubling_of = |trials: &[TrialResult]| sweeps(&result_of(trials))[0].doubling();
-        let steps = [
+        // Few passes, and far more in all of them.
+        let few = [
             trial_at(1e6, 8, 0, 100.0),
             trial_at(2e6, 3, 0, 15_000.0),
             trial_at(3e6, 8, 0, 120.0),
             trial_at(4e6, 0, 8, 0.0),
         ];
-        assert_eq!(
-            doubling_of(&steps),
-            Knee { holds_at: Some(1e6), ends_by: Some(4e6) },
-            "few passes, and far more in all of them"
-        );
-        let steps = [
+        // Without passes that fell behind, delays cannot prove that the limit is kept, only that it is exceeded.
+        let behind = [
             trial_at(1e6, 3, 0, 100.0),
             trial_at(2e6, 7, 1, 110.0),
             trial_at(3e6, 8, 0, 120.0),
             trial_at(4e6, 7, 1, 900.0),
         ];
-        assert_eq!(
-            doubling_of(&steps),
-            Knee { holds_at: Some(1e6), ends_by: Some(4e6) },
-            "without passes that fell behind, delays cannot prove that the limit is kept, only that it is exceeded"
-        );
+        for trials in [few, behind] {
+            with_sweep(&trials, |sweep| assert_eq!(sweep.doubling(), knee(1e6, 4e6)));
+        }
     }
 
     #[test]
     fn rates_that_are_kept_above_others_that_are_not_widen_the_knee() {
-        let result = result_of(&[
-            trial_at(1e6, 8, 0, 1.0),
-            trial_at(2e6, 0, 8, 1.0),
-            trial_at(3e6, 8, 0, 1.0),
-            trial_at(4e6, 0, 8, 1.0),
-        ]);
-        assert_eq!(sweeps(&result)[0].knee(), Knee { holds_at: Some(1e6), ends_by: Some(4e6) });
-        let all = result_of(&[trial_at(1e6, 8, 0, 1.0), trial_at(2e6, 8, 0, 1.0), trial_at(3e6, 8, 0, 1.0)]);
-        assert_eq!(sweeps(&all)[0].limit(), RateLimit::NotReached(3e6));
-        let none = result_of(&[trial_at(1e6, 0, 8, 1.0), trial_at(2e6, 0, 8, 1.0), trial_at(3e6, 0, 8, 1.0)]);
-        assert_eq!(sweeps(&none)[0].limit(), RateLimit::Below(1e6));
-        assert!(
-            sweeps(&result_of(&[trial_at(1e6, 8, 0, 1.0), trial_at(2e6, 0, 8, 1.0)])).is_empty(),
-            "two rates are no sweep"
-        );
+        with_sweep(&rates(&[(8, 0), (0, 8), (8, 0), (0, 8)]), |sweep| {
+            assert_eq!(sweep.knee(), knee(1e6, 4e6))
+        });
+        with_sweep(&rates(&[(8, 0); 3]), |sweep| assert_eq!(sweep.limit(), RateLimit::NotReached(3e6)));
+        with_sweep(&rates(&[(0, 8); 3]), |sweep| assert_eq!(sweep.limit(), RateLimit::Below(1e6)));
+        assert!(sweeps(&result_of(&rates(&[(8, 0), (0, 8)]))).is_empty(), "two rates are no sweep");
     }
 
     #[test]
     fn no_rate_is_kept_above_one_at_which_most_passes_fell_behind() {
-        let result = result_of(&[
-            trial_at(1e6, 8, 0, 1.0),
-            trial_at(2e6, 9, 15, 1.0),
-            trial_at(3e6, 8, 0, 1.0),
-            trial_at(4e6, 9, 15, 1.0),
-        ]);
-        assert_eq!(sweeps(&result)[0].knee(), Knee { holds_at: Some(1e6), ends_by: None });
-        assert_eq!(sweeps(&result)[0].limit(), RateLimit::Unclear(1e6));
+        with_sweep(&rates(&[(8, 0), (9, 15), (8, 0), (9, 15)]), |sweep| {
+            assert_eq!((sweep.knee(), sweep.limit()), (knee(1e6, None), RateLimit::Unclear(1e6)));
+        });
     }
 
     #[test]
