@@ -232,6 +232,7 @@ pub fn of_passes<P>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::around;
 
     #[test]
     fn flags_are_distinct_and_kebab_case() {
@@ -247,11 +248,9 @@ mod tests {
     fn the_gravest_doubt_has_the_strongest_effect() {
         let doubts = Flags::NONE.with(Flag::Freq).with(Flag::WideCi);
         assert_eq!((Flags::NONE.gravest(), doubts.gravest()), (None, Some(Flag::WideCi)));
-        assert_eq!(
-            doubts.with(Flag::VcpuUnpinned).with(Flag::Multimodal).gravest(),
-            Some(Flag::VcpuUnpinned)
-        );
-        assert_eq!(doubts.with(Flag::Multimodal).with(Flag::Invalid).gravest(), Some(Flag::Invalid));
+        for gravest in [Flag::VcpuUnpinned, Flag::Invalid] {
+            assert_eq!(doubts.with(gravest).with(Flag::Multimodal).gravest(), Some(gravest));
+        }
     }
 
     #[test]
@@ -265,24 +264,27 @@ mod tests {
 
     #[test]
     fn disturbances_without_effect_are_omitted() {
-        let interval = Estimate { point: 100.0, low: 98.0, high: 102.0, confidence: 0.95, effective_n: 14.0 };
+        let interval = around(100.0, 0.02);
         let is_flagged = |free: usize, free_ns: f64, flag: Flag| {
             let disturbed = (0..8).map(|_| (Flags::NONE.with(flag), Some(100.0)));
             let passes = disturbed.chain((0..free).map(|_| (Flags::NONE, Some(free_ns))));
             of_passes(passes, |value| value, Some(&interval), &mut Vec::new()).contains(flag)
         };
-        assert!(!is_flagged(6, 101.9, Flag::Steal), "the passes without it say the same");
-        assert!(is_flagged(6, 95.0, Flag::Steal), "they contradict the interval");
-        assert!(is_flagged(5, 100.0, Flag::Steal), "too few say anything");
-        assert!(
-            is_flagged(6, 100.0, Flag::Freq) && is_flagged(6, 100.0, Flag::Migrated),
-            "a remark, and no number of the pair"
-        );
-        assert!(
-            is_flagged(6, 100.0, Flag::CoarseClock) && is_flagged(6, 100.0, Flag::Throttled),
-            "of more than their passes"
-        );
-        assert!(!is_flagged(80, 95.0, Flag::Load), "less than a tenth of the passes");
+        for (free, free_ns, flag, flagged) in [
+            (6, 101.9, Flag::Steal, false),
+            // Passes without the flag contradict the interval, or are too few.
+            (6, 95.0, Flag::Steal, true),
+            (5, 100.0, Flag::Steal, true),
+            // A remark, a void number, and two flags that concern all passes.
+            (6, 100.0, Flag::Freq, true),
+            (6, 100.0, Flag::Migrated, true),
+            (6, 100.0, Flag::CoarseClock, true),
+            (6, 100.0, Flag::Throttled, true),
+            // Less than a tenth of the passes.
+            (80, 95.0, Flag::Load, false),
+        ] {
+            assert_eq!(is_flagged(free, free_ns, flag), flagged, "{free} {free_ns} {flag:?}");
+        }
         let alternating = (0..12).map(|pass| match pass % 2 {
             0 => (Flags::NONE.with(Flag::Steal), Some(100.0)),
             _ => (Flags::NONE.with(Flag::Load), Some(100.0)),

@@ -82,11 +82,8 @@ mod tests {
     #[test]
     fn remarks_do_not_lower_the_grade() {
         for &flag in Flag::ALL.iter().filter(|flag| !flag.is_doubt()) {
-            assert_eq!(
-                (grade_of(&[flag], 0.01, false), grade_of(&[flag], 0.02, false)),
-                (Grade::A, Grade::B),
-                "{flag:?}"
-            );
+            let grades = [0.01, 0.02].map(|width| grade_of(&[flag], width, false));
+            assert_eq!(grades, [Grade::A, Grade::B], "{flag:?}");
         }
         // The interval covers a clock that changed, but not one that throttling lowered in all passes.
         assert!(!Flag::Freq.is_doubt() && Flag::Throttled.is_doubt());
@@ -95,27 +92,18 @@ mod tests {
     #[test]
     fn repetition_outweighs_a_possible_shift() {
         for flag in [Flag::Steal, Flag::Load, Flag::ModelOutlier] {
-            assert_eq!(
-                (grade_of(&[flag], 0.01, false), grade_of(&[flag], 0.01, true)),
-                (Grade::D, Grade::C),
-                "{flag:?}"
-            );
+            let grades = [false, true].map(|repeats| grade_of(&[flag], 0.01, repeats));
+            assert_eq!(grades, [Grade::D, Grade::C], "{flag:?}");
         }
-        assert_eq!(
-            grade_of(&[Flag::Steal, Flag::WideCi], 0.6, true),
-            Grade::D,
-            "not known to a factor of two"
-        );
+        // The value is not known to a factor of two.
+        assert_eq!(grade_of(&[Flag::Steal, Flag::WideCi], 0.6, true), Grade::D);
     }
 
     #[test]
     fn wide_intervals_have_grade_c_up_to_a_factor_of_two() {
-        assert_eq!(
-            (grade_of(&[Flag::WideCi], 0.03, false), grade_of(&[Flag::WideCi], 0.5, true)),
-            (Grade::C, Grade::C)
-        );
-        assert_eq!(grade_of(&[Flag::WideCi], 38.0, true), Grade::D);
-        assert_eq!(grade_of(&[Flag::WideCi], f64::INFINITY, true), Grade::D);
+        let widths = [(0.03, false), (0.5, true), (38.0, true), (f64::INFINITY, true)];
+        let grades = widths.map(|(width, repeats)| grade_of(&[Flag::WideCi], width, repeats));
+        assert_eq!(grades, [Grade::C, Grade::C, Grade::D, Grade::D]);
     }
 
     #[test]

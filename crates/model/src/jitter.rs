@@ -196,6 +196,11 @@ pub fn worth_avoiding(sorted: &[Quietness]) -> Vec<Quietness> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::{around, spec};
+
+    fn ids(cpus: &[Quietness]) -> Vec<u32> {
+        cpus.iter().map(|cpu| cpu.cpu.0).collect()
+    }
 
     fn cpus(lost: &[f64]) -> Vec<Quietness> {
         let quietness = |(cpu, &lost): (usize, &f64)| Quietness {
@@ -214,8 +219,7 @@ mod tests {
     #[test]
     fn outstanding_cpus_are_noisy_and_equal_cpus_are_not() {
         let [quiet, noisy] = extremes(&cpus(&[0.0031, 0.0004, 0.0005, 0.0004]), 4);
-        assert_eq!(noisy.iter().map(|cpu| cpu.cpu.0).collect::<Vec<_>>(), [0]);
-        assert_eq!(quiet.len(), 3);
+        assert_eq!((ids(&noisy), quiet.len()), (vec![0], 3));
         assert_eq!(extremes(&cpus(&[0.001, 0.0011, 0.0012]), 4), [vec![], vec![]]);
         assert_eq!(extremes(&[], 4), [vec![], vec![]]);
     }
@@ -223,18 +227,12 @@ mod tests {
     #[test]
     fn a_cpu_without_a_gap_is_the_quietest() {
         let trial = |cpu, lost: f64| TrialResult {
-            values: [(names::LOST.to_owned(), crate::tests::around(lost, 0.0))].into(),
-            ..TrialResult::empty(crate::series::TrialSpec {
-                probe: names::PROBE.to_owned(),
-                parameters: Default::default(),
-                placement: vec![CpuId(cpu)],
-            })
+            values: [(names::LOST.to_owned(), around(lost, 0.0))].into(),
+            ..TrialResult::empty(spec(names::PROBE, Default::default(), &[cpu]))
         };
         let sorted = by_quietness(&[trial(0, 0.01), trial(1, 0.0)]);
-        assert_eq!(
-            sorted.iter().map(|cpu| (cpu.cpu.0, cpu.longest_ns)).collect::<Vec<_>>(),
-            [(1, 0.0), (0, 0.0)]
-        );
+        assert_eq!(ids(&sorted), [1, 0]);
+        assert!(sorted.iter().all(|cpu| cpu.longest_ns == 0.0));
     }
 
     #[test]
@@ -256,7 +254,6 @@ mod tests {
             }
             noise(&all)
         };
-        let ids = |cpus: &[Quietness]| cpus.iter().map(|cpu| cpu.cpu.0).collect::<Vec<_>>();
         for (gaps_us, quiet, noisy) in
             [(&[3.0, 483.0, 2.8, 3.1][..], &[0, 2, 3][..], &[1][..]), (&[3.0, 483.0], &[0], &[1])]
         {
@@ -278,17 +275,12 @@ mod tests {
         let mut all = cpus(&[0.0004, 0.0005, 0.02]);
         all[1].longest_ns = 483e3;
         let Noise::Lossy([quiet, noisy]) = noise(&all) else { panic!() };
-        assert_eq!(
-            (ids(&quiet), ids(&noisy)),
-            (vec![0], vec![2]),
-            "nobody is told to use one with such a gap"
-        );
+        assert_eq!([ids(&quiet), ids(&noisy)], [[0], [2]], "a CPU with such a gap is not recommended");
     }
 
     #[test]
     fn cpus_are_avoided_that_lose_much_and_more_than_quiet_ones() {
-        let avoided =
-            |lost: &[f64]| worth_avoiding(&cpus(lost)).iter().map(|cpu| cpu.cpu.0).collect::<Vec<u32>>();
+        let avoided = |lost: &[f64]| ids(&worth_avoiding(&cpus(lost)));
         assert_eq!(avoided(&[0.0002, 0.004, 0.0003, 0.02]), [3, 1]);
         assert!(avoided(&[0.0001, 0.0009, 0.0001, 0.0001]).is_empty(), "below what matters");
         assert!(avoided(&[0.010, 0.012, 0.015, 0.011]).is_empty(), "all alike");

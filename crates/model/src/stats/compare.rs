@@ -272,30 +272,28 @@ mod tests {
         let pairs = values.len() * (values.len() + 1) / 2;
         let approximate = normal_cut(pairs, n * (n + 1.0) * (2.0 * n + 1.0) / 24.0, 0.05).each_end as f64;
         assert!((exact - approximate).abs() <= 0.002 * exact, "{exact} {approximate}");
-        let (exact, approximate) = (
-            exact_cut(mann_whitney(50, 50), 0.05).each_end as f64,
-            normal_cut(2500, 2500.0 * 101.0 / 12.0, 0.05).each_end as f64,
-        );
+        let exact = exact_cut(mann_whitney(50, 50), 0.05).each_end as f64;
+        let approximate = normal_cut(2500, 2500.0 * 101.0 / 12.0, 0.05).each_end as f64;
         assert!((exact - approximate).abs() <= 3.0, "{exact} {approximate}");
     }
 
     #[test]
     fn the_verdict_follows_the_position_of_the_interval() {
-        let estimate =
-            |low, high, confidence| Estimate { point: 0.0, low, high, confidence, effective_n: 64.0 };
-        for (shift, expected) in [
-            (estimate(-0.01, 0.01, 0.9), Equivalence::Equivalent),
-            (estimate(0.011, 0.02, 0.9), Equivalence::Different),
-            (estimate(-0.03, -0.02, 0.9), Equivalence::Different),
-            (estimate(0.005, 0.015, 0.9), Equivalence::CannotTell),
-            (estimate(-0.02, 0.02, 0.9), Equivalence::CannotTell),
-            (estimate(0.0, 0.0, 0.5), Equivalence::CannotTell),
+        use Equivalence::{CannotTell, Different, Equivalent};
+        for (low, high, confidence, expected) in [
+            (-0.01, 0.01, 0.9, Equivalent),
+            (0.011, 0.02, 0.9, Different),
+            (-0.03, -0.02, 0.9, Different),
+            (0.005, 0.015, 0.9, CannotTell),
+            (-0.02, 0.02, 0.9, CannotTell),
+            (0.0, 0.0, 0.5, CannotTell),
         ] {
+            let shift = Estimate { point: 0.0, low, high, confidence, effective_n: 64.0 };
             assert_eq!(verdict(&shift, 0.01), expected, "{shift:?}");
         }
-        assert_eq!(equivalence(&[0.0; 4], 0.01), Equivalence::CannotTell);
-        assert_eq!(equivalence(&[0.0; 5], 0.01), Equivalence::Equivalent);
-        assert_eq!(equivalence(&[], 0.01), Equivalence::CannotTell);
+        for (count, expected) in [(0, CannotTell), (4, CannotTell), (5, Equivalent)] {
+            assert_eq!(equivalence(&vec![0.0; count], 0.01), expected, "{count}");
+        }
         assert_eq!(shift(&[], &[1.0], 0.05), None);
     }
 

@@ -183,7 +183,7 @@ fn pairs(map: &LatencyMap) -> impl Iterator<Item = ([CpuId; 2], f64)> {
 pub(super) mod tests {
     use super::*;
     use crate::latency::{CellValue, PairOutcome, Regime};
-    use crate::stats::Estimate;
+    use crate::tests::{between, topology};
     use crate::topology::{CoreClass, Domain};
     use crate::{Flags, Grade, Hint, Home, KernelId, Matrix, OrNan};
 
@@ -197,10 +197,8 @@ pub(super) mod tests {
             regime: Regime::Serial,
             cells: Matrix::symmetric(cpus, |row, column| {
                 let ns = ns(row as u32, column as u32);
-                let latency_ns =
-                    Estimate { point: ns, low: ns, high: ns, confidence: 0.95, effective_n: 8.0 };
                 PairOutcome::Measured(CellValue {
-                    latency_ns,
+                    latency_ns: between(ns, ns, ns),
                     cycles: OrNan::NONE,
                     core_ghz: OrNan::NONE,
                     min_ns: ns,
@@ -219,52 +217,39 @@ pub(super) mod tests {
         }
     }
 
-    fn domain(level: Level, list: &str) -> Domain {
-        Domain { level, cpus: list.parse().unwrap(), os_id: None }
+    const TWOS: &[&str] = &["0-1", "2-3", "4-5", "6-7"];
+    const FOURS: &[&str] = &["0-3", "4-7"];
+
+    /// 20 ns inside groups of two, `fours` inside groups of four, 200 elsewhere.
+    fn nested(fours: f64) -> LatencyMap {
+        map(8, |a, b| match (a / 2 == b / 2, a / 4 == b / 4) {
+            (true, _) => 20.0,
+            (_, true) => fours,
+            _ => 200.0,
+        })
     }
 
     #[test]
     fn each_level_is_compared_with_the_nearest_pairs_outside() {
-        let map = map(8, |a, b| match (a / 2 == b / 2, a / 4 == b / 4) {
-            (true, _) => 20.0,
-            (_, true) => 100.0,
-            _ => 200.0,
-        });
-        let mut domains: Vec<Domain> =
-            (0..4).map(|l3| domain(Level::L3, &format!("{}-{}", 2 * l3, 2 * l3 + 1))).collect();
-        domains.extend(["0-3", "4-7"].map(|list| domain(Level::Node, list)));
-        domains.extend(["0-3", "4-7"].map(|list| domain(Level::Package, list)));
-        let topology = Topology::new("0-7".parse().unwrap(), domains, BTreeMap::new());
-        let found: Vec<(Level, usize, f64, f64)> = contrasts(&map, &topology)
-            .iter()
-            .map(|contrast| (contrast.level, contrast.groups.len(), contrast.inside_ns, contrast.across_ns))
-            .collect();
-        assert_eq!(found, [(Level::L3, 4, 20.0, 100.0), (Level::Node, 2, 100.0, 200.0)]);
+        let topology = topology("0-7", &[(Level::L3, TWOS), (Level::Node, FOURS), (Level::Package, FOURS)]);
+        let found = contrasts(&nested(100.0), &topology);
+        let found = found.iter().map(|it| (it.level, it.groups.len(), it.inside_ns, it.across_ns));
+        let expected = [(Level::L3, 4, 20.0, 100.0), (Level::Node, 2, 100.0, 200.0)];
+        assert_eq!(found.collect::<Vec<_>>(), expected);
     }
 
     #[test]
     fn levels_are_compared_as_they_nest_on_the_machine() {
-        let map = map(8, |a, b| match (a / 2 == b / 2, a / 4 == b / 4) {
-            (true, _) => 20.0,
-            (_, true) => 40.0,
-            _ => 80.0,
-        });
         for [inner, outer] in [[Level::L2, Level::Cluster], [Level::Cluster, Level::L2]] {
-            let twos = ["0-1", "2-3", "4-5", "6-7"].map(|list| domain(inner, list));
-            let all = twos.into_iter().chain(["0-3", "4-7"].map(|list| domain(outer, list))).collect();
-            let topology = Topology::new("0-7".parse().unwrap(), all, BTreeMap::new());
-            let found: Vec<(Level, f64, f64)> = contrasts(&map, &topology)
-                .iter()
-                .map(|contrast| (contrast.level, contrast.inside_ns, contrast.across_ns))
-                .collect();
-            assert_eq!(found, [(inner, 20.0, 40.0), (outer, 40.0, 80.0)]);
+            let found = contrasts(&nested(40.0), &topology("0-7", &[(inner, TWOS), (outer, FOURS)]));
+            let found = found.iter().map(|it| (it.level, it.inside_ns, it.across_ns));
+            assert_eq!(found.collect::<Vec<_>>(), [(inner, 20.0, 40.0), (outer, 40.0, 200.0)]);
         }
     }
 
     #[test]
     fn cpus_of_different_groups_are_all_apart() {
-        let l3 = (0..2).map(|l3| domain(Level::L3, &format!("{}-{}", 2 * l3, 2 * l3 + 1))).collect();
-        let topology = Topology::new("0-3".parse().unwrap(), l3, BTreeMap::new());
+        let topology = topology("0-3", &[(Level::L3, &TWOS[..2])]);
         let mut apart = map(2, |_, _| 80.0);
         apart.cells = Matrix::symmetric(vec![CpuId(0), CpuId(2)], |row, column| {
             apart.cells.get(row, column).unwrap().clone()
@@ -281,12 +266,11 @@ pub(super) mod tests {
 
     #[test]
     fn kinds_of_cores_are_never_mixed() {
-        let class = |cpu: u32| CoreClass {
-            rank: u32::from(cpu < 2),
-            name: if cpu < 2 { "P".into() } else { "E".into() },
-        };
+        let class =
+            |cpu: u32| CoreClass { rank: u32::from(cpu < 2), name: if cpu < 2 { "P" } else { "E" }.into() };
         let classes = (0..6).map(|cpu| (CpuId(cpu), class(cpu))).collect();
-        let modules = vec![domain(Level::Cluster, "2-3"), domain(Level::Cluster, "4-5")];
+        let module = |list: &str| Domain { level: Level::Cluster, cpus: list.parse().unwrap(), os_id: None };
+        let modules = vec![module("2-3"), module("4-5")];
         let topology = Topology::new("0-5".parse().unwrap(), modules, classes);
         let map = map(6, |a, b| match (a < 2, b < 2, a / 2 == b / 2) {
             (true, true, _) => 36.0,
@@ -294,19 +278,15 @@ pub(super) mod tests {
             (false, false, false) => 51.0,
             _ => 44.0,
         });
-        let found: Vec<(String, Relation, f64, u64)> = class_pairs(&map, &topology)
-            .into_iter()
-            .map(|pair| (pair.classes.join("-"), pair.relation, pair.median_ns, pair.pairs))
-            .collect();
-        assert_eq!(
-            found,
-            [
-                ("P-P".into(), Relation::Machine, 36.0, 1),
-                ("P-E".into(), Relation::Machine, 44.0, 8),
-                ("E-E".into(), Relation::Cluster, 52.0, 2),
-                ("E-E".into(), Relation::Machine, 51.0, 4),
-            ]
-        );
+        let found = class_pairs(&map, &topology).into_iter();
+        let found = found.map(|pair| (pair.classes.join("-"), pair.relation, pair.median_ns, pair.pairs));
+        let expected = [
+            ("P-P".into(), Relation::Machine, 36.0, 1),
+            ("P-E".into(), Relation::Machine, 44.0, 8),
+            ("E-E".into(), Relation::Cluster, 52.0, 2),
+            ("E-E".into(), Relation::Machine, 51.0, 4),
+        ];
+        assert_eq!(found.collect::<Vec<_>>(), expected);
         assert!(class_pairs(&map, &Topology::flat("0-5".parse().unwrap())).is_empty());
     }
 }

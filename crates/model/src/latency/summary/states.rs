@@ -113,20 +113,14 @@ fn count_slowed(state: &WatchedState, other: &WatchedState) -> (usize, usize) {
 mod tests {
     use super::*;
     use crate::Picos;
+    use crate::tests::around;
 
     fn watch(states: &[&[(&'static str, f64)]]) -> StateWatch {
-        let estimate = |ns: f64| Estimate {
-            point: ns,
-            low: 0.98 * ns,
-            high: 1.02 * ns,
-            confidence: 0.95,
-            effective_n: 9.0,
-        };
         let state = |kernels: &&[(&'static str, f64)]| WatchedState {
             share: 1.0 / states.len() as f64,
             visits: 1,
             longest: Picos::from_ms(500),
-            kernels: kernels.iter().map(|&(name, ns)| (KernelId(name.into()), estimate(ns))).collect(),
+            kernels: kernels.iter().map(|&(name, ns)| (KernelId(name.into()), around(ns, 0.02))).collect(),
         };
         StateWatch {
             watched: Picos::from_ms(1000),

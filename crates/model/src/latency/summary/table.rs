@@ -156,17 +156,19 @@ mod tests {
     use super::*;
 
     fn square() -> Matrix<Option<Reading>> {
-        let cpus = [0, 4, 1, 5].map(CpuId).to_vec();
-        Matrix::symmetric(cpus, |row, column| {
-            (row != 3 || column != 2)
-                .then_some(Reading { ns: (10 * row + column) as f64, doubtful: row == 3 })
+        Matrix::symmetric([0, 4, 1, 5].map(CpuId).to_vec(), |row, column| {
+            let reading = Reading { ns: (10 * row + column) as f64, doubtful: row == 3 };
+            (row != 3 || column != 2).then_some(reading)
         })
+    }
+
+    fn cores() -> [Vec<CpuId>; 2] {
+        [[0, 4], [1, 5]].map(|threads| threads.map(CpuId).to_vec())
     }
 
     #[test]
     fn a_cell_of_cores_summarizes_the_pairs_of_their_threads() {
-        let cores = [vec![CpuId(0), CpuId(4)], vec![CpuId(1), CpuId(5)]];
-        let table = table(&square(), &cores, &cores);
+        let table = table(&square(), &cores(), &cores());
         let across = table.get(0, 1);
         assert_eq!((across.pairs, across.median_ns, across.doubtful), (4, Some(25.5), 2)); // 20 21 30 31
         assert_eq!(across.middle_ns, Some(21.0));
@@ -179,12 +181,12 @@ mod tests {
 
     #[test]
     fn a_cpu_with_itself_is_an_ordinary_cell_if_rows_are_single_cpus() {
-        let cpus: Vec<CpuId> = [0, 4].map(CpuId).to_vec();
-        let directed = Matrix::directed(cpus.clone(), |row, column| {
-            (row != 1 || column != 1)
-                .then_some(Reading { ns: (10 * row + column) as f64 + 1.0, doubtful: false })
+        let cpus = [0, 4].map(CpuId);
+        let directed = Matrix::directed(cpus.to_vec(), |row, column| {
+            let reading = Reading { ns: (10 * row + column) as f64 + 1.0, doubtful: false };
+            (row != 1 || column != 1).then_some(reading)
         });
-        let single: Vec<Vec<CpuId>> = cpus.iter().map(|&cpu| vec![cpu]).collect();
+        let single = cpus.map(|cpu| vec![cpu]);
         let threads = table(&directed, &single, &single);
         assert_eq!((threads.get(0, 0).pairs, threads.get(0, 0).median_ns), (1, Some(1.0)));
         assert_eq!(threads.get(1, 1), TableCell::default());
@@ -200,17 +202,10 @@ mod tests {
             };
             Some(Reading { ns, doubtful: row == column && row < 2 })
         });
-        let cores = [vec![CpuId(0), CpuId(4)], vec![CpuId(1), CpuId(5)]];
-        let table = table(&directed, &cores, &cores);
+        let table = table(&directed, &cores(), &cores());
         let own = |doubtful| Some(OwnCell { median_ns: 449.0, cpus: 2, doubtful });
-        let threads = TableCell {
-            median_ns: Some(249.0),
-            middle_ns: Some(249.0),
-            pairs: 2,
-            missing: 0,
-            doubtful: 0,
-            own: own(2),
-        };
+        let (median_ns, middle_ns) = (Some(249.0), Some(249.0));
+        let threads = TableCell { median_ns, middle_ns, pairs: 2, own: own(2), ..TableCell::default() };
         assert_eq!(table.get(0, 0), threads);
         assert_eq!(table.get(1, 1), TableCell { own: own(0), ..threads });
         assert_eq!((table.get(0, 1).median_ns, table.get(0, 1).own), (Some(90.0), None));
