@@ -11,7 +11,16 @@ mod published;
 mod versus;
 mod written_matrices;
 
+use coretalk_model::{Domain, Level, Topology};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+
+fn topology(cpus: &str, groups: &[(Level, &[&str])]) -> Topology {
+    let domains = groups.iter().flat_map(|(level, lists)| {
+        lists.iter().map(|list| Domain { level: *level, cpus: list.parse().unwrap(), os_id: None })
+    });
+    Topology::new(cpus.parse().unwrap(), domains.collect(), BTreeMap::new())
+}
 
 /// The folder of the shared data, which is not part of the project; `None`, with a message, if absent.
 fn data(test: &str) -> Option<PathBuf> {
