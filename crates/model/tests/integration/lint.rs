@@ -3,7 +3,7 @@
 
 use super::{data, matrix_files};
 use coretalk_model::formats::{ImportedMatrix, Unit, read_matrices, write_c2c_csv, write_csv};
-use coretalk_model::infer::{Observation, Shape, SuspectReason, infer, infer_of_step};
+use coretalk_model::infer::{Observation, Shape, Structure, Suspect, SuspectReason, infer, infer_of_step};
 use coretalk_model::lint::{Kind, LintFinding, lint, step_of};
 use coretalk_model::stats::Key;
 use coretalk_model::{CpuId, Matrix};
@@ -12,9 +12,24 @@ use std::fs;
 use std::path::Path;
 
 fn file(n: u32, ns: impl Fn(u32, u32) -> f64) -> ImportedMatrix {
+    sparse(n, |a, b| Some(ns(a, b)))
+}
+
+fn sparse(n: u32, ns: impl Fn(u32, u32) -> Option<f64>) -> ImportedMatrix {
     let cpus = (0..n).map(CpuId).collect();
-    let matrix = Matrix::symmetric(cpus, |row, column| Some(ns(row as u32, column as u32)));
+    let matrix = Matrix::symmetric(cpus, |row, column| ns(row as u32, column as u32));
     read_matrices(write_c2c_csv(&matrix).as_bytes()).unwrap().remove(0)
+}
+
+fn directed(n: u32, ns: impl Fn(u32, u32) -> f64) -> ImportedMatrix {
+    let cpus = (0..n).map(CpuId).collect();
+    let matrix = Matrix::directed(cpus, |row, column| (row != column).then(|| ns(row as u32, column as u32)));
+    let text = write_csv::<&str, &str>(&matrix, Unit::Ns, &[]);
+    read_matrices(text.as_bytes()).unwrap().remove(0)
+}
+
+fn inferred(matrix: &ImportedMatrix) -> Structure {
+    infer(matrix.matrix.map(|cell| cell.map(Observation::bare))).unwrap()
 }
 
 fn noise(seed: u64, a: u32, b: u32) -> f64 {
@@ -23,17 +38,9 @@ fn noise(seed: u64, a: u32, b: u32) -> f64 {
 
 /// Two sockets of two clusters of four cores with two threads each, siblings i and i + 16.
 fn server(a: u32, b: u32) -> f64 {
-    let core = |cpu: u32| cpu % 16;
-    let level = if core(a) == core(b) {
-        8.0
-    } else if core(a) / 4 == core(b) / 4 {
-        24.0
-    } else if core(a) / 8 == core(b) / 8 {
-        105.0
-    } else {
-        200.0
-    };
-    level * noise(1, a, b)
+    let nested = [(1, 8.0), (4, 24.0), (8, 105.0)];
+    let shared = nested.iter().find(|(cores, _)| a % 16 / cores == b % 16 / cores);
+    shared.map_or(200.0, |(_, ns)| *ns) * noise(1, a, b)
 }
 
 fn kinds(matrix: &ImportedMatrix) -> Vec<Kind> {
@@ -96,19 +103,28 @@ fn impossible_and_missing_cells_are_named() {
     assert!(matches!(&doubts[1], LintFinding::TooFast { cells, .. } if *cells == pair(3, 7)), "{doubts:?}");
     assert!(matches!(&doubts[2], LintFinding::TooSlow { cells, .. } if *cells == pair(1, 9)), "{doubts:?}");
     assert_eq!(doubts.len(), 3, "{doubts:?}");
-    let cpus = (0..4).map(CpuId).collect();
-    let holes = Matrix::symmetric(cpus, |row, _| (row != 2).then_some(40.0));
-    let holes = read_matrices(write_c2c_csv(&holes).as_bytes()).unwrap().remove(0);
+    let holes = sparse(4, |row, _| (row != 2).then_some(40.0));
     assert!(matches!(&doubts_of(&holes)[..], [LintFinding::Missing { cells, of: 6 }] if cells.len() == 2));
+}
+
+/// The step of a clock comb, which must be the only finding.
+fn clock_step(matrix: &ImportedMatrix) -> f64 {
+    let doubts = doubts_of(matrix);
+    let [LintFinding::ClockComb { step, .. }] = doubts[..] else { panic!("{doubts:?}") };
+    step
+}
+
+fn copied(matrix: &ImportedMatrix) -> (Vec<[CpuId; 2]>, Vec<[CpuId; 2]>) {
+    let doubts = lint(matrix);
+    let copied = doubts.iter().find(|doubt| doubt.kind() == Kind::Copied);
+    let Some(LintFinding::Copied { cells, of }) = copied else { panic!("{doubts:?}") };
+    (cells.clone(), of.clone())
 }
 
 #[test]
 fn a_coarse_clock_leaves_a_comb() {
     let matrix = file(32, |a, b| (server(a, b) / 5.2).round() * 5.2);
-    let [LintFinding::ClockComb { step, .. }] = doubts_of(&matrix)[..] else {
-        panic!("{:?}", doubts_of(&matrix))
-    };
-    assert!((step - 5.2).abs() < 0.1, "{step}");
+    assert!((clock_step(&matrix) - 5.2).abs() < 0.1);
 }
 
 #[test]
@@ -120,8 +136,7 @@ fn few_distinct_values_are_a_clock_comb_and_one_disturbed_cell_is_not() {
             [15.6, 20.8][Key::from_words(&[13, u64::from(a)]).below(u64::from(b), 2) as usize]
         }
     };
-    let [LintFinding::ClockComb { step, .. }] = doubts_of(&file(16, coarse))[..] else { panic!() };
-    assert!((step - 5.2).abs() < 1e-9, "{step}");
+    assert!((clock_step(&file(16, coarse)) - 5.2).abs() < 1e-9);
     let disturbed = file(24, |a, b| match (a, b) {
         (23, 1) => 850.0,
         _ if a == b + 12 => 7.5 * noise(11, a, b),
@@ -162,19 +177,13 @@ fn one_step_of_a_coarse_clock_is_not_a_level() {
 fn copied_columns_and_blocks_are_named() {
     let as_3 = |cpu: u32, other: u32| if cpu == 5 && other != 3 { 3 } else { cpu };
     let column = file(16, |a, b| server(as_3(a, b).max(as_3(b, a)), as_3(a, b).min(as_3(b, a))));
-    let doubts = lint(&column);
-    let found = doubts.iter().find_map(|doubt| match doubt {
-        LintFinding::Copied { cells, of } => Some((cells.clone(), of.clone())),
-        _ => None,
-    });
-    let (cells, originals) = found.unwrap_or_else(|| panic!("{doubts:?}"));
+    let (cells, originals) = copied(&column);
     assert!(cells.len() == 14 && cells.iter().all(|pair| pair.contains(&CpuId(5))), "{cells:?}");
     assert!(originals.iter().all(|pair| pair.contains(&CpuId(3))), "{originals:?}");
-    let block =
-        file(
-            16,
-            |a, b| if a >= 8 && b >= 8 { 100.0 * noise(12, a - 8, b - 8) } else { 100.0 * noise(12, a, b) },
-        );
+    let block = file(16, |a, b| {
+        let copied = if a >= 8 && b >= 8 { 8 } else { 0 };
+        100.0 * noise(12, a - copied, b - copied)
+    });
     let doubts = lint(&block);
     let [LintFinding::Copied { cells, .. }] = &doubts[..] else { panic!("{doubts:?}") };
     assert!(cells.len() == 28 && cells.iter().flatten().all(|cpu| cpu.0 >= 8), "{cells:?}");
@@ -182,30 +191,16 @@ fn copied_columns_and_blocks_are_named() {
 
 #[test]
 fn a_copy_in_one_direction_of_a_file_with_both_is_named() {
-    let directed = |ns: &dyn Fn(u32, u32) -> f64| {
-        let cpus = (0..16).map(CpuId).collect();
-        let matrix =
-            Matrix::directed(cpus, |row, column| (row != column).then(|| ns(row as u32, column as u32)));
-        read_matrices(write_csv::<&str, &str>(&matrix, Unit::Ns, &[]).as_bytes()).unwrap().remove(0)
-    };
     let measured = |row: u32, column: u32| server(row.max(column), row.min(column)) * noise(15, row, column);
-    assert_eq!(kinds(&directed(&measured)), []);
+    assert_eq!(kinds(&directed(16, measured)), []);
     // Row 5 copies row 3, but column 5 does not copy column 3.
-    let row = directed(&|row, column| {
+    let (cells, originals) = copied(&directed(16, |row, column| {
         if row == 5 && column != 3 { measured(3, column) } else { measured(row, column) }
-    });
-    let doubts = lint(&row);
-    let found = doubts.iter().find_map(|doubt| match doubt {
-        LintFinding::Copied { cells, of } => Some((cells, of)),
-        _ => None,
-    });
-    let (cells, originals) = found.unwrap_or_else(|| panic!("{doubts:?}"));
+    }));
     assert_eq!(cells.len(), 14);
-    let differ = cells.iter().zip(originals).all(|(copy, original)| {
-        (copy.contains(&CpuId(5)) && original.contains(&CpuId(3)))
-            || (copy.contains(&CpuId(3)) && original.contains(&CpuId(5)))
-    });
-    assert!(differ, "{cells:?} {originals:?}");
+    let mut both = cells.iter().zip(&originals);
+    let is_copy = |a: &[CpuId; 2], b: &[CpuId; 2]| a.contains(&CpuId(5)) && b.contains(&CpuId(3));
+    assert!(both.all(|(cell, of)| is_copy(cell, of) || is_copy(of, cell)), "{cells:?} {originals:?}");
 }
 
 #[test]
@@ -222,7 +217,7 @@ fn fast_cells_of_a_published_machine_hide_no_level_and_are_listed() {
         ("8358-16fast-3.csv", &[(2, 32)]),
     ] {
         let imported = read_matrices(&fs::read(folder.join(name)).unwrap()).unwrap().remove(0);
-        let structure = infer(imported.matrix.map(|cell| cell.map(Observation::bare))).unwrap();
+        let structure = inferred(&imported);
         let found = structure.levels.iter().map(|level| (level.groups.len(), level.groups[0].len()));
         assert_eq!(found.collect::<Vec<_>>(), levels, "{name}");
         let doubts = lint(&imported);
@@ -253,24 +248,16 @@ fn pairs_that_contradict_each_other_are_doubtful() {
         noise(14, a, b) * if is_near { 20.0 } else { 60.0 }
     };
     let doubts = lint(&file(8, chained));
-    let found = doubts.iter().find_map(|doubt| match doubt {
-        LintFinding::Contradictory { pairs } => Some(*pairs),
-        _ => None,
-    });
-    assert_eq!(found, Some(3), "{doubts:?}");
+    assert!(doubts.contains(&LintFinding::Contradictory { pairs: 3 }), "{doubts:?}");
 }
 
 #[test]
 fn a_line_homed_in_one_socket_taints_the_other() {
     let tainted = |a: u32, b: u32| {
-        let second = |cpu: u32| cpu % 16 >= 8;
-        let same_core = a % 16 == b % 16;
-        let same_cluster = (a % 16) / 4 == (b % 16) / 4;
-        if second(a) && second(b) && !same_core && !same_cluster {
-            200.0 * noise(5, a, b)
-        } else {
-            server(a, b)
-        }
+        let is_second = |cpu: u32| cpu % 16 >= 8;
+        let is_same_cluster = (a % 16) / 4 == (b % 16) / 4;
+        let is_tainted = is_second(a) && is_second(b) && !is_same_cluster;
+        if is_tainted { 200.0 * noise(5, a, b) } else { server(a, b) }
     };
     let doubts = lint(&file(32, tainted));
     let [LintFinding::TaintedHome { clean, tainted, far }] = &doubts[..] else { panic!("{doubts:?}") };
@@ -280,21 +267,12 @@ fn a_line_homed_in_one_socket_taints_the_other() {
 
 #[test]
 fn different_directions_are_found_and_rounding_is_not() {
-    let directed = |ns: &dyn Fn(usize, usize) -> f64| {
-        let cpus = (0..8).map(CpuId).collect();
-        let matrix = Matrix::directed(cpus, |row, column| (row != column).then(|| ns(row, column)));
-        let text = write_csv::<&str, &str>(&matrix, Unit::Ns, &[]);
-        read_matrices(text.as_bytes()).unwrap().remove(0)
-    };
-    let single = directed(&|row, column| if (row, column) == (2, 6) { 90.0 } else { 40.0 });
-    assert!(
-        matches!(&doubts_of(&single)[..], [LintFinding::Asymmetry { cells, .. }] if cells[..] == [[CpuId(2), CpuId(6)]]),
-        "{:?}",
-        doubts_of(&single)
-    );
-    let halves = directed(&|row, column| if row < column { 120.0 } else { 40.0 });
+    let single = doubts_of(&directed(8, |row, column| if (row, column) == (2, 6) { 90.0 } else { 40.0 }));
+    let [LintFinding::Asymmetry { cells, .. }] = &single[..] else { panic!("{single:?}") };
+    assert_eq!(cells[..], [[CpuId(2), CpuId(6)]]);
+    let halves = directed(8, |row, column| if row < column { 120.0 } else { 40.0 });
     assert_eq!(kinds(&halves), [Kind::Asymmetry]);
-    let whole = directed(&|row, column| 40.0 + ((row * 3 + column) % 2) as f64);
+    let whole = directed(8, |row, column| 40.0 + f64::from((row * 3 + column) % 2));
     assert_eq!(kinds(&whole), []);
 }
 
@@ -308,17 +286,16 @@ fn unpinned_threads_show_no_structure() {
         level * noise(7, a, b)
     };
     let doubts = lint(&file(12, wandering));
-    let found =
-        doubts.iter().any(|doubt| matches!(doubt, LintFinding::Unpinned { open, .. } if !open.is_empty()));
-    assert!(found, "{doubts:?}");
+    let is_open =
+        |doubt: &LintFinding| matches!(doubt, LintFinding::Unpinned { open, .. } if !open.is_empty());
+    assert!(doubts.iter().any(is_open), "{doubts:?}");
 }
 
 #[test]
 fn threads_of_visible_groups_are_not_reported_as_unpinned() {
     // Siblings at 7 ns among cells that scatter so much that most fast ones fit no group.
     let siblings = file(16, |a, b| if a == b + 8 { 7.0 } else { 30.0 * noise(40, a, b).powi(25) });
-    let structure = infer(siblings.matrix.map(|cell| cell.map(Observation::bare))).unwrap();
-    assert_eq!(structure.levels[0].groups.len(), 8, "{structure:?}");
+    assert_eq!(inferred(&siblings).levels[0].groups.len(), 8);
     assert!(!kinds(&siblings).contains(&Kind::Unpinned));
 }
 
@@ -327,9 +304,9 @@ fn pairs_reported_as_uniform_have_few_outliers() {
     for share in [0.0, 0.03, 0.08, 0.15, 0.3] {
         let slow = |a: u32, b: u32| Key::from_words(&[41, u64::from(a)]).uniform(u64::from(b)) < share;
         let cells = file(40, |a, b| if slow(a, b) { 60.0 } else { 40.0 } * noise(42, a, b));
-        let structure = infer(cells.matrix.map(|cell| cell.map(Observation::bare))).unwrap();
-        let unlike =
-            structure.suspects.iter().filter(|suspect| suspect.doubt == SuspectReason::Outlier).count();
+        let structure = inferred(&cells);
+        let is_unlike = |suspect: &&Suspect| suspect.doubt == SuspectReason::Outlier;
+        let unlike = structure.suspects.iter().filter(is_unlike).count();
         match structure.shape {
             Shape::Uniform { .. } => assert!(unlike * 10 <= 780, "{share}: {unlike} of 780"),
             _ => assert!(share > 0.05, "{share}: {:?}", structure.shape),
@@ -339,10 +316,8 @@ fn pairs_reported_as_uniform_have_few_outliers() {
 
 #[test]
 fn the_first_cpu_and_a_disturbed_cpu_are_found() {
-    let first = file(32, |a, b| if (b, a) == (0, 16) { 20.0 } else { server(a, b) });
-    let [LintFinding::FirstCpu { pair, .. }] = doubts_of(&first)[..] else {
-        panic!("{:?}", doubts_of(&first))
-    };
+    let doubts = doubts_of(&file(32, |a, b| if (b, a) == (0, 16) { 20.0 } else { server(a, b) }));
+    let [LintFinding::FirstCpu { pair, .. }] = doubts[..] else { panic!("{doubts:?}") };
     assert_eq!(pair, [CpuId(0), CpuId(16)]);
     let disturbed = |a: u32, b: u32| if a == 6 || b == 6 { 300.0 } else { 110.0 * noise(8, a, b) };
     let doubts = doubts_of(&file(8, disturbed));
@@ -355,14 +330,9 @@ fn one_cell_does_not_make_a_cpu_odd() {
     // A cluster of two and one of six, with one cell missing or disturbed.
     let cell = |a: u32, b: u32| if (a < 2) == (b < 2) { 20.0 } else { 110.0 } * noise(9, a, b);
     for at in [(1, 0), (2, 0), (7, 2), (5, 4)] {
-        for ns in [f64::NAN, 7.0, 60.0] {
-            let cpus = (0..8).map(CpuId).collect();
-            let matrix = Matrix::symmetric(cpus, |row, column| {
-                let ns = if (row, column) == at { ns } else { cell(row as u32, column as u32) };
-                (!ns.is_nan()).then_some(ns)
-            });
-            let imported = read_matrices(write_c2c_csv(&matrix).as_bytes()).unwrap().remove(0);
-            assert!(!kinds(&imported).contains(&Kind::OddCpu), "{at:?} {ns}");
+        for ns in [None, Some(7.0), Some(60.0)] {
+            let imported = sparse(8, |a, b| if (a, b) == at { ns } else { Some(cell(a, b)) });
+            assert!(!kinds(&imported).contains(&Kind::OddCpu), "{at:?} {ns:?}");
         }
     }
     // Groups of five and four: a single cell decides whether the median of a row is a near or a far pair.

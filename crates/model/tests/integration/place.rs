@@ -9,7 +9,7 @@ use coretalk_model::series::{Observed, PassOutcome, SeriesEntry, SeriesRecord};
 use coretalk_model::stats::Key;
 use coretalk_model::{CpuId, Flag, Flags, Picos};
 
-fn settings(placements: usize) -> PlaceSettings {
+pub(super) fn settings(placements: usize) -> PlaceSettings {
     PlaceSettings {
         works: vec![WorkSettings::of_command(Vec::new())],
         placements: (0..placements).map(|i| Placement::bound(format!("place-{i}"), vec![CpuId(0)])).collect(),
@@ -35,13 +35,10 @@ fn runs(settings: &PlaceSettings, times: &[f64], noise: f64, disturbed: f64, sam
             let mut observed = Observed::default();
             for (index, name) in ["wall_s", "user_s", "system_s", "peak_memory_mb"].into_iter().enumerate() {
                 let index = 2 * index as u64;
-                let disturbed = if key.uniform(index + 1) < disturbed {
-                    1.0 + 0.2 * key.uniform(index + 100)
-                } else {
-                    1.0
-                };
+                let is_disturbed = key.uniform(index + 1) < disturbed;
+                let slowdown = if is_disturbed { 1.0 + 0.2 * key.uniform(index + 100) } else { 1.0 };
                 let drift = 1.0 + 0.001 * f64::from(repetition);
-                observed.value(name, times * drift * disturbed * (1.0 + noise * key.normal(index)));
+                observed.value(name, times * drift * slowdown * (1.0 + noise * key.normal(index)));
             }
             let outcome = Ok(PassOutcome { observed, ..PassOutcome::default() });
             record.push(SeriesEntry { segment: 0, pass: repetition, trial: placement as u32, outcome });
@@ -51,28 +48,24 @@ fn runs(settings: &PlaceSettings, times: &[f64], noise: f64, disturbed: f64, sam
     record
 }
 
-#[test]
-fn a_command_against_itself_wins_in_at_most_one_of_a_hundred_comparisons() {
-    let settings = settings(2);
-    let winners = (0..1_000u64)
-        .filter(|&sample| {
-            let result = analyse_places(&settings, &runs(&settings, &[1.0, 1.0], 0.03, 0.1, sample));
-            result.comparisons.iter().any(|it| matches!(it.outcome, Outcome::Winner { .. }))
-        })
-        .count();
-    assert!(winners <= 10, "{winners} of 1000");
+fn winner(found: &Comparison) -> Option<(usize, f64)> {
+    match &found.outcome {
+        Outcome::Winner { winner, share, .. } => Some((*winner, share.point)),
+        _ => None,
+    }
 }
 
 #[test]
-fn three_equal_placements_have_no_winner_either() {
-    let settings = settings(3);
-    let winners = (0..300u64)
-        .filter(|&sample| {
-            let result = analyse_places(&settings, &runs(&settings, &[1.0; 3], 0.02, 0.1, 5_000 + sample));
-            result.comparisons.iter().any(|it| matches!(it.outcome, Outcome::Winner { .. }))
-        })
-        .count();
-    assert!(winners <= 3, "{winners} of 300");
+fn equal_placements_win_in_at_most_one_of_a_hundred_comparisons() {
+    for (placements, samples, noise) in [(2, 0..1_000, 0.03), (3, 5_000..5_300, 0.02)] {
+        let (settings, times) = (settings(placements), vec![1.0; placements]);
+        let has_winner = |&sample: &u64| {
+            let result = analyse_places(&settings, &runs(&settings, &times, noise, 0.1, sample));
+            result.comparisons.iter().any(|found| winner(found).is_some())
+        };
+        let winners = samples.clone().filter(has_winner).count();
+        assert!(100 * winners <= samples.count(), "{placements}: {winners}");
+    }
 }
 
 #[test]
@@ -95,28 +88,20 @@ fn an_effect_is_found_with_its_size_and_its_side() {
 #[test]
 fn equal_placements_are_the_same_with_precise_runs() {
     let settings = settings(2);
-    let same = (0..100u64)
-        .filter(|&sample| {
-            let result =
-                analyse_places(&settings, &runs(&settings, &[1.0, 1.0], 0.003, 0.0, 20_000 + sample));
-            result.comparisons[0].outcome == Outcome::Same { within: 0.01 }
-        })
-        .count();
+    let is_same = |&sample: &u64| {
+        let record = runs(&settings, &[1.0, 1.0], 0.003, 0.0, 20_000 + sample);
+        analyse_places(&settings, &record).comparisons[0].outcome == Outcome::Same { within: 0.01 }
+    };
+    let same = (0..100).filter(is_same).count();
     assert!(same >= 90, "{same} of 100");
 }
 
 #[test]
 fn a_placement_without_runs_decides_nothing() {
-    let settings = settings(2);
-    let result = analyse_places(&settings, &SeriesRecord::new());
-    assert!(
-        result
-            .comparisons
-            .iter()
-            .filter(|it| !it.pairs.is_empty())
-            .all(|it| it.outcome == Outcome::CannotTell)
-    );
-    assert!(result.comparisons.iter().all(|it| it.arms.iter().all(|arm| arm.median.is_none())));
+    for found in analyse_places(&settings(2), &SeriesRecord::new()).comparisons {
+        assert!(found.pairs.is_empty() || found.outcome == Outcome::CannotTell);
+        assert!(found.arms.iter().all(|arm| arm.median.is_none()));
+    }
 }
 
 fn record_of(settings: &PlaceSettings, outcome: impl Fn(u32, u32) -> PassOutcome) -> SeriesRecord {
@@ -127,16 +112,24 @@ fn record_of(settings: &PlaceSettings, outcome: impl Fn(u32, u32) -> PassOutcome
     record
 }
 
-fn ran(wall_s: f64, core_ghz: f64, steal_ms: f32) -> PassOutcome {
+pub(super) fn observed(values: &[(&str, f64)]) -> Observed {
     let mut observed = Observed::default();
-    observed.value("wall_s", wall_s);
-    observed.value("core_ghz", core_ghz);
-    PassOutcome {
-        observed,
-        steal_ms: Some(steal_ms),
-        elapsed: Picos::from_secs(wall_s),
-        ..PassOutcome::default()
-    }
+    values.iter().for_each(|&(name, value)| observed.value(name, value));
+    observed
+}
+
+fn ran(wall_s: f64, core_ghz: f64, steal_ms: f32) -> PassOutcome {
+    let observed = observed(&[("wall_s", wall_s), ("core_ghz", core_ghz)]);
+    let elapsed = Picos::from_secs(wall_s);
+    PassOutcome { observed, steal_ms: Some(steal_ms), elapsed, ..PassOutcome::default() }
+}
+
+/// A run of one task with these further values.
+fn ran_task(wall_s: f64, values: &[(&str, f64)]) -> PassOutcome {
+    let mut outcome = ran(wall_s, 3.0, 0.0);
+    values.iter().for_each(|&(name, value)| outcome.observed.value(name, value));
+    outcome.observed.count("tasks", 1);
+    outcome
 }
 
 #[test]
@@ -175,12 +168,10 @@ fn cpu_time_used_by_others_flags_only_the_affected_placement() {
             observed.value("user_s", 1.0);
             observed.value("system_s", 0.0);
             observed.count("tasks", tasks);
-            let of_trial = |share: Option<f64>| share.map(|share| if trial == 0 { share } else { 0.0 });
-            if let Some(waited) = of_trial(waited) {
-                observed.value("waited_s", waited);
-            }
-            if let Some(others) = of_trial(others) {
-                observed.value("others_s", others);
+            for (name, share) in [("waited_s", waited), ("others_s", others)] {
+                if let Some(share) = share {
+                    observed.value(name, if trial == 0 { share } else { 0.0 });
+                }
             }
             outcome
         });
@@ -209,25 +200,17 @@ fn disturbed_by_others(ratio: f64, waited: [f64; 2], quota: bool) -> Comparison 
     let settings = PlaceSettings { repeat: 14, ..settings(2) };
     let record = record_of(&settings, |pass, trial| {
         let wall_s = if trial == 1 { ratio } else { 1.0 } * jitter(pass, trial);
-        let mut outcome = ran(wall_s, 3.0, 0.0);
         let taken = waited[trial as usize] * wall_s;
-        for (name, value) in
-            [("user_s", wall_s - taken), ("system_s", 0.0), ("waited_s", taken), ("others_s", taken)]
-        {
-            outcome.observed.value(name, value);
-        }
-        outcome.observed.count("tasks", 1);
-        PassOutcome { quota, ..outcome }
+        let values =
+            [("user_s", wall_s - taken), ("system_s", 0.0), ("waited_s", taken), ("others_s", taken)];
+        PassOutcome { quota, ..ran_task(wall_s, &values) }
     });
     analyse_places(&settings, &record).comparisons.remove(0)
 }
 
 #[test]
 fn a_verdict_that_disturbances_can_reverse_is_withheld() {
-    let wins = |found: &Comparison| match found.outcome {
-        Outcome::Winner { winner, .. } => Some(winner),
-        _ => None,
-    };
+    let wins = |found: &Comparison| winner(found).map(|(winner, _)| winner);
     assert_eq!(wins(&disturbed_by_others(0.66, [0.0, 0.0], false)), Some(1));
     // The slower one waited half of its time and may be faster without that.
     let reversible = disturbed_by_others(0.66, [0.5, 0.5], false);
@@ -248,15 +231,9 @@ fn equal_values_are_the_same_despite_disturbances() {
     let settings = PlaceSettings { works, repeat: 14, ..settings(2) };
     let open = |differs: f64| {
         let record = record_of(&settings, |pass, trial| {
-            let mut outcome = ran(jitter(pass, trial), 3.0, 0.0);
             let x = 7.0 + if trial == 1 && pass == 3 { differs } else { 0.0 };
-            for (name, value) in
-                [("x", x), ("user_s", 0.5), ("system_s", 0.0), ("waited_s", 0.5), ("others_s", 0.5)]
-            {
-                outcome.observed.value(name, value);
-            }
-            outcome.observed.count("tasks", 1);
-            outcome
+            let values = [("x", x), ("user_s", 0.5), ("system_s", 0.0), ("waited_s", 0.5), ("others_s", 0.5)];
+            ran_task(jitter(pass, trial), &values)
         });
         let found = analyse_places(&settings, &record).comparisons;
         let of_x = found.into_iter().find(|found| found.metric.name == "x").unwrap();
@@ -276,20 +253,18 @@ fn medians_that_contradict_the_winner_leave_it_open() {
     });
     let pair = &skewed.pairs[0];
     assert!(skewed.of_medians(0, 1).unwrap() > -0.05 && pair.share.unwrap().point < -0.05, "{skewed:?}");
-    assert!(!matches!(skewed.outcome, Outcome::Winner { .. }), "{skewed:?}");
+    assert_eq!(winner(&skewed), None, "{skewed:?}");
     let plain =
         own_metric(Better::Lower, 0.01, |pass, trial| (1.0 + 0.2 * f64::from(trial)) * jitter(pass, trial));
-    assert!(
-        !plain.differs_from_medians(&plain.pairs[0]) && (plain.of_medians(0, 1).unwrap() - 0.2).abs() < 0.01
-    );
+    assert!(!plain.differs_from_medians(&plain.pairs[0]), "{plain:?}");
+    assert!((plain.of_medians(0, 1).unwrap() - 0.2).abs() < 0.01, "{plain:?}");
 }
 
 fn own_metric(better: Better, min_effect: f64, value: impl Fn(u32, u32) -> f64) -> Comparison {
     let works = vec![WorkSettings::of_command(vec![Metric::own("x", better)])];
     let settings = PlaceSettings { works, min_effect, ..settings(2) };
     let outcome = |pass, trial| {
-        let mut observed = Observed::default();
-        observed.value("x", value(pass, trial));
+        let observed = observed(&[("x", value(pass, trial))]);
         PassOutcome { observed, ..PassOutcome::default() }
     };
     analyse_places(&settings, &record_of(&settings, outcome)).comparisons.remove(0)
@@ -308,36 +283,26 @@ fn the_smallest_effect_is_the_same_for_times_and_rates_and_from_both_sides() {
             let times = own_metric(Better::Lower, 0.5, time);
             let rates = own_metric(Better::Higher, 0.5, |pass, trial| 1.0 / time(pass, trial));
             for found in [times, rates] {
-                let won = match found.outcome {
-                    Outcome::Winner { winner, share, .. } => {
-                        assert!((effect(share.point) - (ratio - 1.0)).abs() < 0.01, "{share:?}");
-                        Some(winner)
-                    }
-                    _ => None,
-                };
-                assert_eq!(won, wins.then_some(1 - slow as usize), "{ratio}: {:?}", found.outcome);
+                let won = winner(&found);
+                let expected = wins.then_some(1 - slow as usize);
+                assert_eq!(won.map(|(winner, _)| winner), expected, "{ratio}: {found:?}");
+                let is_near = |(_, share)| (effect(share) - (ratio - 1.0)).abs() < 0.01;
+                assert!(won.is_none_or(is_near), "{ratio}: {found:?}");
             }
         }
     }
     // Significantly below the smallest effect: equal.
-    let near = own_metric(
-        Better::Lower,
-        0.5,
-        |pass, trial| if trial == 0 { 1.3 } else { 1.0 } * jitter(pass, trial),
-    );
+    let nearly = |pass, trial| if trial == 0 { 1.3 } else { 1.0 } * jitter(pass, trial);
+    let near = own_metric(Better::Lower, 0.5, nearly);
     assert_eq!(near.outcome, Outcome::Same { within: 0.5 });
 }
 
 #[test]
 fn below_six_runs_there_is_no_interval() {
     for (made, interval) in [(1, false), (5, false), (6, true)] {
-        let settings = settings(2);
-        let mut record = SeriesRecord::new();
-        for (pass, trial) in (0..made).flat_map(|pass| [(pass, 0), (pass, 1)]) {
-            let outcome = Ok(ran(jitter(pass, trial), 4.0, 0.0));
-            record.push(SeriesEntry { segment: 0, pass, trial, outcome });
-        }
-        let wall = analyse_places(&settings, &record).comparisons.remove(0);
+        let short = PlaceSettings { repeat: made, ..settings(2) };
+        let record = record_of(&short, |pass, trial| ran(jitter(pass, trial), 4.0, 0.0));
+        let wall = analyse_places(&settings(2), &record).comparisons.remove(0);
         assert!(wall.arms.iter().all(|arm| arm.median.is_some() && arm.interval().is_some() == interval));
         assert_eq!(wall.pairs[0].interval().is_some(), interval, "{made}");
     }
@@ -372,14 +337,11 @@ fn zeros_are_farther_away_than_any_other_number() {
     let one = own_metric(Better::Lower, 0.01, |pass, trial| {
         if (pass, trial) == (3, 0) { 0.0 } else { (1.0 + 0.2 * f64::from(trial)) * jitter(pass, trial) }
     });
-    let Outcome::Winner { winner: 0, share, .. } = one.outcome else { panic!("{:?}", one.outcome) };
-    assert!((share.point - 0.2).abs() < 0.01, "{share:?}");
-    let never = own_metric(Better::Lower, 0.01, |_, trial| 5.0 * f64::from(trial));
-    let Outcome::Winner { winner: 0, share, .. } = never.outcome else { panic!("{:?}", never.outcome) };
-    assert_eq!(share.point, f64::INFINITY);
-    let rate = own_metric(Better::Higher, 0.01, |_, trial| 5.0 * f64::from(trial));
-    let Outcome::Winner { winner: 1, share, .. } = rate.outcome else { panic!("{:?}", rate.outcome) };
-    assert_eq!(share.point, -1.0);
+    let (winning, share) = winner(&one).unwrap();
+    assert!(winning == 0 && (share - 0.2).abs() < 0.01, "{share}");
+    let zero_or = |better| own_metric(better, 0.01, |_, trial| 5.0 * f64::from(trial));
+    assert_eq!(winner(&zero_or(Better::Lower)), Some((0, f64::INFINITY)));
+    assert_eq!(winner(&zero_or(Better::Higher)), Some((1, -1.0)));
     assert_eq!(own_metric(Better::Lower, 0.01, |_, _| 0.0).outcome, Outcome::Same { within: 0.01 });
 }
 
@@ -394,8 +356,8 @@ fn numbers_below_zero_have_no_ratio_and_are_not_tested() {
 fn numbers_of_any_size_are_compared() {
     let huge =
         own_metric(Better::Lower, 0.01, |pass, trial| 1e300 * (1.0 + f64::from(trial)) * jitter(pass, trial));
-    let Outcome::Winner { winner: 0, share, .. } = huge.outcome else { panic!("{:?}", huge.outcome) };
-    assert!((share.point - 1.0).abs() < 0.01, "{share:?}");
+    let (winning, share) = winner(&huge).unwrap();
+    assert!(winning == 0 && (share - 1.0).abs() < 0.01, "{share}");
     let apart = own_metric(Better::Higher, 0.01, |_, trial| if trial == 0 { 1e300 } else { 1e-300 });
-    assert!(matches!(apart.outcome, Outcome::Winner { winner: 0, .. }), "{:?}", apart.outcome);
+    assert_eq!(winner(&apart).map(|(winner, _)| winner), Some(0));
 }

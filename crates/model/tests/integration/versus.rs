@@ -5,16 +5,16 @@
 //! disturbed the run. Each comparison draws a window of it, so that drift and states of the machine remain. With
 //! `CORETALK_TEST_ACCEPTANCE=1` the numbers of comparisons are those of the acceptance test.
 
+use super::place::observed;
 use coretalk_model::place::{
-    ArmCommand, CONTROL, DropCause, Open, PairVerdict, PlaceResult, PlaceSettings, Placement, Rounds,
-    VersusSettings, WorkSettings, analyse_places, looks, repetitions_due,
+    ArmCommand, CONTROL, Difference, DropCause, Open, PairVerdict, PlaceResult, PlaceSettings, Placement,
+    Rounds, VersusSettings, analyse_places, looks, repetitions_due,
 };
-use coretalk_model::series::{Observed, PassOutcome, SeriesEntry, SeriesRecord};
+use coretalk_model::series::{PassOutcome, SeriesEntry, SeriesRecord};
 use coretalk_model::stats::{Key, latin};
 use coretalk_model::{CpuId, Picos};
 use std::collections::BTreeMap;
 
-/// Wall time of the command in seconds.
 const WALL_S: f64 = 0.055;
 /// Time between runs in seconds, for the pause, the start and the observation: as measured on that guest.
 const PAUSE_S: f64 = 0.0076;
@@ -27,22 +27,16 @@ fn settings() -> PlaceSettings {
     let names = ["old", CONTROL, "new"];
     let placements = names.map(|name| Placement::bound(name, vec![CpuId(0)])).to_vec();
     PlaceSettings {
-        works: vec![WorkSettings::of_command(Vec::new())],
         versus: Some(VersusSettings {
             arms: vec![ArmCommand::default(); placements.len()],
             control: Some(CONTROL_ARM),
         }),
         placements,
-        threads: None,
-        repeat: 10,
-        min_effect: 0.01,
-        precision: 0.02,
         budget: Picos::from_secs(BUDGET_S),
-        seed: 1,
+        ..super::place::settings(0)
     }
 }
 
-/// A recorded run.
 #[derive(Clone, Copy)]
 struct Noise {
     /// Wall time relative to the median.
@@ -124,18 +118,15 @@ fn compared(settings: &PlaceSettings, noise: &[Noise], sample: u64, plan: &Plan<
 
 fn outcome(run: Noise, key: Key) -> PassOutcome {
     let wall_s = WALL_S * run.wall;
-    let mut observed = Observed::default();
     let lost_s = if run.preempted { 0.2 * wall_s } else { 0.0 };
-    for (name, value) in [
+    let mut observed = observed(&[
         ("wall_s", wall_s),
         ("user_s", 0.97 * wall_s * (1.0 + 0.002 * key.normal(1))),
         ("system_s", 0.02 * wall_s * (1.0 + 0.2 * key.normal(2))),
         ("peak_memory_mb", 9.0 + 0.05 * key.normal(3)),
         ("waited_s", lost_s),
         ("others_s", lost_s),
-    ] {
-        observed.value(name, value);
-    }
+    ]);
     observed.count("tasks", 1);
     PassOutcome {
         elapsed: Picos::from_secs(wall_s),
@@ -145,7 +136,6 @@ fn outcome(run: Noise, key: Key) -> PassOutcome {
     }
 }
 
-/// The verdict of the new arm by metric.
 fn verdicts(result: &PlaceResult) -> Vec<PairVerdict> {
     let pairs = result.comparisons.iter().filter_map(|found| found.pairs.get(NEW - 1));
     pairs.map(|pair| pair.verdict).collect()
@@ -153,6 +143,11 @@ fn verdicts(result: &PlaceResult) -> Vec<PairVerdict> {
 
 fn differs(verdict: &PairVerdict) -> bool {
     matches!(verdict, PairVerdict::Better | PairVerdict::Worse)
+}
+
+fn covers(pair: &Difference, effect: f64) -> bool {
+    let [low, high] = pair.interval().unwrap();
+    low <= effect && effect <= high
 }
 
 fn samples(few: u64, acceptance: u64) -> u64 {
@@ -177,10 +172,9 @@ fn a_command_against_itself_is_decided_in_at_most_one_of_two_hundred() {
     for sample in 0..comparisons {
         let result = compared(&settings, &noise, sample, &slower_by(0.0));
         let verdicts = verdicts(&result);
-        decided
-            .iter_mut()
-            .zip(&verdicts)
-            .for_each(|(decided, verdict)| *decided += u64::from(differs(verdict)));
+        for (decided, verdict) in decided.iter_mut().zip(&verdicts) {
+            *decided += u64::from(differs(verdict));
+        }
         same += u64::from(verdicts[0] == PairVerdict::Same);
         by_control += u64::from(verdicts[0] == PairVerdict::Withheld(Open::Control));
     }
@@ -214,19 +208,16 @@ fn planted_differences_are_found_with_their_size() {
             if let Some(reason) = result.comparisons[0].open_pair(NEW - 1) {
                 *open.entry(format!("{reason:?}")).or_insert(0) += 1;
             }
-            let [low, high] = pair.interval().unwrap();
-            covered += u64::from(low <= effect && effect <= high);
+            covered += u64::from(covers(pair, effect));
             rounds += u64::from(result.rounds.kept);
         }
-        let covered = wilson(covered, comparisons);
+        let [found, covered] = [found, covered].map(|count| wilson(count, comparisons));
         println!(
-            "noise × {scale}, planted {effect}: found {:.4?}, wrong {wrong}, inside the interval {covered:.4?}, rounds {}, open {open:?}",
-            wilson(found, comparisons),
-            rounds / comparisons
+            "noise × {scale}, planted {effect}: found {found:.4?}, wrong {wrong}, covered {covered:.4?}"
         );
+        println!("  rounds {}, open {open:?}", rounds / comparisons);
         assert_eq!(wrong, 0);
-        assert!(wilson(found, comparisons)[2] >= least, "{effect}: {found} of {comparisons}");
-        assert!(covered[2] >= 0.93, "{effect}: {covered:?}");
+        assert!(found[2] >= least && covered[2] >= 0.93, "{effect}: {found:?} {covered:?}");
     }
 }
 
@@ -240,7 +231,6 @@ fn a_control_that_differs_leaves_everything_open() {
     assert!(verdicts(&result).iter().all(|verdict| *verdict == PairVerdict::Withheld(Open::Control)));
 }
 
-/// Disturbed runs take 30 % longer.
 fn disturbed(share: f64, key: Key) -> Planted {
     if key.uniform(9) < share { Planted { factor: 1.3, steal_ms: 20.0, ..NOTHING } } else { NOTHING }
 }
@@ -257,16 +247,13 @@ fn dropping_rounds_does_not_move_the_ratio() {
     for sample in 0..comparisons {
         let result = compared(&settings, &noise, 20_000 + sample, &slower);
         let pair = &result.comparisons[0].pairs[NEW - 1];
-        let [low, high] = pair.interval().unwrap();
-        covered += u64::from(low <= 0.05 && 0.05 <= high);
+        covered += u64::from(covers(pair, 0.05));
         dropped += result.rounds.dropped.len();
         assert!(pair.verdict != PairVerdict::Better);
     }
-    println!(
-        "dropped {dropped} rounds in {comparisons} comparisons, inside the interval {:.4?}",
-        wilson(covered, comparisons)
-    );
-    assert!(dropped > 0 && wilson(covered, comparisons)[2] >= 0.93, "{covered} of {comparisons}");
+    let covered = wilson(covered, comparisons);
+    println!("dropped {dropped} rounds in {comparisons} comparisons, covered {covered:.4?}");
+    assert!(dropped > 0 && covered[2] >= 0.93, "{covered:?}");
 }
 
 #[test]
@@ -315,11 +302,9 @@ type Disturbance = fn(u64, u64, Key) -> Planted;
 fn under_disturbances_a_verdict_is_right_or_none() {
     let (settings, noise) = (settings(), noise(1.0));
     let comparisons = samples(40, 200);
-    for (name, disturbance) in [
-        ("hog", hog as Disturbance),
-        ("CPU quota", quota as Disturbance),
-        ("moving host", moving as Disturbance),
-    ] {
+    let disturbances: [(&str, Disturbance); 3] =
+        [("hog", hog), ("CPU quota", quota), ("moving host", moving)];
+    for (name, disturbance) in disturbances {
         for effect in [0.0, 0.05] {
             let (mut found, mut wrong, mut noisy) = (0, 0, 0);
             for sample in 0..comparisons {
@@ -338,10 +323,9 @@ fn under_disturbances_a_verdict_is_right_or_none() {
                 });
                 noisy += u64::from(verdict == PairVerdict::Withheld(Open::Noisy));
             }
-            println!(
-                "{name}, planted {effect}: slower {found} of {comparisons}, wrong {wrong}, too noisy {noisy}"
-            );
-            assert!(200 * wrong <= comparisons, "{name}, planted {effect}: {wrong} of {comparisons}");
+            let case = format!("{name}, planted {effect}: {wrong} wrong of {comparisons}");
+            println!("{case}, slower {found}, too noisy {noisy}");
+            assert!(200 * wrong <= comparisons, "{case}");
         }
     }
 }
@@ -372,9 +356,8 @@ fn an_unfinished_round_is_dropped_only_if_others_follow() {
     assert_eq!(analyse_places(&settings, &record).rounds, Rounds { kept: 1, ..Rounds::default() });
     run(&mut record, 2, 3);
     let rounds = analyse_places(&settings, &record).rounds;
-    let causes: Vec<(u32, DropCause)> =
-        rounds.dropped.iter().map(|round| (round.round, round.cause)).collect();
-    assert_eq!((rounds.kept, causes), (2, vec![(1, DropCause::Unfinished)]));
+    let [dropped] = &rounds.dropped[..] else { panic!("{rounds:?}") };
+    assert_eq!((rounds.kept, dropped.round, dropped.cause), (2, 1, DropCause::Unfinished));
 }
 
 #[test]
