@@ -201,21 +201,16 @@ pub fn switch_rate<'a>(matrices: &[QueueMatrix<'a>]) -> Option<SwitchRate<'a>> {
 mod tests {
     use super::*;
     use crate::Flags;
-    use crate::tests::{between, spec};
+    use crate::tests::{around, spec};
 
+    /// `switches`: voluntary ones of the producer and of the consumer, then involuntary ones.
     fn trial(pair: [u32; 2], per_s: f64, switches: [u64; 4], flags: Flags) -> TrialResult {
-        let [producer_voluntary, consumer_voluntary, producer_involuntary, consumer_involuntary] = switches;
-        let counts = [
-            (names::MESSAGES, 100),
-            (names::VOLUNTARY[0], producer_voluntary),
-            (names::VOLUNTARY[1], consumer_voluntary),
-            (names::INVOLUNTARY[0], producer_involuntary),
-            (names::INVOLUNTARY[1], consumer_involuntary),
-        ];
+        let kinds = [names::VOLUNTARY, names::INVOLUNTARY].concat();
+        let counts = kinds.into_iter().zip(switches).chain([(names::MESSAGES, 100)]);
         TrialResult {
             passes: 8,
-            values: [(names::RATE.to_owned(), between(per_s, 0.9 * per_s, 1.1 * per_s))].into(),
-            counts: counts.map(|(name, count)| (name.to_owned(), count)).into(),
+            values: [(names::RATE.to_owned(), around(per_s, 0.1))].into(),
+            counts: counts.map(|(name, count)| (name.to_owned(), count)).collect(),
             flags,
             ..TrialResult::empty(spec(names::PROBE, Default::default(), &pair))
         }
@@ -234,12 +229,8 @@ mod tests {
         let matrix = QueueMatrix { queue: "semaphore", payload: "u64", capacity: 1, cells };
         let found = switch_rate(std::slice::from_ref(&matrix)).unwrap();
         assert_eq!((found.cpu, found.capacity, found.per_message), (CpuId(0), 1, 2.0));
-        assert_eq!(
-            (found.per_s.point, found.per_s.low.round()),
-            (400e3, 360e3),
-            "not of two CPUs, not of slices"
-        );
-
+        // Neither of two CPUs nor of time slices.
+        assert_eq!((found.per_s.point, found.per_s.low.round()), (400e3, 360e3));
         let apart = QueueMatrix { cells: matrix.cells[..1].to_vec(), ..matrix };
         assert_eq!(switch_rate(&[apart]), None);
     }

@@ -121,10 +121,7 @@ mod tests {
         ];
         let found = crossovers(&SeriesResult { trials, ..SeriesResult::default() });
         let [found] = found.as_slice() else { panic!("{found:?}") };
-        assert_eq!(
-            (found.spinning.as_str(), found.spin_ns[0], found.later_ns[0]),
-            ("pause", 3_000.0, 4_000.0)
-        );
+        assert_eq!((&*found.spinning, found.spin_ns[0], found.later_ns[0]), ("pause", 3_000.0, 4_000.0));
         assert!(found.spin_ns[1] < 3_000.0 && found.spin_ns[2] > 3_000.0);
     }
 

@@ -138,44 +138,16 @@ impl Disjoint {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Basis, Possible, Unmatched};
+    use super::super::Unmatched;
+    use super::super::comparison::tests::{dataset, level};
     use super::*;
     use crate::quantity::Better;
-    use crate::tests::around;
 
     fn comparison(levels: &[(Verdict, f64)]) -> Comparison {
-        let level = |&(verdict, shift): &(Verdict, f64)| LevelDifference {
-            level: "l3".into(),
-            pairs: [1, 1],
-            left_out: 0,
-            difference: Difference {
-                a: 10.0,
-                b: 10.0 * (1.0 + shift),
-                shift: around(shift, 0.001),
-                q_value: 0.0,
-                verdict,
-                within: None,
-                least: 0.03,
-                reason: None,
-                possible: Possible { faster: true, slower: true },
-            },
-            as_read: None,
-        };
-        let dataset = DatasetComparison {
-            name: "wait".into(),
-            subject: "wait".into(),
-            quantity: "trip".into(),
-            unit: "ns".into(),
-            better: Better::Lower,
-            basis: Basis::AsRead,
-            levels: levels.iter().map(level).collect(),
-            together: None,
-            alone: Vec::new(),
-            cells: Vec::new(),
-            lonely: 0,
-            without_ratio: Vec::new(),
-        };
-        Comparison { datasets: vec![dataset], unmatched: Unmatched::default(), saturated: [0, 0] }
+        let levels =
+            levels.iter().map(|&(verdict, shift)| level(verdict, [10.0, 10.0 * (1.0 + shift)], None));
+        let datasets = vec![dataset("trip", Better::Lower, levels.collect())];
+        Comparison { datasets, unmatched: Unmatched::default(), saturated: [0, 0] }
     }
 
     #[test]
@@ -187,12 +159,9 @@ mod tests {
         levels.extend((1..=7).map(|step| (Slower, 0.1 * f64::from(step))));
         let found = comparison(&levels);
         let Answer::Differs(shown) = found.answer() else { panic!("{:?}", found.answer()) };
-        let verdicts: Vec<_> =
-            shown.iter().map(|shown| (shown.verdict, shown.called, shown.levels.len())).collect();
-        assert_eq!(
-            verdicts,
-            [(Slower, Some("slower"), 7), (Faster, Some("faster"), 1), (CannotTell, None, 1)]
-        );
+        let verdicts = shown.iter().map(|shown| (shown.verdict, shown.called, shown.levels.len()));
+        let expected = [(Slower, Some("slower"), 7), (Faster, Some("faster"), 1), (CannotTell, None, 1)];
+        assert_eq!(verdicts.collect::<Vec<_>>(), expected);
         assert_eq!((shown[0].of, shown[0].is_listed(), shown[1].is_listed()), (9, false, true));
         let ends = shown[0].extremes(&found).unwrap().map(|level| level.level);
         assert_eq!(ends, [Some(2), Some(8)], "of 10 % and 70 %");

@@ -190,26 +190,45 @@ pub struct CellDifference {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::tests::around;
 
-    #[test]
-    fn variations_are_never_called_faster_and_higher_rates_are() {
-        let dataset = |quantity: &str, better| DatasetComparison {
-            name: String::new(),
-            subject: String::new(),
+    pub fn dataset(quantity: &str, better: Better, levels: Vec<LevelDifference>) -> DatasetComparison {
+        DatasetComparison {
+            name: "wait".into(),
+            subject: "wait".into(),
             quantity: quantity.into(),
-            unit: String::new(),
+            unit: "ns".into(),
             better,
             basis: Basis::AsRead,
-            levels: Vec::new(),
+            levels,
             together: None,
             alone: Vec::new(),
             cells: Vec::new(),
             lonely: 0,
             without_ratio: Vec::new(),
+        }
+    }
+
+    pub fn level(verdict: Verdict, [a, b]: [f64; 2], as_read: Option<f64>) -> LevelDifference {
+        let difference = Difference {
+            a,
+            b,
+            shift: around(b / a - 1.0, 0.001),
+            q_value: 0.0,
+            verdict,
+            within: None,
+            least: 0.03,
+            reason: None,
+            possible: Possible { faster: true, slower: true },
         };
+        LevelDifference { level: "l3".into(), pairs: [1, 1], left_out: 0, difference, as_read }
+    }
+
+    #[test]
+    fn variations_are_never_called_faster_and_higher_rates_are() {
+        let dataset = |quantity: &str, better| dataset(quantity, better, Vec::new());
         assert_eq!(dataset("half_round_trip", Better::Lower).called_above(), "slower");
         assert_eq!(dataset("throughput", Better::Higher).called_above(), "faster");
         let variation = dataset("one_way_variation", Better::Lower);
@@ -218,30 +237,14 @@ mod tests {
 
     #[test]
     fn twice_the_time_for_the_same_cycles_is_half_the_clock() {
-        let difference = Difference {
-            a: 10.0,
-            b: 20.4,
-            shift: around(0.0, 0.0),
-            q_value: 1.0,
-            verdict: Verdict::Same,
-            within: Some(0.01),
-            least: 0.03,
-            reason: None,
-            possible: Possible { faster: false, slower: false },
-        };
-        let level = |as_read: Option<f64>| LevelDifference {
-            level: "l3".into(),
-            pairs: [8, 8],
-            left_out: 0,
-            difference: difference.clone(),
-            as_read,
+        let level = |as_read| {
+            let mut level = level(Verdict::Same, [10.0, 20.4], as_read);
+            level.difference.shift = around(0.0, 0.0);
+            level
         };
         let clock = level(Some(1.04)).clock().unwrap();
         assert!((clock + 1.04 / 2.04).abs() < 1e-12, "lower by 51 %, not by 104: {clock}");
         assert!((level(Some(-0.5)).clock().unwrap() - 1.0).abs() < 1e-12, "twice the clock");
-        assert_eq!(
-            (level(None).clock(), level(Some(-1.0)).clock(), level(Some(f64::NAN)).clock()),
-            (None, None, None)
-        );
+        assert_eq!([None, Some(-1.0), Some(f64::NAN)].map(|as_read| level(as_read).clock()), [None; 3]);
     }
 }

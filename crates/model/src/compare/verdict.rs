@@ -262,10 +262,8 @@ mod tests {
             (50.0, 5.0, 1.1, true),
         ] {
             let margin = least.margin(value, resolution, 0.3);
-            assert!(
-                (margin.least - expected.ln()).abs() < 1e-12 && margin.is_coarse == is_coarse,
-                "{margin:?}"
-            );
+            assert!((margin.least - expected.ln()).abs() < 1e-12, "{margin:?}");
+            assert_eq!(margin.is_coarse, is_coarse, "{margin:?}");
         }
     }
 

@@ -212,23 +212,25 @@ mod tests {
 
     #[test]
     fn inconclusive_tests_are_unclear() {
-        assert_eq!(verdict_of(&[SHARED; 5]), Execution::Unclear(Unclear::TooFew { passes: 5 }));
-        // Only one CPU is slow: it was delayed, or the host runs both in turn on one of its CPUs.
-        assert_eq!(verdict_of(&[[[0.4, 1.0]; 2]; 12]), Execution::Unclear(Unclear::Between));
-        assert_eq!(verdict_of(&[[[0.75, 0.76]; 2]; 12]), Execution::Unclear(Unclear::Between));
-        let mut moved = vec![APART; 8];
-        moved.extend([SHARED; 4]);
-        assert_eq!(verdict_of(&moved), Execution::Unclear(Unclear::Changing { shared: 4, apart: 8 }));
-        let mut disturbed = vec![APART; 10];
-        disturbed.extend([SHARED; 2]);
-        assert_eq!(verdict_of(&disturbed), Execution::Apart);
+        let mixed = |apart, shared| [vec![APART; apart], vec![SHARED; shared]].concat();
+        for (kept, reason) in [
+            (mixed(0, 5), Unclear::TooFew { passes: 5 }),
+            // Only one CPU is slow: it was delayed, or the host runs both in turn on one of its CPUs.
+            (vec![[[0.4, 1.0]; 2]; 12], Unclear::Between),
+            (vec![[[0.75, 0.76]; 2]; 12], Unclear::Between),
+            (mixed(8, 4), Unclear::Changing { shared: 4, apart: 8 }),
+        ] {
+            assert_eq!(verdict_of(&kept), Execution::Unclear(reason));
+        }
+        assert_eq!(verdict_of(&mixed(10, 2)), Execution::Apart);
     }
 
     #[test]
     fn a_control_that_shares_makes_all_pairs_unclear() {
-        let tests = [test(TestReason::Closest, &[SHARED; 12]), test(TestReason::Control, &[SHARED; 12])];
-        assert_eq!(verdicts(&tests), [Execution::Unclear(Unclear::ControlShares); 2]);
-        let tests = [test(TestReason::Closest, &[SHARED; 12]), test(TestReason::Control, &[APART; 12])];
-        assert_eq!(verdicts(&tests), [Execution::Shared, Execution::Apart]);
+        let verdicts_with = |control| {
+            verdicts(&[test(TestReason::Closest, &[SHARED; 12]), test(TestReason::Control, &[control; 12])])
+        };
+        assert_eq!(verdicts_with(SHARED), [Execution::Unclear(Unclear::ControlShares); 2]);
+        assert_eq!(verdicts_with(APART), [Execution::Shared, Execution::Apart]);
     }
 }

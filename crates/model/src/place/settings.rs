@@ -254,14 +254,12 @@ mod tests {
 
     #[test]
     fn settings_read_back_as_they_were() {
+        let metric = Metric::own;
         let free = Placement { name: "none".into(), cpus: vec![CpuId(0), CpuId(1)], binding: Binding::Free };
         let settings = PlaceSettings {
             works: vec![
                 WorkSettings::of_workload("shell:8".parse().unwrap()),
-                WorkSettings::of_command(vec![
-                    Metric::own("eps", Better::Higher),
-                    Metric::own("ms", Better::Lower),
-                ]),
+                WorkSettings::of_command(vec![metric("eps", Better::Higher), metric("ms", Better::Lower)]),
             ],
             placements: vec![Placement::bound("reversed", vec![CpuId(1), CpuId(0)]), free],
             versus: None,
@@ -283,10 +281,7 @@ mod tests {
         let arms = vec![arm("ab", &[]), arm("ab", &["A", "B"])];
         let settings = PlaceSettings {
             works: vec![WorkSettings::of_command(Vec::new())],
-            placements: vec![
-                Placement::bound("a", vec![CpuId(0)]),
-                Placement::bound("control", vec![CpuId(0)]),
-            ],
+            placements: ["a", "control"].map(|name| Placement::bound(name, vec![CpuId(0)])).to_vec(),
             versus: Some(VersusSettings { arms, control: Some(1) }),
             threads: None,
             ..settings

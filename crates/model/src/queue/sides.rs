@@ -80,12 +80,8 @@ mod tests {
         let trial = |queue: &str, counts: Option<[f64; 2]>| {
             let parameters =
                 Parameters::default().with("queue", queue).with("payload", "u64").with("capacity", 8.0);
-            let parameters = match counts {
-                Some([producers, consumers]) => {
-                    parameters.with("producers", producers).with("consumers", consumers)
-                }
-                None => parameters,
-            };
+            let [producers, consumers] = [0, 1].map(|side| counts.map(|counts| counts[side]));
+            let parameters = parameters.with_some("producers", producers).with_some("consumers", consumers);
             TrialResult::empty(spec(names::PROBE, parameters, &[0, 1]))
         };
         let trials = vec![
@@ -100,10 +96,7 @@ mod tests {
         assert_eq!(several, [true, false], "a trial without numbers of sides is in no grid");
         assert_eq!(grids[0].sides, [vec![1, 4], vec![1, 2]]);
         assert!(grids[0].at([1, 2]).is_some_and(|found| std::ptr::eq(found, &result.trials[1])));
-        assert!(
-            grids[0].at([4, 2]).is_none()
-                && grids[0].holds(&result.trials[0])
-                && !grids[0].holds(&result.trials[2])
-        );
+        assert!(grids[0].at([4, 2]).is_none());
+        assert_eq!([0, 2].map(|trial: usize| grids[0].holds(&result.trials[trial])), [true, false]);
     }
 }

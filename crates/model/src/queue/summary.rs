@@ -207,16 +207,13 @@ mod tests {
     use crate::{CpuId, Flags, Level};
 
     fn trial(queue: &str, capacity: u64, pair: [u32; 2], per_s: f64, flags: Flags) -> TrialResult {
-        let parameters = Parameters::default()
-            .with("queue", queue)
-            .with("payload", "u64")
-            .with("capacity", capacity as f64);
+        let parameters = Parameters::default().with("queue", queue).with("payload", "u64");
+        let parameters = parameters.with("capacity", capacity as f64);
+        let counts = [("messages", 1_000), ("empty", 10), ("producer_cpu_ns", 50_000), ("full", 0)];
         TrialResult {
             passes: 8,
             values: [(names::RATE.to_owned(), around(per_s, 0.02))].into(),
-            counts: [("messages", 1_000), ("empty", 10), ("producer_cpu_ns", 50_000), ("full", 0)]
-                .map(|(name, count)| (name.to_owned(), count))
-                .into(),
+            counts: counts.map(|(name, count)| (name.to_owned(), count)).into(),
             busy: vec![Some(1.0), None],
             flags,
             ..TrialResult::empty(spec(names::PROBE, parameters, &pair))
@@ -250,10 +247,8 @@ mod tests {
         assert_eq!(matrices.len(), 4);
         let cell = matrices[0].get(CpuId(0), CpuId(1)).unwrap();
         assert_eq!((cell.cpu_ns(), cell.cpu_load()), ([Some(50.0), None], None));
-        assert_eq!(
-            (cell.full_ratio(), cell.empty_ratio(), cell.mean_batch()),
-            (Some(0.0), Some(0.01), Some(100.0))
-        );
+        let ratios = [cell.full_ratio(), cell.empty_ratio(), cell.mean_batch()];
+        assert_eq!(ratios, [Some(0.0), Some(0.01), Some(100.0)]);
         assert_eq!(cell.voluntary(), [None, None]);
         assert!(matrices[0].get(CpuId(1), CpuId(1)).is_none());
     }

@@ -164,13 +164,11 @@ mod tests {
             quantities: Quantities::new([("contend", CONTEND), ("jitter", JITTER)]),
             ..SeriesSettings::default()
         };
+        let per_thread = "ns_per_op_thread";
         for (trial, name) in [
             (trial("wake", &["first", "hot", "slept", "waker"], &["hot_share"]), Some("slept")),
             (trial("wake", &["first", "hot", "waker"], &[]), Some("hot")),
-            (
-                trial("contend", &["acquire"], &["ns_per_op_thread", "ns_per_op_wall"]),
-                Some("ns_per_op_thread"),
-            ),
+            (trial("contend", &["acquire"], &[per_thread, "ns_per_op_wall"]), Some(per_thread)),
             (trial("contend", &[], &["ns_per_op_wall"]), Some("ns_per_op_wall")),
             (trial("jitter", &["gaps"], &["lost_share", "watched_share"]), Some("lost_share")),
             (trial("wake", &[], &[]), None),

@@ -97,40 +97,32 @@ mod tests {
     #[test]
     fn cpu_time_is_complete_and_in_the_steps_of_its_passes() {
         // One second of CPUs 0 and 1, with CPU 1 half busy; then, in a segment that began at 5 s, one second of CPU 1.
-        let all = curve(
-            &[&[0, 1], &[1, 1]],
-            vec![
-                entry(0, 0, [0, 1000], &[Some(1000), Some(500)]),
-                entry(1, 1, [5000, 1000], &[Some(300), Some(300)]),
-            ],
-        );
-        let all = all.unwrap();
+        let entries = vec![
+            entry(0, 0, [0, 1000], &[Some(1000), Some(500)]),
+            entry(1, 1, [5000, 1000], &[Some(300), Some(300)]),
+        ];
+        let all = curve(&[&[0, 1], &[1, 1]], entries).unwrap();
         assert_eq!(all.cpus.len(), 2);
         assert!((all.step.secs() * 60.0 - 2.0).abs() < 1e-9, "no time between segments: {:?}", all.step);
-        let shares_of = |cpu: usize| all.cpus[cpu].1.iter().map(|share| share.unwrap()).collect::<Vec<f64>>();
-        let close = |a: f64, b: f64| (a - b).abs() < 1e-6;
-        assert!(
-            shares_of(0)[..30].iter().all(|&share| close(share, 1.0))
-                && shares_of(0)[30..].iter().all(|&s| close(s, 0.0))
-        );
-        assert!(
-            shares_of(1)[..30].iter().all(|&share| close(share, 0.5))
-                && shares_of(1)[30..].iter().all(|&s| close(s, 0.6))
-        );
+        for (cpu, [first, second]) in [[1.0, 0.0], [0.5, 0.6]].into_iter().enumerate() {
+            let shares = &all.cpus[cpu].1;
+            assert_eq!(shares.len(), 60, "CPU {cpu}");
+            for (step, share) in shares.iter().enumerate() {
+                let expected = if step < 30 { first } else { second };
+                assert!((share.unwrap() - expected).abs() < 1e-6, "CPU {cpu}, step {step}: {share:?}");
+            }
+        }
     }
 
     #[test]
     fn overflowing_times_do_not_break_the_curve() {
-        let endless = |trial: u32, segment: u32, started: u64| SeriesEntry {
-            outcome: Ok(PassOutcome {
-                started: Picos(started),
-                elapsed: Picos(u64::MAX),
-                ..PassOutcome::default()
-            }),
-            ..entry(trial, segment, [0, 0], &[])
+        let endless = |trial: u32, segment: u32, started: u64| {
+            let (started, elapsed) = (Picos(started), Picos(u64::MAX));
+            let outcome = Ok(PassOutcome { started, elapsed, ..PassOutcome::default() });
+            SeriesEntry { segment, pass: 0, trial, outcome }
         };
-        let all =
-            curve(&[&[0], &[1]], vec![endless(0, 0, 0), endless(1, 1, 7), endless(1, 2, u64::MAX)]).unwrap();
+        let entries = vec![endless(0, 0, 0), endless(1, 1, 7), endless(1, 2, u64::MAX)];
+        let all = curve(&[&[0], &[1]], entries).unwrap();
         assert!(all.cpus.iter().all(|(_, shares)| shares.len() <= 60), "{all:?}");
     }
 
@@ -139,10 +131,8 @@ mod tests {
         let all = curve(&[&[0, 1]], vec![entry(0, 0, [0, 60], &[Some(60), None])]).unwrap();
         assert!(all.cpus[1].1.iter().all(Option::is_none) && all.cpus[0].1.iter().all(Option::is_some));
         assert_eq!(curve(&[&[0, 1]], Vec::new()), None);
-        let instant = curve(&[&[0]], vec![entry(0, 0, [3, 0], &[Some(0)])]);
-        assert!(
-            instant.is_some_and(|curve| curve.cpus[0].1.len() <= 1),
-            "a pass without length divides by nothing"
-        );
+        // A pass without length divides by nothing.
+        let instant = curve(&[&[0]], vec![entry(0, 0, [3, 0], &[Some(0)])]).unwrap();
+        assert!(instant.cpus[0].1.len() <= 1);
     }
 }

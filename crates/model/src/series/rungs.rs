@@ -139,10 +139,8 @@ mod tests {
             trial("park", 1e6, [0, 1], 5.0),
             silent,
         ];
-        let settings = SeriesSettings {
-            trials: trials.iter().map(|it| it.spec.clone()).collect(),
-            ..Default::default()
-        };
+        let specs = trials.iter().map(|it| it.spec.clone()).collect();
+        let settings = SeriesSettings { trials: specs, ..SeriesSettings::default() };
         let result = SeriesResult { trials, ..SeriesResult::default() };
         let rows = rungs(&topology, &settings, &result, None);
         let shown: Vec<_> = rows

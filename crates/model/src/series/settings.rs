@@ -265,11 +265,8 @@ mod tests {
     use super::*;
 
     fn spec() -> TrialSpec {
-        TrialSpec {
-            probe: "wake".into(),
-            parameters: Parameters::default().with("primitive", "pipe").with("gap_ns", 20_000.0),
-            placement: vec![CpuId(0), CpuId(1)],
-        }
+        let parameters = Parameters::default().with("primitive", "pipe").with("gap_ns", 20_000.0);
+        crate::tests::spec("wake", parameters, &[0, 1])
     }
 
     #[test]
@@ -281,10 +278,8 @@ mod tests {
         others[2].parameters = spec().parameters.with("gap_ns", 20_001.0);
         others[3].placement = vec![CpuId(1)];
         assert!(others.iter().all(|other| other.id() != spec().id()));
-        assert_eq!(
-            (spec().label().as_str(), spec().cpu_list().as_str()),
-            ("gap_ns=20000 primitive=pipe", "0-1")
-        );
+        assert_eq!(spec().label().as_str(), "gap_ns=20000 primitive=pipe");
+        assert_eq!(spec().cpu_list().as_str(), "0-1");
     }
 
     #[test]

@@ -263,22 +263,15 @@ mod tests {
     }
 
     #[test]
-    fn levels_beyond_the_shades_join_with_their_nearest() {
-        let levels = [6.0, 20.0, 60.0, 70.0, 120.0, 300.0];
-        let steps = value_steps(levels.into_iter(), 5);
-        assert_eq!(steps, [[6.0, 6.0], [20.0, 20.0], [60.0, 70.0], [120.0, 120.0], [300.0, 300.0]]);
-    }
-
-    #[test]
-    fn a_slope_without_gaps_gets_every_shade() {
-        let slope = |from: u32, to: u32| (from..to).map(|tenths| f64::from(tenths) / 10.0);
-        assert_eq!(value_steps(slope(300, 600), 5).len(), 5);
-        assert_eq!(value_steps(slope(300, 330), 5).len(), 1);
-    }
-
-    #[test]
-    fn no_values_have_no_steps() {
-        assert!(value_steps([f64::NAN, 0.0, -1.0].into_iter(), 5).is_empty());
+    fn values_get_one_step_per_level_up_to_the_number_of_shades() {
+        let steps = |values: &[f64]| value_steps(values.iter().copied(), 5);
+        // Levels beyond the shades join with their nearest.
+        let joined = [[6.0, 6.0], [20.0, 20.0], [60.0, 70.0], [120.0, 120.0], [300.0, 300.0]];
+        assert_eq!(steps(&[6.0, 20.0, 60.0, 70.0, 120.0, 300.0]), joined);
+        // A slope has no gaps.
+        let slope = |to: u32| (300..to).map(|tenths| f64::from(tenths) / 10.0).collect::<Vec<f64>>();
+        assert_eq!([600, 330].map(|to| steps(&slope(to)).len()), [5, 1]);
+        assert!(steps(&[f64::NAN, 0.0, -1.0]).is_empty());
     }
 
     proptest! {
