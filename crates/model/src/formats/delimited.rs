@@ -171,10 +171,8 @@ mod tests {
     use super::*;
 
     fn fields(separator: Separator, line: &str) -> Result<Vec<String>, Problem> {
-        Dialect { separator, mark: DecimalMark::Point }
-            .fields(line)
-            .map(|field| field.map(Cow::into_owned))
-            .collect()
+        let dialect = Dialect { separator, mark: DecimalMark::Point };
+        dialect.fields(line).map(|field| field.map(Cow::into_owned)).collect()
     }
 
     #[test]

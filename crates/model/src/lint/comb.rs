@@ -157,12 +157,13 @@ mod tests {
     fn smooth_values_whole_numbers_and_a_few_values_have_none() {
         let smooth: Vec<f64> =
             (0..300).map(|i| 50.0 * (1.0 + 0.05 * Key::from_words(&[22]).normal(i))).collect();
-        assert_eq!(step(&smooth, Printed::Decimals, 1), None);
-        assert_eq!(step(&values(5.2, 0.0), Printed::WholeNumbers, 1), None);
-        assert_eq!(step(&values(5.2, 0.0)[..15], Printed::Decimals, 1), None);
-        assert_eq!(step(&[], Printed::Decimals, 1), None);
+        let lattice = values(5.2, 0.0);
+        assert_eq!(step(&lattice, Printed::WholeNumbers, 1), None);
+        for few in [&smooth[..], &lattice[..15], &[]] {
+            assert_eq!(step(few, Printed::Decimals, 1), None, "{few:?}");
+        }
         // Three tight levels are three multiples of many steps.
-        let levels: Vec<f64> = (0..90).map(|i| [7.0, 21.0, 84.0][i % 3]).collect();
+        let levels = [7.0, 21.0, 84.0].repeat(30);
         assert_eq!(step(&levels, Printed::Decimals, 3), None);
         // Four equally spaced levels are no clock, and one disturbed cell is no multiple.
         let level = |i: u64| {
@@ -176,7 +177,6 @@ mod tests {
 
     #[test]
     fn two_or_three_values_are_multiples_of_their_common_step() {
-        let repeated = |values: [f64; 3]| (0..60).map(|i| values[i % 3]).collect::<Vec<f64>>();
         for (values, printed, relations, expected) in [
             ([25.0, 50.0, 50.0], Printed::WholeNumbers, 1, Some(25.0)),
             ([15.6, 20.8, 10.4], Printed::Decimals, 2, Some(5.2)),
@@ -184,7 +184,7 @@ mod tests {
             ([8.0, 24.0, 24.0], Printed::WholeNumbers, 1, None),
             ([20.03, 47.71, 91.33], Printed::Decimals, 1, None),
         ] {
-            let found = step(&repeated(values), printed, relations);
+            let found = step(&values.repeat(20), printed, relations);
             let is_right = match (found, expected) {
                 (Some(found), Some(expected)) => (found / expected - 1.0_f64).abs() < 1e-9,
                 (found, expected) => found == expected,

@@ -140,10 +140,8 @@ mod tests {
 
     #[test]
     fn variation_beyond_the_lines_widens_more_for_closer_passes() {
-        let widths: Vec<f64> = [0.02, 0.06, 0.5, 30.0]
-            .iter()
-            .map(|&gap| drift_interval(&passes(&VALUES, gap, 0.1)).unwrap().half_width())
-            .collect();
+        let width = |gap_s| drift_interval(&passes(&VALUES, gap_s, 0.1)).unwrap().half_width();
+        let widths = [0.02, 0.06, 0.5, 30.0].map(width);
         assert!(widths.windows(2).all(|pair| pair[0] > pair[1]), "{widths:?}");
         let plain = fixed_interval(&VALUES).unwrap().half_width();
         assert!((widths[3] / plain - 1.0).abs() < 1e-6 && widths[1] / plain > 1.5, "{widths:?} {plain}");

@@ -129,19 +129,13 @@ mod tests {
     #[test]
     fn the_bits_are_pinned() {
         // Computed on x86-64; any other platform must reproduce them.
-        let bits: Vec<u64> = [0.1, 2.0, 12345.678]
-            .iter()
-            .flat_map(|&x| [ln(x).to_bits(), exp(-x / 100.0).to_bits()])
-            .collect();
+        let bits = [0.1, 2.0, 12345.678].map(|x: f64| [ln(x), exp(-x / 100.0)].map(f64::to_bits));
         assert_eq!(bits, PINNED, "{bits:#x?}");
     }
 
-    const PINNED: [u64; 6] = [
-        0xc002_6bb1_bbb5_5515,
-        0x3fef_f7cf_e56f_1a9e,
-        0x3fe6_2e42_fefa_39ef,
-        0x3fef_5dc9_9bad_ec5b,
-        0x4022_d795_5979_1e31,
-        0x34cd_a40f_d7d6_9a7b,
+    const PINNED: [[u64; 2]; 3] = [
+        [0xc002_6bb1_bbb5_5515, 0x3fef_f7cf_e56f_1a9e],
+        [0x3fe6_2e42_fefa_39ef, 0x3fef_5dc9_9bad_ec5b],
+        [0x4022_d795_5979_1e31, 0x34cd_a40f_d7d6_9a7b],
     ];
 }

@@ -89,6 +89,7 @@ fn group(sorted: &[f64]) -> Option<ValueGroup> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::between;
     use proptest::prelude::*;
 
     fn counts(values: &[f64]) -> Vec<usize> {
@@ -113,63 +114,45 @@ mod tests {
 
     #[test]
     fn overlapping_or_unknown_intervals_show_no_gap() {
-        let value = |point: f64, reach: f64| Estimate {
-            point,
-            low: point - reach,
-            high: point + reach,
-            confidence: 0.95,
-            effective_n: 8.0,
-        };
+        let value = |point: f64, reach: f64| between(point, point - reach, point + reach);
         let unsure = |point: f64| Estimate { confidence: 0.5, ..value(point, 0.0) };
         let group = |min, median, max, count| ValueGroup { min, median, max, count };
-        for (what, values, expected) in [
-            ("nothing", vec![], vec![]),
-            ("no number", vec![value(f64::NAN, 0.0), value(7.0, 1.0)], vec![group(7.0, 7.0, 7.0, 1)]),
+        let [forty, sixty, both] =
+            [group(40.0, 40.0, 40.0, 1), group(60.0, 60.0, 60.0, 1), group(40.0, 50.0, 60.0, 2)];
+        let one_narrow_each = vec![value(40.0, 1.0), value(44.0, 30.0), value(62.0, 40.0), value(64.0, 1.0)];
+        // A gap that is not shown joins its sides alone, and the next is judged by all of them.
+        let joined = vec![
+            value(10.0, 1.0),
+            value(40.0, 1.0),
+            unsure(60.0),
+            unsure(90.0),
+            value(120.0, 1.0),
+            value(150.0, 40.0),
+        ];
+        for (values, expected) in [
+            (vec![], vec![]),
+            (vec![value(f64::NAN, 0.0), value(7.0, 1.0)], vec![group(7.0, 7.0, 7.0, 1)]),
+            (vec![value(60.0, 1.0), value(40.0, 1.0)], vec![forty, sixty]),
+            (vec![value(40.0, 12.0), value(60.0, 9.0)], vec![both]),
+            // Intervals that touch show no gap.
+            (vec![value(40.0, 10.0), value(60.0, 10.0)], vec![both]),
+            (vec![value(40.0, 10.0), value(60.0, 9.5)], vec![forty, sixty]),
+            (vec![value(40.0, 1.0), unsure(60.0)], vec![both]),
+            (one_narrow_each, vec![group(40.0, 42.0, 44.0, 2), group(62.0, 63.0, 64.0, 2)]),
             (
-                "apart, whatever their order",
-                vec![value(60.0, 1.0), value(40.0, 1.0)],
-                vec![group(40.0, 40.0, 40.0, 1), group(60.0, 60.0, 60.0, 1)],
-            ),
-            ("two noisy values", vec![value(40.0, 12.0), value(60.0, 9.0)], vec![group(40.0, 50.0, 60.0, 2)]),
-            (
-                "intervals that touch do not show a gap",
-                vec![value(40.0, 10.0), value(60.0, 10.0)],
-                vec![group(40.0, 50.0, 60.0, 2)],
-            ),
-            (
-                "intervals that nearly touch do",
-                vec![value(40.0, 10.0), value(60.0, 9.5)],
-                vec![group(40.0, 40.0, 40.0, 1), group(60.0, 60.0, 60.0, 1)],
-            ),
-            ("one pass", vec![value(40.0, 1.0), unsure(60.0)], vec![group(40.0, 50.0, 60.0, 2)]),
-            (
-                "one narrow interval on each side is enough",
-                vec![value(40.0, 1.0), value(44.0, 30.0), value(62.0, 40.0), value(64.0, 1.0)],
-                vec![group(40.0, 42.0, 44.0, 2), group(62.0, 63.0, 64.0, 2)],
-            ),
-            (
-                "a gap that is not shown joins its sides alone, and the next is judged by all of them",
-                vec![
-                    value(10.0, 1.0),
-                    value(40.0, 1.0),
-                    unsure(60.0),
-                    unsure(90.0),
-                    value(120.0, 1.0),
-                    value(150.0, 40.0),
-                ],
+                joined,
                 vec![group(10.0, 10.0, 10.0, 1), group(40.0, 60.0, 90.0, 3), group(120.0, 135.0, 150.0, 2)],
             ),
         ] {
-            assert_eq!(shown_groups(&values, GapRule::LATENCY_NS), expected, "{what}");
+            assert_eq!(shown_groups(&values, GapRule::LATENCY_NS), expected, "{values:?}");
         }
     }
 
     #[test]
     fn the_levels_of_a_two_socket_machine_come_apart() {
-        let values: Vec<f64> = [(7.8, 6), (24.0, 9), (105.0, 12), (198.0, 20)]
-            .iter()
-            .flat_map(|&(level, count)| (0..count).map(move |i| level * (1.0 + 0.002 * f64::from(i))))
-            .collect();
+        let level = |(ns, count)| (0..count).map(move |i| ns * (1.0 + 0.002 * f64::from(i)));
+        let levels = [(7.8, 6), (24.0, 9), (105.0, 12), (198.0, 20)];
+        let values: Vec<f64> = levels.into_iter().flat_map(level).collect();
         let groups = value_groups(&values, GapRule::LATENCY_NS);
         assert_eq!(groups.iter().map(|group| group.count).collect::<Vec<_>>(), [6, 9, 12, 20]);
         assert!(groups.iter().all(|group| group.min <= group.median && group.median <= group.max));

@@ -142,13 +142,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    const PASSES: [f64; 8] = [22.0, 22.4, 21.7, 22.1, 22.2, 21.9, 22.3, 22.05];
+
     #[test]
     fn eight_passes_reach_from_minimum_to_maximum() {
-        let passes = [22.0, 22.4, 21.7, 22.1, 22.2, 21.9, 22.3, 22.05];
-        let found = passes_interval(&passes, Analysis::FIRST, 1.0, 0.0).unwrap();
+        let found = passes_interval(&PASSES, Analysis::FIRST, 1.0, 0.0).unwrap();
         assert_eq!((found.low, found.high, found.confidence), (21.7, 22.4, 0.95));
         assert!((found.point - 22.075).abs() < 1e-12);
-        let floored = passes_interval(&passes, Analysis::FIRST, 1.0, 0.02).unwrap();
+        let floored = passes_interval(&PASSES, Analysis::FIRST, 1.0, 0.02).unwrap();
         assert!((floored.relative_reach() - 0.02).abs() < 2e-3 && floored.low <= 21.7);
     }
 
@@ -163,15 +164,10 @@ mod tests {
 
     #[test]
     fn passes_that_resemble_each_other_are_worth_fewer() {
-        let passes = [22.0, 22.4, 21.7, 22.1, 22.2, 21.9, 22.3, 22.05];
-        let plain = fixed_interval(&passes).unwrap();
-        let wider = passes_interval(&passes, Analysis::FIRST, 9.0, 0.0).unwrap();
+        let of_effect = |effect| passes_interval(&PASSES, Analysis::FIRST, effect, 0.0).unwrap();
+        let (plain, wider) = (fixed_interval(&PASSES).unwrap(), of_effect(9.0));
         assert!((wider.half_width() - 3.0 * plain.half_width()).abs() < 1e-9 && wider.effective_n <= 1.0);
-        let alone = passes_interval(&passes, Analysis::FIRST, 1.0, 0.0).unwrap();
-        assert_eq!(
-            (wider.point, passes_interval(&passes, Analysis::FIRST, 0.5, 0.0)),
-            (alone.point, Some(alone))
-        );
+        assert_eq!((wider.point, of_effect(0.5)), (of_effect(1.0).point, of_effect(1.0)));
     }
 
     #[test]

@@ -61,11 +61,8 @@ mod tests {
                 }
                 for other in (0..n).filter(|&other| other != treatment) {
                     let follows = |row: &&Vec<usize>| row.windows(2).any(|two| two == [treatment, other]);
-                    assert_eq!(
-                        rows.iter().filter(follows).count(),
-                        times,
-                        "{other} after {treatment} of {n}"
-                    );
+                    let found = rows.iter().filter(follows).count();
+                    assert_eq!(found, times, "{other} after {treatment} of {n}");
                 }
             }
         }

@@ -138,11 +138,9 @@ mod tests {
         for mut values in [within, across] {
             assert!(autocorrelation::lag(&values, 1).unwrap().abs() < 0.03);
             values.sort_by(f64::total_cmp);
-            let distance = values
-                .iter()
-                .enumerate()
-                .map(|(i, &value)| (reference.cdf(value) - (i as f64 + 0.5) / N as f64).abs())
-                .fold(0.0, f64::max);
+            let distance =
+                |(i, value): (usize, &f64)| (reference.cdf(*value) - (i as f64 + 0.5) / N as f64).abs();
+            let distance = values.iter().enumerate().map(distance).fold(0.0, f64::max);
             // 1.95 / √n is the 0.1 % point.
             assert!(distance < 1.95 / (N as f64).sqrt(), "{distance}");
         }
@@ -163,13 +161,7 @@ mod tests {
 
     #[test]
     fn reordered_words_name_another_stream() {
-        let keys = [
-            Key::from_words(&[]),
-            Key::from_words(&[0]),
-            Key::from_words(&[0, 0]),
-            Key::from_words(&[0, 1]),
-            Key::from_words(&[1, 0]),
-        ];
+        let keys = [&[][..], &[0], &[0, 0], &[0, 1], &[1, 0]].map(Key::from_words);
         for (i, a) in keys.iter().enumerate() {
             assert!(keys[i + 1..].iter().all(|b| a != b), "{keys:?}");
         }
