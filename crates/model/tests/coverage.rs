@@ -39,8 +39,8 @@ fn ignoring_drift_reduces_coverage_and_the_test_detects_it() {
     let [_, short] = LAYOUTS;
     let drift = SCENARIOS.iter().find(|scenario| scenario.drift_sd > 0.03).unwrap();
     let row = tally(drift, &short, FEW_CELLS);
-    for (passes, score) in &row.independent {
-        assert!(score.coverage < 0.88, "{passes} passes taken as independent cover {}", score.coverage);
+    for (passes, tally) in FIXED.iter().zip(&row.independent) {
+        assert!(tally.coverage() < 0.88, "{passes} passes taken as independent cover {}", tally.coverage());
     }
 }
 
@@ -105,23 +105,18 @@ struct Layout {
 const LAYOUTS: [Layout; 2] = [Layout { lines: 64, visits: 3 }, Layout { lines: 32, visits: 1 }];
 
 #[derive(Default)]
-struct Score {
-    coverage: f64,
-    half_width: f64,
-}
-
 struct Row {
     name: String,
     /// By number of passes: the interval from the errors of the lines and the times of the passes.
-    fixed: Vec<(usize, Score)>,
+    fixed: [Tally; 3],
     /// The same intervals, treating passes as independent.
-    independent: Vec<(usize, Score)>,
+    independent: [Tally; 3],
     /// Stopping at 8 or 24 passes with a floor of ± 2 %.
-    adaptive: Score,
-    unfloored: Score,
-    passes: f64,
+    adaptive: Tally,
+    unfloored: Tally,
+    passes: Vec<f64>,
     /// Stopping at 8, 24, 48 or 96 passes with a quarter of that half width, both as the request and as the floor.
-    finer: Score,
+    finer: Tally,
 }
 
 /// Requested half width, and the floor: no smaller half width is trusted.
@@ -135,35 +130,23 @@ const FINER_ANALYSES: u32 = 4;
 fn tally(scenario: &Scenario, layout: &Layout, cells: u64) -> Row {
     let factor = cholesky(Analysis::at(usize::MAX, FINER_ANALYSES).passes(), scenario.gap_s);
     let mut scratch = LineScratch::default();
-    let mut fixed: Vec<Tally> = FIXED.iter().map(|_| Tally::default()).collect();
-    let mut independent: Vec<Tally> = FIXED.iter().map(|_| Tally::default()).collect();
-    let (mut adaptive, mut unfloored, mut finer) = (Tally::default(), Tally::default(), Tally::default());
-    let mut taken = Vec::new();
+    let name = format!("{}, {} x {}", scenario.name, layout.lines, layout.visits);
+    let mut row = Row { name, ..Row::default() };
     for cell in 0..cells {
         let passes = simulate(scenario, layout, Key::from_words(&[2026, cell]), &factor, &mut scratch);
         let values: Vec<f64> = passes.iter().map(|pass| pass.value).collect();
         for (index, &n) in FIXED.iter().enumerate() {
-            fixed[index].add(drift_interval(&passes[..n]));
-            independent[index].add(fixed_interval(&values[..n]));
+            row.fixed[index].add(drift_interval(&passes[..n]));
+            row.independent[index].add(fixed_interval(&values[..n]));
         }
         let usual = ANALYSES.len() as u32;
         let (interval, passes) = adapt(&values, PRECISION, PRECISION, usual);
-        adaptive.add(interval);
-        taken.push(passes as f64);
-        unfloored.add(adapt(&values, PRECISION, 0.0, usual).0);
-        finer.add(adapt(&values, PRECISION / 4.0, PRECISION / 4.0, FINER_ANALYSES).0);
+        row.adaptive.add(interval);
+        row.passes.push(passes as f64);
+        row.unfloored.add(adapt(&values, PRECISION, 0.0, usual).0);
+        row.finer.add(adapt(&values, PRECISION / 4.0, PRECISION / 4.0, FINER_ANALYSES).0);
     }
-    let by_n =
-        |tallies: Vec<Tally>| FIXED.iter().copied().zip(tallies.into_iter().map(Tally::score)).collect();
-    Row {
-        name: format!("{}, {} x {}", scenario.name, layout.lines, layout.visits),
-        fixed: by_n(fixed),
-        independent: by_n(independent),
-        adaptive: adaptive.score(),
-        unfloored: unfloored.score(),
-        passes: median(&taken).expect("a scenario has cells"),
-        finer: finer.score(),
-    }
+    row
 }
 
 fn adapt(values: &[f64], precision: f64, floor: f64, max_analyses: u32) -> (Option<Estimate>, usize) {
@@ -250,9 +233,12 @@ impl Tally {
         self.half_widths.push(interval.half_width() / interval.point);
     }
 
-    fn score(self) -> Score {
-        let coverage = self.covered as f64 / self.half_widths.len() as f64;
-        Score { coverage, half_width: median(&self.half_widths).expect("a scenario has cells") }
+    fn coverage(&self) -> f64 {
+        self.covered as f64 / self.half_widths.len() as f64
+    }
+
+    fn half_width(&self) -> f64 {
+        median(&self.half_widths).expect("a scenario has cells")
     }
 }
 
@@ -263,16 +249,20 @@ struct Bounds {
 
 fn check(rows: &[Row], bounds: Bounds) {
     for Row { name, fixed, adaptive, unfloored, finer, .. } in rows {
-        for (passes, Score { coverage, .. }) in fixed {
-            assert!(bounds.fixed.contains(coverage), "{name}: {passes} passes cover {coverage}");
+        for (passes, coverage) in FIXED.iter().zip(fixed.iter().map(Tally::coverage)) {
+            assert!(bounds.fixed.contains(&coverage), "{name}: {passes} passes cover {coverage}");
         }
-        assert!(adaptive.coverage >= bounds.adaptive, "{name}: adaptive covers {}", adaptive.coverage);
         // Each further analysis spends a share of the error probability.
-        assert!(finer.coverage >= bounds.adaptive, "{name}: {} at the finer precision", finer.coverage);
+        for (what, tally) in [("adaptive", adaptive), ("the finer precision", finer)] {
+            let coverage = tally.coverage();
+            assert!(coverage >= bounds.adaptive, "{name}: {what} covers {coverage}");
+        }
         if name.starts_with(QUIET.name) {
-            assert!(adaptive.half_width <= 1.5 * PRECISION, "{name}: half-width {}", adaptive.half_width);
+            let half_width = adaptive.half_width();
+            assert!(half_width <= 1.5 * PRECISION, "{name}: half-width {half_width}");
             // In the quiet scenario the interval must cover without the floor.
-            assert!(unfloored.coverage >= bounds.adaptive, "{name}: {} without a floor", unfloored.coverage);
+            let coverage = unfloored.coverage();
+            assert!(coverage >= bounds.adaptive, "{name}: {coverage} without a floor");
         }
     }
 }
@@ -282,14 +272,14 @@ fn table(rows: &[Row]) -> String {
         "coverage % / median half-width %    as independent            with lines and times      adaptive ± 2 %      no floor  ± 0.5 %\n\
          scenario, lines x visits          n = 8      16       24     n = 8      16       24     passes\n",
     );
-    let show = |score: &Score| format!("{:4.1}/{:4.2}", 100.0 * score.coverage, 100.0 * score.half_width);
+    let show = |tally: &Tally| format!("{:4.1}/{:4.2}", 100.0 * tally.coverage(), 100.0 * tally.half_width());
     for row in rows {
         let _ = write!(out, "{:28}", row.name);
-        for (_, score) in row.independent.iter().chain(&row.fixed) {
-            let _ = write!(out, " {}", show(score));
+        for tally in row.independent.iter().chain(&row.fixed) {
+            let _ = write!(out, " {}", show(tally));
         }
-        let scores = [&row.adaptive, &row.unfloored, &row.finer].map(show);
-        let _ = writeln!(out, "  {:>2}  {}", row.passes, scores.join("  "));
+        let others = [&row.adaptive, &row.unfloored, &row.finer].map(show).join("  ");
+        let _ = writeln!(out, "  {:>2}  {others}", median(&row.passes).unwrap_or_default());
     }
     out
 }

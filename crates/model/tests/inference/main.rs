@@ -6,10 +6,11 @@ mod plain;
 mod planted;
 mod published;
 
-use coretalk_model::infer::infer;
+use coretalk_model::infer::{Observation, infer};
 use coretalk_model::stats::Key;
+use coretalk_model::{CpuSet, Matrix};
 use planted::{Machine, Weather};
-use published::{Published, Tally, judge, levels_of};
+use published::{Published, Tally, Truth, judge, levels_of};
 use std::thread;
 
 fn is_acceptance() -> bool {
@@ -66,6 +67,22 @@ struct Row {
     plain: Tally,
 }
 
+impl Row {
+    fn new(name: &str) -> Row {
+        Row { name: name.to_owned(), ours: Tally::default(), plain: Tally::default() }
+    }
+
+    fn add(&mut self, levels: &[Vec<CpuSet>], observed: &Matrix<Option<Observation>>, truth: &Truth) {
+        self.ours.add(&judge(levels, truth));
+        self.plain.add(&judge(&plain::levels(observed), truth));
+    }
+}
+
+/// The levels of the inferred structure; empty if it is refused.
+fn levels(observed: &Matrix<Option<Observation>>) -> Vec<Vec<CpuSet>> {
+    infer(observed).map(|structure| levels_of(&structure)).unwrap_or_default()
+}
+
 impl std::fmt::Display for Row {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:24} {}\n{:24} {}", self.name, self.ours, "   plain linkage", self.plain)
@@ -74,27 +91,14 @@ impl std::fmt::Display for Row {
 
 fn published_table(files: &[Published]) -> (String, Row) {
     let mut table = String::new();
-    let mut row = Row { name: "published".into(), ours: Tally::default(), plain: Tally::default() };
+    let mut row = Row::new("published");
     for file in files {
-        let levels = infer(&file.observed).map(|structure| levels_of(&structure)).unwrap_or_default();
-        let ours = judge(&levels, &file.truth);
-        let plain = judge(&plain::levels(&file.observed), &file.truth);
-        let verdict = |passed: bool| if passed { "ok" } else { "FAILED" };
+        let levels = levels(&file.observed);
+        let [ours, plain] =
+            [&levels, &plain::levels(&file.observed)].map(|levels| judge(levels, &file.truth));
         let shape: Vec<String> =
             levels.iter().map(|groups| format!("{}×{}", groups.len(), groups[0].len())).collect();
-        table.push_str(&format!(
-            "{:62} {:6} clear {}/{} wrong {} levels {:18} plain {:6} {}/{} wrong {}\n",
-            file.name,
-            verdict(ours.passed()),
-            ours.found,
-            ours.clear,
-            ours.wrong,
-            shape.join(" "),
-            verdict(plain.passed()),
-            plain.found,
-            plain.clear,
-            plain.wrong,
-        ));
+        table += &format!("{:62} {ours} levels {:18} plain {plain}\n", file.name, shape.join(" "));
         row.ours.add(&ours);
         row.plain.add(&plain);
     }
@@ -106,15 +110,12 @@ fn disturbed_rows(files: &[Published], seeds: u64) -> Vec<Row> {
     let small: Vec<&Published> =
         files.iter().filter(|file| (3..=130).contains(&file.observed.len())).collect();
     let of_kind = |kind: &&str| {
-        let mut row = Row { name: (*kind).to_owned(), ours: Tally::default(), plain: Tally::default() };
+        let mut row = Row::new(kind);
         for (index, file) in small.iter().enumerate() {
             for seed in 0..seeds {
                 let key = Key::from_words(&[seed, index as u64]);
                 let Some(worse) = published::disturb(file, kind, key) else { continue };
-                let levels =
-                    infer(&worse.observed).map(|structure| levels_of(&structure)).unwrap_or_default();
-                row.ours.add(&judge(&levels, &worse.truth));
-                row.plain.add(&judge(&plain::levels(&worse.observed), &worse.truth));
+                row.add(&levels(&worse.observed), &worse.observed, &worse.truth);
             }
         }
         row
@@ -149,27 +150,25 @@ fn planted_rows(trials: u64) -> Vec<Row> {
 }
 
 fn planted_row(name: &str, make: Make, weather: Weather, trials: u64) -> Row {
-    let mut row = Row { name: name.to_owned(), ours: Tally::default(), plain: Tally::default() };
+    let mut row = Row::new(name);
     for trial in 0..trials {
         let key = Key::from_words(&[trial, 77]);
         let machine = make(key.with(1));
         let structure = machine.settled(weather, key.with(2));
-        row.ours.add(&judge(&levels_of(&structure), &machine.truth));
-        row.plain.add(&judge(&plain::levels(&machine.measured(weather, key.with(2))), &machine.truth));
+        row.add(&levels_of(&structure), &machine.measured(weather, key.with(2)), &machine.truth);
     }
     row
 }
 
 fn flat_rows(trials: u64) -> Vec<Row> {
     let of_kind = |kind: &&str| {
-        let mut row = Row { name: format!("flat: {kind}"), ours: Tally::default(), plain: Tally::default() };
+        let mut row = Row::new(&format!("flat: {kind}"));
         for trial in 0..trials {
             for noise in [0.02, 0.08, 0.15, 0.25] {
                 let key = Key::from_words(&[trial, 78]);
                 let machine = planted::flat(kind, 3 + key.below(9, 38) as usize, key.with(1));
                 let observed = machine.measured(Weather { noise, bad: 0.0, step: 0.0 }, key.with(2));
-                row.ours.add(&judge(&levels_of(&infer(&observed).unwrap()), &machine.truth));
-                row.plain.add(&judge(&plain::levels(&observed), &machine.truth));
+                row.add(&levels_of(&infer(&observed).unwrap()), &observed, &machine.truth);
             }
         }
         row

@@ -19,8 +19,7 @@ pub fn levels(observed: &Matrix<Option<Observation>>) -> Vec<Vec<CpuSet>> {
     let mut mean: Vec<Vec<f64>> = (0..n)
         .map(|a| (0..n).map(|b| value(a, b).unwrap_or(middle).max(least / 2.0).ln()).collect())
         .collect();
-    let mut clusters: Vec<Option<Vec<usize>>> = (0..n).map(|cpu| Some(vec![cpu])).collect();
-    let mut merges: Vec<(f64, Vec<Vec<usize>>)> = Vec::new();
+    let mut clusters: Vec<Vec<usize>> = (0..n).map(|cpu| vec![cpu]).collect();
     let mut alive: Vec<usize> = (0..n).collect();
     let mut nearest: Vec<usize> = vec![0; n];
     let find = |mean: &[Vec<f64>], alive: &[usize], a: usize| {
@@ -34,10 +33,9 @@ pub fn levels(observed: &Matrix<Option<Observation>>) -> Vec<Vec<CpuSet>> {
         let &a = alive.iter().min_by(|&&x, &&y| mean[x][nearest[x]].total_cmp(&mean[y][nearest[y]])).unwrap();
         let b = nearest[a];
         let height = mean[a][b];
-        let (size_a, size_b) =
-            (clusters[a].as_ref().unwrap().len() as f64, clusters[b].as_ref().unwrap().len() as f64);
-        let gone = clusters[b].take().unwrap();
-        clusters[a].as_mut().unwrap().extend(gone);
+        let gone = std::mem::take(&mut clusters[b]);
+        let (size_a, size_b) = (clusters[a].len() as f64, gone.len() as f64);
+        clusters[a].extend(gone);
         alive.retain(|&row| row != b);
         for &other in alive.iter().filter(|&&other| other != a) {
             let joined = (size_a * mean[a][other] + size_b * mean[b][other]) / (size_a + size_b);
@@ -46,41 +44,25 @@ pub fn levels(observed: &Matrix<Option<Observation>>) -> Vec<Vec<CpuSet>> {
         }
         for at in 0..alive.len() {
             let row = alive[at];
-            if alive.len() > 1
-                && (row == a
-                    || nearest[row] == a
-                    || nearest[row] == b
-                    || mean[row][a] < mean[row][nearest[row]])
-            {
+            let is_stale =
+                row == a || [a, b].contains(&nearest[row]) || mean[row][a] < mean[row][nearest[row]];
+            if alive.len() > 1 && is_stale {
                 nearest[row] = find(&mean, &alive, row);
             }
         }
-        joins.push((height, clusters[a].clone().unwrap()));
+        joins.push((height, clusters[a].clone()));
     }
     joins.sort_by(|a, b| a.0.total_cmp(&b.0));
     let cpus = observed.cpus();
-    for at in 1..joins.len() {
-        if joins[at].0 - joins[at - 1].0 < 1.18f64.ln() {
-            continue;
-        }
+    let is_cut = |at: &usize| joins[*at].0 - joins[at - 1].0 >= 1.18f64.ln();
+    let level = |at: usize| -> Vec<CpuSet> {
         // The maximal clusters between the two heights.
         let below: Vec<&Vec<usize>> = joins[..at].iter().map(|join| &join.1).collect();
-        let outer: Vec<Vec<usize>> = below
-            .iter()
-            .enumerate()
-            .filter(|(index, group)| {
-                !below.iter().enumerate().any(|(other, larger)| {
-                    other != *index && larger.len() > group.len() && larger.contains(&group[0])
-                })
-            })
-            .map(|(_, group)| (*group).clone())
-            .collect();
-        merges.push((joins[at].0, outer));
-    }
-    merges
-        .into_iter()
-        .map(|(_, groups)| {
-            groups.into_iter().map(|group| group.into_iter().map(|cpu| cpus[cpu]).collect()).collect()
-        })
-        .collect()
+        let is_outer = |group: &&&Vec<usize>| {
+            !below.iter().any(|larger| larger.len() > group.len() && larger.contains(&group[0]))
+        };
+        let outer = below.iter().filter(is_outer);
+        outer.map(|group| group.iter().map(|&cpu| cpus[cpu]).collect()).collect()
+    };
+    (1..joins.len()).filter(is_cut).map(level).collect()
 }

@@ -8,6 +8,7 @@ use coretalk_model::infer::{Observation, Structure, infer};
 use coretalk_model::stats::Key;
 use coretalk_model::{CpuId, CpuSet, Matrix};
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Weather {
@@ -80,12 +81,8 @@ impl Machine {
         let mut done = BTreeSet::new();
         for round in 0..ROUNDS {
             let key = key.with(100 + round);
-            let due: Vec<[usize; 2]> = structure
-                .suspects
-                .iter()
-                .map(|suspect| suspect.pair.map(CpuId::index))
-                .filter(|&pair| done.insert(pair))
-                .collect();
+            let mut due: Vec<_> = structure.suspects.iter().map(|it| it.pair.map(CpuId::index)).collect();
+            due.retain(|&pair| done.insert(pair));
             if due.is_empty() {
                 break;
             }
@@ -114,6 +111,15 @@ struct Tier {
     pub ns: f64,
 }
 
+fn set(cpus: impl IntoIterator<Item = usize>) -> CpuSet {
+    cpus.into_iter().map(|cpu| CpuId(cpu as u32)).collect()
+}
+
+/// Consecutive groups of one size.
+fn blocks(cpus: Range<usize>, size: usize) -> Vec<CpuSet> {
+    cpus.step_by(size).map(|first| set(first..first + size)).collect()
+}
+
 /// A regular tree; the outermost tier is the machine. CPUs are numbered in the order of the tree.
 fn tree(tiers: &[Tier]) -> Machine {
     let sizes: Vec<usize> = tiers
@@ -124,17 +130,10 @@ fn tree(tiers: &[Tier]) -> Machine {
         })
         .collect();
     let cpus = *sizes.last().unwrap();
-    let groups = |size: usize| -> Vec<CpuSet> {
-        (0..cpus / size)
-            .map(|group| (group * size..(group + 1) * size).map(|cpu| CpuId(cpu as u32)).collect())
-            .collect()
-    };
-    let levels = sizes[..sizes.len() - 1].iter().map(|&size| groups(size)).collect();
-    let tiers = tiers.to_vec();
-    let (sizes_of, tiers_of) = (sizes, tiers);
-    Machine::new(cpus, levels, move |a, b| {
-        let tier = sizes_of.iter().position(|size| a / size == b / size).unwrap();
-        tiers_of[tier].ns
+    let levels = sizes[..sizes.len() - 1].iter().map(|&size| blocks(0..cpus, size)).collect();
+    Machine::new(cpus, levels, |a, b| {
+        let tier = sizes.iter().position(|size| a / size == b / size).unwrap();
+        tiers[tier].ns
     })
 }
 
@@ -186,10 +185,7 @@ fn cpus_limit(smt: usize) -> usize {
 /// Fast cores with two threads each, and modules of four slow cores whose latency inside is higher than to other CPUs.
 fn hybrid(fast: usize, modules: usize) -> Machine {
     let cpus = 2 * fast + 4 * modules;
-    let pairs = (0..fast)
-        .map(|core| [2 * core, 2 * core + 1].into_iter().map(|cpu| CpuId(cpu as u32)).collect())
-        .collect();
-    let mut machine = Machine::new(cpus, vec![pairs], move |a, b| {
+    let mut machine = Machine::new(cpus, vec![blocks(0..2 * fast, 2)], |a, b| {
         let slow = |cpu: usize| cpu >= 2 * fast;
         match (slow(a), slow(b)) {
             (false, false) if a / 2 == b / 2 => 5.0,
@@ -199,12 +195,7 @@ fn hybrid(fast: usize, modules: usize) -> Machine {
             _ => 44.0,
         }
     });
-    let modules = (0..modules)
-        .map(|module| {
-            (2 * fast + 4 * module..2 * fast + 4 * (module + 1)).map(|cpu| CpuId(cpu as u32)).collect()
-        })
-        .collect();
-    machine.truth.levels.push(TrueLevel { groups: modules, clear: false });
+    machine.truth.levels.push(TrueLevel { groups: blocks(2 * fast..cpus, 4), clear: false });
     machine
 }
 
@@ -216,25 +207,16 @@ pub fn random_hybrid(key: Key) -> Machine {
 /// Two sockets of clusters; in the second, clusters are as far apart as the sockets, because lines have a home node.
 pub fn slow_socket(smt: usize) -> Machine {
     let socket = 4 * 4 * smt;
-    let sizes: Vec<usize> = [smt, 4 * smt].into_iter().filter(|&size| size > 1).collect();
-    let groups = |size: usize| -> Vec<CpuSet> {
-        (0..2 * socket / size)
-            .map(|group| (group * size..(group + 1) * size).map(|cpu| CpuId(cpu as u32)).collect())
-            .collect()
-    };
-    let levels = sizes.iter().map(|&size| groups(size)).collect();
-    let mut machine = Machine::new(2 * socket, levels, move |a, b| {
-        if smt > 1 && a / smt == b / smt {
-            8.0
-        } else if a / (4 * smt) == b / (4 * smt) {
-            24.0
-        } else if a < socket {
-            105.0
-        } else {
-            200.0
-        }
-    });
-    machine.truth.levels.push(TrueLevel { groups: groups(socket), clear: false });
+    let sizes = [smt, 4 * smt].into_iter().filter(|&size| size > 1);
+    let levels = sizes.map(|size| blocks(0..2 * socket, size)).collect();
+    let mut machine =
+        Machine::new(2 * socket, levels, |a, b| match (a / smt == b / smt, a / 4 / smt == b / 4 / smt) {
+            (true, _) if smt > 1 => 8.0,
+            (_, true) => 24.0,
+            _ if a < socket => 105.0,
+            _ => 200.0,
+        });
+    machine.truth.levels.push(TrueLevel { groups: blocks(0..2 * socket, socket), clear: false });
     machine
 }
 
@@ -243,23 +225,11 @@ pub fn partial(key: Key) -> Machine {
     let whole =
         tree(&[Tier { parts: 2, ns: 8.0 }, Tier { parts: 12, ns: 48.0 }, Tier { parts: 2, ns: 130.0 }]);
     // Removes whole cores, more of one socket than of the other.
-    let gone: BTreeSet<usize> = (0..24)
-        .filter(|&core| key.uniform(core) < if core < 12 { 0.1 } else { 0.5 })
-        .map(|core| core as usize)
-        .collect();
-    let kept: Vec<usize> = (0..48).filter(|cpu| !gone.contains(&(cpu / 2))).collect();
-    let rename = |set: &CpuSet| -> CpuSet {
-        (0..kept.len() as u32)
-            .filter(|&new| set.contains(CpuId(kept[new as usize] as u32)))
-            .map(CpuId)
-            .collect()
-    };
-    let levels = whole
-        .truth
-        .levels
-        .iter()
-        .map(|level| level.groups.iter().map(rename).filter(|set| set.len() > 1).collect())
-        .collect();
+    let is_kept = |core: usize| key.uniform(core as u64) >= if core < 12 { 0.1 } else { 0.5 };
+    let kept: Vec<usize> = (0..48).filter(|cpu| is_kept(cpu / 2)).collect();
+    let rename = |old: &CpuSet| set((0..kept.len()).filter(|&new| old.contains(CpuId(kept[new] as u32))));
+    let renamed = |level: &TrueLevel| level.groups.iter().map(rename).filter(|set| set.len() > 1).collect();
+    let levels = whole.truth.levels.iter().map(renamed).collect();
     Machine::new(kept.len(), levels, |a, b| whole.true_ns[kept[a] * 48 + kept[b]])
 }
 

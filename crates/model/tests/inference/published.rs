@@ -20,10 +20,8 @@ pub fn all(test: &str) -> Option<Vec<Published>> {
     let default = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     let folder = std::env::var_os("CORETALK_TEST_DATA").map_or_else(default, PathBuf::from);
     if !folder.is_dir() {
-        println!(
-            "skipped: {test}: no test data in {} (CORETALK_TEST_DATA names another folder)",
-            folder.display()
-        );
+        let folder = folder.display();
+        println!("skipped: {test}: no test data in {folder} (CORETALK_TEST_DATA names another folder)");
         return None;
     }
     let truth: Value = serde_json::from_slice(&fs::read(folder.join("ground-truth.json")).unwrap()).unwrap();
@@ -38,15 +36,9 @@ pub fn all(test: &str) -> Option<Vec<Published>> {
 
 /// The ground truth identifies CPUs by their row in the file, not by its labels.
 fn read_truth(value: &Value, cpus: &[CpuId]) -> Truth {
-    let named = [
-        ("smt_pairs", "smt"),
-        ("smt_groups", "smt_groups"),
-        ("clusters", "clusters"),
-        ("nodes", "nodes"),
-        ("sockets", "sockets"),
-    ];
     let mut levels = Vec::new();
-    for (name, signal) in named {
+    for name in ["smt_pairs", "smt_groups", "clusters", "nodes", "sockets"] {
+        let signal = if name == "smt_pairs" { "smt" } else { name };
         let Some(groups) = value[name].as_array() else { continue };
         let group = |group: &Value| -> CpuSet {
             group.as_array().unwrap().iter().map(|row| cpus[row.as_u64().unwrap() as usize]).collect()
@@ -62,7 +54,7 @@ fn read_truth(value: &Value, cpus: &[CpuId]) -> Truth {
     Truth { levels, without_structure }
 }
 
-/// The mean of both directions, or the value of the only measured direction.
+/// The mean of both directions, or the only one.
 pub fn both_ways(observed: &Matrix<Option<Observation>>, a: usize, b: usize) -> Option<f64> {
     let value =
         |row, column| observed.get(row, column).copied().flatten().map(|observation| observation.value);
@@ -124,11 +116,9 @@ pub fn disturb(file: &Published, kind: &str, key: Key) -> Option<Published> {
         // What remains of a level may be too small to detect: fewer than two groups of several CPUs, or less than a
         // quarter of the CPUs.
         let covered: usize = groups.iter().map(CpuSet::len).sum();
-        let is_detectable = groups.len() >= 2 && covered * 4 >= order.len();
+        let is_detectable = kind != "removed" || groups.len() >= 2 && covered * 4 >= order.len();
         if groups.first().is_some_and(|first| first.len() < order.len()) {
-            truth
-                .levels
-                .push(TrueLevel { groups, clear: level.clear && (kind != "removed" || is_detectable) });
+            truth.levels.push(TrueLevel { groups, clear: level.clear && is_detectable });
         }
     }
     (order.len() >= 3).then(|| Published { name: file.name.clone(), observed, truth })
@@ -179,11 +169,11 @@ pub fn judge(levels: &[Vec<CpuSet>], truth: &Truth) -> Judgement {
         let common = group.intersection(whole).len();
         common > 0 && common < group.len() && common < whole.len()
     };
-    let mut every = levels.iter().flatten();
-    judgement.wrong = every
-        .by_ref()
-        .filter(|group| truth.levels.iter().any(|level| level.groups.iter().any(|whole| cuts(group, whole))))
-        .count();
+    let is_wrong = |group: &&CpuSet| {
+        let mut wholes = truth.levels.iter().flat_map(|level| &level.groups);
+        wholes.any(|whole| cuts(group, whole))
+    };
+    judgement.wrong = levels.iter().flatten().filter(is_wrong).count();
     let max_levels = if truth.without_structure { 0 } else { truth.levels.len() + 1 };
     judgement.too_many = levels.len() > max_levels;
     judgement
@@ -214,12 +204,17 @@ impl Tally {
     }
 }
 
+impl std::fmt::Display for Judgement {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let verdict = if self.passed() { "ok" } else { "FAILED" };
+        write!(f, "{verdict:6} {}/{} clear, {} wrong", self.found, self.clear, self.wrong)
+    }
+}
+
 impl std::fmt::Display for Tally {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "{:>4}/{:<4} passed  {:>5}/{:<5} levels  {:>3} wrong  {:>3} invented",
-            self.passed, self.machines, self.found, self.clear, self.wrong, self.invented
-        )
+        let Tally { machines, passed, clear, found, wrong, invented } = self;
+        write!(f, "{passed:>4}/{machines:<4} passed  {found:>5}/{clear:<5} levels  ")?;
+        write!(f, "{wrong:>3} wrong  {invented:>3} invented")
     }
 }
