@@ -89,24 +89,12 @@ fn every_hostile_matrix_has_the_expected_outcome() {
     use Outcome::{Accepted, Doubted, Refused};
     let Some(folder) = data("the hostile samples") else { return };
     let folder = folder.join("hostile");
-    let table: &[(&str, Outcome)] = &[
-        ("ok-bom-crlf.csv", Accepted),
-        ("ok-cr-only.csv", Accepted),
-        ("ok-no-final-newline.csv", Accepted),
-        ("ok-blank-rows.csv", Accepted),
-        ("ok-semicolon-comma-decimal.csv", Accepted),
-        ("ok-tab.tsv", Accepted),
-        ("ok-header-rowlabels.csv", Accepted),
-        ("ok-quoted.csv", Accepted),
-        ("ok-x-diagonal.csv", Accepted),
-        ("ok-nan-diagonal.csv", Accepted),
-        ("ok-zero-diagonal.csv", Accepted),
-        ("ok-upper-triangle.csv", Accepted),
-        ("ok-short-rows-triangle.csv", Accepted),
-        ("ok-spaces.csv", Accepted),
-        ("ok-scientific.csv", Accepted),
-        ("ok-comments.csv", Accepted),
-        ("ok-utf16le.csv", Accepted),
+    let accepted = "ok-bom-crlf.csv ok-cr-only.csv ok-no-final-newline.csv ok-blank-rows.csv \
+        ok-semicolon-comma-decimal.csv ok-tab.tsv ok-header-rowlabels.csv ok-quoted.csv \
+        ok-x-diagonal.csv ok-nan-diagonal.csv ok-zero-diagonal.csv ok-upper-triangle.csv \
+        ok-short-rows-triangle.csv ok-spaces.csv ok-scientific.csv ok-comments.csv ok-utf16le.csv";
+    let accepted = accepted.split(' ').map(|file| (file, Accepted));
+    let others = [
         ("bad-ragged.csv", Refused(Some(5), None, "Ragged { cells: 6, expected: 8 }")),
         ("bad-extra-column.csv", Refused(Some(4), None, "Ragged { cells: 9, expected: 8 }")),
         ("bad-not-square.csv", Refused(None, None, "NotSquare { rows: 5, columns: 8 }")),
@@ -123,8 +111,9 @@ fn every_hostile_matrix_has_the_expected_outcome() {
         ("bad-asymmetric.csv", Doubted(|w| matches!(w, Warning::Asymmetric { .. }))),
         ("bad-duplicate-labels.csv", Refused(Some(1), Some(4), "DuplicateCpu")),
     ];
+    let table: Vec<(&str, Outcome)> = accepted.chain(others).collect();
     let reference = read(&folder, "ok-tab.tsv").unwrap().remove(0);
-    for (file, expected) in table {
+    for (file, expected) in &table {
         match (expected, read(&folder, file)) {
             (Accepted, Ok(matrices)) => {
                 let [one] = &matrices[..] else { panic!("{file}: {} matrices", matrices.len()) };
