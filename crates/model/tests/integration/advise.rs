@@ -86,15 +86,11 @@ fn a_planted_optimum_of_1024_threads_is_found_within_two_percent() {
             planted[name_of[thread] as usize] = CpuId(id[thread]);
         }
         let planted = cost(&graph, &distances, &planted);
-        let began = std::time::Instant::now();
         let advice = advise(&graph, &distances, 1);
-        let took = began.elapsed();
         assert_is_placement(&advice, 1024, &distances);
         let found = advice.mean.unwrap().point;
         assert!((found - cost(&graph, &distances, &advice.cpus)).abs() < 1e-6 * found);
-        let simple = advice.baselines.iter().filter_map(|baseline| Some(baseline.mean?.point));
-        let best_simple = simple.fold(f64::MAX, f64::min);
-        println!("{name:6} {found:7.2} planted {planted:7.2} best simple {best_simple:7.2} in {took:?}");
+        println!("{name:6} {found:7.2} planted {planted:7.2}");
         assert!(found <= 1.02 * planted, "{name}: {found} against {planted}");
     }
 }

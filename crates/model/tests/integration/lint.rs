@@ -364,7 +364,6 @@ const KNOWN: &[(&str, &[Kind])] = &[
 #[test]
 fn findings_in_published_matrices_are_the_known_defects() {
     let Some(data) = data("the published matrices") else { return };
-    println!("\n{:36} {:5} {:34} missed / unexpected", "file", "known", "found");
     let (mut clean, mut wrong) = (0, Vec::new());
     for file in matrix_files(&data) {
         let name = file.parent().and_then(Path::file_name).unwrap().to_str().unwrap().to_owned();
@@ -380,9 +379,6 @@ fn findings_in_published_matrices_are_the_known_defects() {
             .filter(|kind| **kind != Kind::Unfit && !(directed && **kind == Kind::Asymmetry))
             .collect();
         let missed: Vec<&Kind> = known.difference(&found).collect();
-        let words =
-            |kinds: &BTreeSet<Kind>| kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ");
-        println!("{name:36} {:5} {:34} {missed:?} / {unexpected:?}", known.len(), words(&found));
         clean += usize::from(known.is_empty() && unexpected.is_empty());
         if !missed.is_empty() || !unexpected.is_empty() {
             wrong.push(format!("{name}: missed {missed:?}, unexpected {unexpected:?}"));
