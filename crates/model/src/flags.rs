@@ -270,25 +270,16 @@ mod tests {
             let passes = disturbed.chain((0..free).map(|_| (Flags::NONE, Some(free_ns))));
             of_passes(passes, |value| value, Some(&interval), &mut Vec::new()).contains(flag)
         };
-        for (free, free_ns, flag, flagged) in [
-            (6, 101.9, Flag::Steal, false),
-            // Passes without the flag contradict the interval, or are too few.
-            (6, 95.0, Flag::Steal, true),
-            (5, 100.0, Flag::Steal, true),
-            // A remark, a void number, and two flags that concern all passes.
-            (6, 100.0, Flag::Freq, true),
-            (6, 100.0, Flag::Migrated, true),
-            (6, 100.0, Flag::CoarseClock, true),
-            (6, 100.0, Flag::Throttled, true),
-            // Less than a tenth of the passes.
-            (80, 95.0, Flag::Load, false),
-        ] {
-            assert_eq!(is_flagged(free, free_ns, flag), flagged, "{free} {free_ns} {flag:?}");
+        assert!(!is_flagged(6, 101.9, Flag::Steal));
+        assert!(is_flagged(6, 95.0, Flag::Steal), "the other passes contradict the interval");
+        assert!(is_flagged(5, 100.0, Flag::Steal), "too few other passes");
+        // A remark, a void number, and two conditions of more than the flagged passes.
+        for flag in [Flag::Freq, Flag::Migrated, Flag::CoarseClock, Flag::Throttled] {
+            assert!(is_flagged(6, 100.0, flag), "{flag:?}");
         }
-        let alternating = (0..12).map(|pass| match pass % 2 {
-            0 => (Flags::NONE.with(Flag::Steal), Some(100.0)),
-            _ => (Flags::NONE.with(Flag::Load), Some(100.0)),
-        });
+        assert!(!is_flagged(80, 95.0, Flag::Load), "less than a tenth of the passes");
+        let flags = [Flag::Steal, Flag::Load].repeat(6);
+        let alternating = flags.into_iter().map(|flag| (Flags::NONE.with(flag), Some(100.0)));
         let flags = of_passes(alternating, |value| value, Some(&interval), &mut Vec::new());
         assert!(flags.contains(Flag::Steal) && flags.contains(Flag::Load), "no pass was undisturbed");
     }

@@ -130,12 +130,11 @@ mod tests {
     #[test]
     fn quiet_noise_raises_hardly_an_alarm() {
         for (passes, noise, trials) in [(24, 0.03, 20_000), (8, 0.03, 20_000), (24, 0.05, 5_000)] {
-            let alarms = (0..trials)
-                .filter(|&trial| {
-                    let values = plateaus(Key::from_words(&[1, trial]), &[(25.0, passes)], noise);
-                    split_states(&values, Detector::CAS).len() > 1
-                })
-                .count();
+            let is_alarm = |&trial: &u64| {
+                let values = plateaus(Key::from_words(&[1, trial]), &[(25.0, passes)], noise);
+                split_states(&values, Detector::CAS).len() > 1
+            };
+            let alarms = (0..trials).filter(is_alarm).count();
             assert!((alarms as f64) < 0.01 * trials as f64, "{passes} passes, {noise}: {alarms} of {trials}");
         }
     }

@@ -118,14 +118,13 @@ mod tests {
 
     #[test]
     fn noise_is_rarely_taken_for_a_trend() {
-        let misses = (0..200u64)
-            .filter(|&seed| {
-                // Noise with a component for each pair, and one for each CPU, which pairs share.
-                let unit = |a: u32, b: u32| Key::from_words(&[seed, u64::from(a)]).uniform(u64::from(b));
-                let noise = map(16, |a, b| 30.0 + unit(a.min(b), a.max(b)) + unit(a, a) + unit(b, b));
-                !id_distance_correlation(&noise).unwrap().contains(0.0)
-            })
-            .count();
+        let is_miss = |&seed: &u64| {
+            // Noise with a component for each pair, and one for each CPU, which pairs share.
+            let unit = |a: u32, b: u32| Key::from_words(&[seed, u64::from(a)]).uniform(u64::from(b));
+            let noise = map(16, |a, b| 30.0 + unit(a.min(b), a.max(b)) + unit(a, a) + unit(b, b));
+            !id_distance_correlation(&noise).unwrap().contains(0.0)
+        };
+        let misses = (0..200).filter(is_miss).count();
         assert!(misses <= 20, "{misses} of 200");
     }
 }
