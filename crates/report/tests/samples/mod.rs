@@ -60,15 +60,42 @@ pub fn domain(level: Level, cpus: impl IntoIterator<Item = u32>, os_id: u32) -> 
     Domain { level, cpus: cpus.into_iter().map(CpuId).collect(), os_id: Some(os_id) }
 }
 
-fn settings(cpus: u32) -> LatencySettings {
-    LatencySettings {
-        budget: Picos::from_secs(10.0),
-        ..LatencySettings::for_cpus((0..cpus).map(CpuId).collect())
-    }
+/// Domains of `size` consecutive CPUs.
+pub fn blocks(level: Level, cpus: u32, size: u32) -> Vec<Domain> {
+    (0..cpus / size).map(|index| domain(level, size * index..size * (index + 1), index)).collect()
+}
+
+pub fn topology(cpus: u32, levels: &[Vec<Domain>]) -> Topology {
+    Topology::new((0..cpus).map(CpuId).collect(), levels.concat(), BTreeMap::new())
+}
+
+pub fn result(report: &mut RunReport) -> &mut LatencyResult {
+    &mut report.latency.as_mut().unwrap().result
+}
+
+pub fn cell(report: &mut RunReport, row: usize, column: usize) -> &mut PairOutcome {
+    result(report).maps[0].cells.get_mut(row, column).unwrap()
+}
+
+pub fn cell_value(report: &mut RunReport, row: usize, column: usize) -> &mut CellValue {
+    let PairOutcome::Measured(value) = cell(report, row, column) else {
+        panic!("{row}, {column}: not measured")
+    };
+    value
+}
+
+pub fn failed(reason: &str) -> PairOutcome {
+    PairOutcome::Missing { reason: MissingReason::Failed(TrialFailure::from_reason(reason)) }
 }
 
 pub fn report(topology: Topology, maps: Vec<LatencyMap>, simulated: Option<&str>) -> RunReport {
-    let cpus = topology.cpus().len() as u32;
+    let settings = LatencySettings {
+        budget: Picos::from_secs(10.0),
+        ..LatencySettings::for_cpus(topology.cpus().iter().collect())
+    };
+    let watched = Picos::from_secs(6.4);
+    let state = WatchedState { share: 1.0, visits: 1, longest: watched, kernels: Vec::new() };
+    let watch = StateWatch { watched, pair: None, states: vec![state], line: Vec::new(), cells_changed: 0.0 };
     let environment = Environment {
         bare_metal: Some(true),
         platform_evidence: Some("CPUID: no hypervisor".into()),
@@ -95,24 +122,13 @@ pub fn report(topology: Topology, maps: Vec<LatencyMap>, simulated: Option<&str>
         doctor: Vec::new(),
         topology,
         latency: Some(LatencyReport {
-            settings: settings(cpus),
+            settings,
             result: LatencyResult {
                 maps,
                 complete: true,
                 passes: 24,
-                watched: Picos::from_secs(6.4),
-                watch: Some(StateWatch {
-                    watched: Picos::from_secs(6.4),
-                    pair: None,
-                    states: vec![WatchedState {
-                        share: 1.0,
-                        visits: 1,
-                        longest: Picos::from_secs(6.4),
-                        kernels: Vec::new(),
-                    }],
-                    line: Vec::new(),
-                    cells_changed: 0.0,
-                }),
+                watched,
+                watch: Some(watch),
                 ..LatencyResult::default()
             },
         }),
@@ -121,21 +137,9 @@ pub fn report(topology: Topology, maps: Vec<LatencyMap>, simulated: Option<&str>
     }
 }
 
-fn rung(relation: Relation, kernel: &'static str, ns: f64, pairs: u32) -> LadderRow {
-    LadderRow {
-        relation,
-        classes: None,
-        kernel: KernelId(kernel.into()),
-        latency_ns: Some(estimate(ns, 0.01)),
-        range_ns: Some([ns * 0.97, ns * 1.04]),
-        pairs,
-        reason: None,
-    }
-}
-
 /// Makes a ladder with all steps for relations with a level in nanoseconds.
 fn ladder(levels: &[(Relation, f64)]) -> Vec<LadderRow> {
-    let steps: [(&'static str, f64); 7] = [
+    let steps = [
         ("cas+pause", 1.0),
         ("store+pause", 1.2),
         ("msg+pause", 1.9),
@@ -144,93 +148,79 @@ fn ladder(levels: &[(Relation, f64)]) -> Vec<LadderRow> {
         ("as:c2clat", 1.97),
         ("as:coherency-latency", 2.1),
     ];
-    let rung = |&(relation, ns): &(Relation, f64), &(kernel, factor): &(&'static str, f64)| {
-        rung(relation, kernel, ns * factor, 4)
+    let rung = |relation, (kernel, ns): (&'static str, f64)| LadderRow {
+        relation,
+        classes: None,
+        kernel: KernelId(kernel.into()),
+        latency_ns: Some(estimate(ns, 0.01)),
+        range_ns: Some([ns * 0.97, ns * 1.04]),
+        pairs: 4,
+        reason: None,
     };
-    levels.iter().flat_map(|level| steps.iter().map(move |step| rung(level, step))).collect()
+    let rungs = |&(relation, ns)| steps.map(|(kernel, factor)| rung(relation, (kernel, ns * factor)));
+    levels.iter().flat_map(rungs).collect()
 }
 
 /// `chiplet-16-smt`: 2 L3 × 8 cores × 2 threads, siblings i, i + 16; real machine, two doubts.
 pub fn desktop() -> RunReport {
-    let mut domains: Vec<Domain> = (0..16).map(|core| domain(Level::Core, [core, core + 16], core)).collect();
-    domains
-        .extend((0..2).map(|l3| domain(Level::L3, (8 * l3..8 * l3 + 8).chain(8 * l3 + 16..8 * l3 + 24), l3)));
-    domains.push(domain(Level::Package, 0..32, 0));
-    let topology = Topology::new("0-31".parse().unwrap(), domains, BTreeMap::new());
-    let mut map = map(32, |a, b| match (a % 16 == b % 16, a % 16 / 8 == b % 16 / 8) {
+    let cores = (0..16).map(|core| domain(Level::Core, [core, core + 16], core)).collect();
+    let l3 = |l3: u32| domain(Level::L3, (8 * l3..8 * l3 + 8).chain(8 * l3 + 16..8 * l3 + 24), l3);
+    let topology = topology(32, &[cores, vec![l3(0), l3(1)], blocks(Level::Package, 32, 32)]);
+    let map = map(32, |a, b| match (a % 16 == b % 16, a % 16 / 8 == b % 16 / 8) {
         (true, _) => 7.8,
         (_, true) => 18.1,
         _ => 85.2,
     });
-    if let Some(PairOutcome::Measured(value)) = map.cells.get_mut(13, 3) {
-        value.flags.set(Flag::Drift);
-        value.grade = Grade::C;
-    }
-    *map.cells.get_mut(9, 8).unwrap() = PairOutcome::Missing {
-        reason: MissingReason::Failed(TrialFailure::from_reason("CPU 9 was taken away during the run")),
-    };
     let mut report = report(topology, vec![map], None);
+    let doubtful = cell_value(&mut report, 13, 3);
+    doubtful.flags.set(Flag::Drift);
+    doubtful.grade = Grade::C;
+    *cell(&mut report, 9, 8) = failed("CPU 9 was taken away during the run");
     report.environment.cpu_model = Some("AMD Ryzen 9 5950X 16-Core Processor".into());
     report.environment.kernel = Some("Linux 6.12.9".into());
     let levels = [(Relation::Smt, 7.8), (Relation::L3, 18.1), (Relation::Package, 85.2)];
-    report.latency.as_mut().unwrap().result.ladder = ladder(&levels);
+    result(&mut report).ladder = ladder(&levels);
+    let finding = |id: &str, verdict, text: &str| DoctorFinding {
+        id: id.into(),
+        verdict,
+        text: text.into(),
+        fix: None,
+    };
+    let governor = "The governor is powersave: clocks rise slowly, and intervals are wider.";
     report.doctor = vec![
-        DoctorFinding {
-            id: "governor".into(),
-            verdict: Verdict::Warn,
-            text: "The governor is powersave: clocks rise slowly, and intervals are wider.".into(),
-            fix: Some("cpupower frequency-set -g performance".into()),
-        },
-        DoctorFinding { id: "smt".into(), verdict: Verdict::Ok, text: "2 threads a core.".into(), fix: None },
-        DoctorFinding {
-            id: "quota".into(),
-            verdict: Verdict::Warn,
-            text: "A CPU quota of 400 % is set.".into(),
-            fix: None,
-        },
-        DoctorFinding {
-            id: "microcode".into(),
-            verdict: Verdict::CannotTell,
-            text: "The revision is not readable.".into(),
-            fix: None,
-        },
+        finding("governor", Verdict::Warn, governor),
+        finding("smt", Verdict::Ok, "2 threads a core."),
+        finding("quota", Verdict::Warn, "A CPU quota of 400 % is set."),
+        finding("microcode", Verdict::CannotTell, "The revision is not readable."),
     ];
+    report.doctor[0].fix = Some("cpupower frequency-set -g performance".into());
     report
 }
 
 /// `laptop-smt`: 4 cores × 2 threads, siblings i, i + 4; one L3, simulated.
 pub fn laptop() -> RunReport {
-    let mut domains: Vec<Domain> = (0..4).map(|core| domain(Level::Core, [core, core + 4], core)).collect();
-    domains.push(domain(Level::L3, 0..8, 0));
-    domains.push(domain(Level::Package, 0..8, 0));
-    let topology = Topology::new("0-7".parse().unwrap(), domains, BTreeMap::new());
+    let cores = (0..4).map(|core| domain(Level::Core, [core, core + 4], core)).collect();
+    let topology = topology(8, &[cores, blocks(Level::L3, 8, 8), blocks(Level::Package, 8, 8)]);
     let map = map(8, |a, b| if a % 4 == b % 4 { 6.0 } else { 24.0 });
     let mut report = report(topology, vec![map], Some("laptop-smt"));
-    report.latency.as_mut().unwrap().result.ladder = ladder(&[(Relation::Smt, 6.0), (Relation::L3, 24.0)]);
+    result(&mut report).ladder = ladder(&[(Relation::Smt, 6.0), (Relation::L3, 24.0)]);
     report
 }
 
 /// `epyc-2s-192`: 2 sockets × 12 L3 × 8 cores, parallel, simulated.
 pub fn epyc() -> RunReport {
-    let mut domains: Vec<Domain> = (0..24).map(|l3| domain(Level::L3, 8 * l3..8 * l3 + 8, l3)).collect();
-    domains.extend((0..2).map(|node| domain(Level::Node, 96 * node..96 * node + 96, node)));
-    domains.extend((0..2).map(|package| domain(Level::Package, 96 * package..96 * package + 96, package)));
-    let topology = Topology::new("0-191".parse().unwrap(), domains, BTreeMap::new());
+    let levels = [(Level::L3, 8), (Level::Node, 96), (Level::Package, 96)];
+    let topology = topology(192, &levels.map(|(level, size)| blocks(level, 192, size)));
     let mut map = map(192, |a, b| match (a / 8 == b / 8, a / 96 == b / 96) {
         (true, _) => 23.0,
         (_, true) => 105.0,
         _ => 200.0,
     });
+    let interval = Estimate { confidence: 0.9, effective_n: 64.0, ..estimate(0.0, 0.0) };
     let gate = |relation, bias: f64| GateOutcome {
         relation,
         pairs: 12,
-        bias: Estimate {
-            point: bias,
-            low: bias - 0.004,
-            high: bias + 0.004,
-            confidence: 0.9,
-            effective_n: 64.0,
-        },
+        bias: Estimate { point: bias, low: bias - 0.004, high: bias + 0.004, ..interval },
         cells: 64,
         equivalent: true,
     };
@@ -239,17 +229,14 @@ pub fn epyc() -> RunReport {
         gate: vec![gate(Relation::L3, 0.001), gate(Relation::Node, 0.003), gate(Relation::Machine, -0.002)],
     };
     let mut report = report(topology, vec![map], Some("epyc-2s-192"));
-    report.latency.as_mut().unwrap().result.ladder =
-        ladder(&[(Relation::L3, 23.0), (Relation::Node, 105.0), (Relation::Machine, 200.0)]);
+    let levels = [(Relation::L3, 23.0), (Relation::Node, 105.0), (Relation::Machine, 200.0)];
+    result(&mut report).ladder = ladder(&levels);
     report
 }
 
 /// Two clusters of four with an L2 for each pair (0–7), dies that are the package, and memory without CPUs.
 pub fn nested() -> Topology {
-    let mut domains: Vec<Domain> = (0..4).map(|l2| domain(Level::L2, 2 * l2..2 * l2 + 2, l2)).collect();
-    domains.extend((0..2).map(|cluster| domain(Level::Cluster, 4 * cluster..4 * cluster + 4, cluster)));
-    domains.push(domain(Level::L3, 0..8, 0));
-    domains.push(domain(Level::Package, 0..8, 0));
+    let levels = [(Level::L2, 2), (Level::Cluster, 4), (Level::L3, 8), (Level::Package, 8)];
     let same = [
         (Level::Core, Same::Several),
         (Level::Die, Same::Level(Level::Package)),
@@ -268,7 +255,7 @@ pub fn nested() -> Topology {
     };
     let caches = vec![cache("L1d", 48, 1), cache("L2", 1280, 2), cache("L3", 36_864, 8)];
     let other_facts = OtherFacts { same: same.into(), memory_nodes, caches };
-    Topology::new((0..8).map(CpuId).collect(), domains, BTreeMap::new()).with(Some(other_facts))
+    topology(8, &levels.map(|(level, size)| blocks(level, 8, size))).with(Some(other_facts))
 }
 
 /// `hybrid`: 6 fast cores with SMT (0–11), 2 modules of 4 efficiency cores (12–19).
@@ -278,14 +265,8 @@ pub fn hybrid() -> RunReport {
     domains.extend((12..20).map(|core| domain(Level::Core, [core], core)));
     domains.extend((0..2).map(|module| domain(Level::Cluster, 12 + 4 * module..16 + 4 * module, module)));
     domains.push(domain(Level::L3, 0..20, 0));
-    let class = |cpu: u32| {
-        if cpu < 12 {
-            CoreClass { rank: 1, name: "P".into() }
-        } else {
-            CoreClass { rank: 0, name: "E".into() }
-        }
-    };
-    let classes = (0..20).map(|cpu| (CpuId(cpu), class(cpu))).collect();
+    let class = |rank: u32| CoreClass { rank, name: ["E", "P"][rank as usize].into() };
+    let classes = (0..20).map(|cpu| (CpuId(cpu), class(u32::from(cpu < 12)))).collect();
     let topology = Topology::new("0-19".parse().unwrap(), domains, classes);
     let map = map(20, |a, b| match (a < 12, b < 12) {
         (true, true) if a / 2 == b / 2 => 5.0,
@@ -301,28 +282,23 @@ pub fn hybrid() -> RunReport {
         (Relation::L3, ["P", "E"], 44.0),
         (Relation::L3, ["E", "E"], 44.0),
     ] {
-        let of_kinds = ladder(&[(relation, ns)])
-            .into_iter()
-            .map(|row| LadderRow { classes: Some(classes.map(str::to_owned)), ..row });
-        report.latency.as_mut().unwrap().result.ladder.extend(of_kinds);
+        let of_kinds = |row| LadderRow { classes: Some(classes.map(str::to_owned)), ..row };
+        result(&mut report).ladder.extend(ladder(&[(relation, ns)]).into_iter().map(of_kinds));
     }
     report
 }
 
 /// `mesh-64`: one mesh of 8 × 8, 30–58 ns, no groups.
 pub fn mesh() -> RunReport {
-    let domains = vec![domain(Level::L3, 0..64, 0), domain(Level::Package, 0..64, 0)];
-    let topology = Topology::new("0-63".parse().unwrap(), domains, BTreeMap::new());
+    let topology = topology(64, &[blocks(Level::L3, 64, 64), blocks(Level::Package, 64, 64)]);
     let map = map(64, |a, b| 30.0 + 2.0 * f64::from((a % 8).abs_diff(b % 8) + (a / 8).abs_diff(b / 8) - 1));
     report(topology, vec![map], Some("mesh-64"))
 }
 
 /// `huge-1024`: 4 sockets × 8 dies × 4 clusters × 8 cores.
 pub static HUGE: LazyLock<RunReport> = LazyLock::new(|| {
-    let mut domains: Vec<Domain> = (0..128).map(|l3| domain(Level::L3, 8 * l3..8 * l3 + 8, l3)).collect();
-    domains.extend((0..32).map(|die| domain(Level::Die, 32 * die..32 * die + 32, die)));
-    domains.extend((0..4).map(|package| domain(Level::Package, 256 * package..256 * package + 256, package)));
-    let topology = Topology::new("0-1023".parse().unwrap(), domains, BTreeMap::new());
+    let levels = [(Level::L3, 8), (Level::Die, 32), (Level::Package, 256)];
+    let topology = topology(1024, &levels.map(|(level, size)| blocks(level, 1024, size)));
     let map = map(1024, |a, b| match (a / 8 == b / 8, a / 32 == b / 32, a / 256 == b / 256) {
         (true, _, _) => 20.0,
         (_, true, _) => 60.0,
@@ -330,7 +306,7 @@ pub static HUGE: LazyLock<RunReport> = LazyLock::new(|| {
         _ => 300.0,
     });
     let mut report = report(topology, vec![map], Some("huge-1024"));
-    report.latency.as_mut().unwrap().result.budget_ended = true;
+    result(&mut report).budget_ended = true;
     report
 });
 
@@ -353,47 +329,36 @@ pub fn floating_guest() -> RunReport {
             (KernelId("cas".into()), estimate(without_pause, 0.03)),
         ],
     };
-    report.latency.as_mut().unwrap().result.watch = Some(StateWatch {
+    result(&mut report).watch = Some(StateWatch {
         watched: Picos::from_secs(24.0),
         pair: Some([CpuId(0), CpuId(1)]),
         states: vec![state(0.74, 2, 9.0, 22.6, 28.1), state(0.26, 1, 6.2, 116.0, 131.0)],
         line,
         cells_changed: 1.0,
     });
-    if let Some(PairOutcome::Measured(value)) =
-        report.latency.as_mut().unwrap().result.maps[0].cells.get_mut(1, 0)
-    {
-        value.flags.set(Flag::Multimodal);
-        value.grade = Grade::D;
-        value.rare.get_or_insert_default().states = vec![
-            CellState { share: 0.74, latency_ns: estimate(22.6, 0.02) },
-            CellState { share: 0.26, latency_ns: estimate(116.0, 0.02) },
-        ];
-    }
+    let value = cell_value(&mut report, 1, 0);
+    value.flags.set(Flag::Multimodal);
+    value.grade = Grade::D;
+    let state = |share, ns| CellState { share, latency_ns: estimate(ns, 0.02) };
+    value.rare.get_or_insert_default().states = vec![state(0.74, 22.6), state(0.26, 116.0)];
     report
 }
 
 /// The same guest without state changes.
 pub fn still_guest() -> RunReport {
-    let domains = vec![
-        domain(Level::Core, [0], 0),
-        domain(Level::Core, [1], 1),
-        domain(Level::L3, 0..2, 0),
-        domain(Level::Package, 0..2, 0),
-    ];
-    let topology = Topology::new("0-1".parse().unwrap(), domains, BTreeMap::new());
+    let levels = [(Level::Core, 1), (Level::L3, 2), (Level::Package, 2)];
+    let topology = topology(2, &levels.map(|(level, size)| blocks(level, 2, size)));
     let mut report = report(topology, vec![map(2, |_, _| 22.6)], None);
     report.environment.cpu_model = Some("AMD EPYC (guest)".into());
     report.environment.hypervisor = Some("kvm".into());
     report.environment.bare_metal = Some(false);
     report.environment.platform_evidence = Some("CPUID leaf 0x40000000: `KVMKVMKVM`".into());
     report.environment.kernel = Some("Linux 6.18.1".into());
-    report.latency.as_mut().unwrap().result.watched = Picos::from_secs(24.0);
-    if let Some(watch) = &mut report.latency.as_mut().unwrap().result.watch {
-        watch.watched = Picos::from_secs(24.0);
-    }
-    report.latency.as_mut().unwrap().result.ladder = ladder(&[(Relation::L3, 22.6)]);
-    for row in &mut report.latency.as_mut().unwrap().result.ladder {
+    let measured = result(&mut report);
+    measured.watched = Picos::from_secs(24.0);
+    measured.watch.as_mut().unwrap().watched = measured.watched;
+    measured.ladder = ladder(&[(Relation::L3, 22.6)]);
+    for row in &mut measured.ladder {
         row.pairs = 1;
         row.range_ns = row.latency_ns.map(|latency| [latency.point; 2]);
     }
@@ -403,7 +368,7 @@ pub fn still_guest() -> RunReport {
 /// Tails of one pair on the guest.
 pub fn tails() -> RunReport {
     let mut report = still_guest();
-    report.latency.as_mut().unwrap().result.tails = vec![TailSeries {
+    result(&mut report).tails = vec![TailSeries {
         placement: [CpuId(0), CpuId(1)],
         kernel: KernelId("msg+pause".into()),
         raw: vec![(30_000, 900_000), (31_000, 90_000), (60_000, 9_900), (4_100_000, 100)],
