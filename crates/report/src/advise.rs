@@ -291,23 +291,18 @@ mod tests {
             assert!(text.contains("taskset -c 0,2,4,6 COMMAND"), "{text}");
             let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(words.contains("3.2 ×") && words.contains("by more than 0 %"), "{text}");
-            let broken =
-                text.lines().filter(|line| !line.starts_with("   ")).find(|line| columns(line) > width);
-            assert_eq!(broken, None, "{text}");
+            let fits = |line: &str| line.starts_with("   ") || columns(line) <= width;
+            assert!(text.lines().all(fits), "{text}");
         }
     }
 
     #[test]
     fn an_unknown_margin_is_not_printed() {
         let mut view = view(4, Pattern::AllToAll, 85.0);
-        if let Ok(advice) = &mut view.outcome {
-            advice.slack = None;
-        }
+        view.outcome.as_mut().unwrap().slack = None;
         let text = screen(&view, 200);
-        assert!(
-            text.contains("is not known: the bounds are too wide") && !text.contains("by more than"),
-            "{text}"
-        );
+        let is_unknown = text.contains("is not known: the bounds are too wide");
+        assert!(is_unknown && !text.contains("by more than"), "{text}");
     }
 
     #[test]
@@ -320,11 +315,9 @@ mod tests {
             let text = screen(&view, 100);
             assert!(text.contains(expected) && !text.contains("taskset"), "{text}");
         }
+        // No command selects all CPUs.
         let all = screen(&view(8, Pattern::Ring, 85.0), 100);
-        assert!(
-            all.contains("GOMP_CPU_AFFINITY") && !all.contains("taskset"),
-            "no command selects all CPUs: {all}"
-        );
+        assert!(all.contains("GOMP_CPU_AFFINITY") && !all.contains("taskset"), "{all}");
         let spread = screen(&view(2, Pattern::Independent, 85.0), 100);
         assert!(spread.contains("on CPUs 0,1") && spread.contains("taskset -c 0,1"), "{spread}");
     }

@@ -133,37 +133,25 @@ mod tests {
         terminal::lines(&sentences(tests, reported), &Style::of_width(400))
     }
 
-    fn siblings() -> Topology {
-        cores(&["0,2", "1,3"])
-    }
-
     #[test]
     fn reported_cores_are_confirmed_or_contradicted() {
         let tests = [test([0, 2], 0.52), test([1, 3], 0.5)];
-        assert_eq!(
-            lines(&tests, Some(&siblings())),
-            [" load test confirms SMT siblings: CPUs 0+2, 1+3 (each drops to 52 % when both are busy)"]
-        );
+        let siblings = cores(&["0,2", "1,3"]);
+        let flat = Topology::flat("0-3".parse().unwrap());
+        for (tests, topology, expected) in [
+            (&tests[..], &siblings, "confirms SMT siblings: CPUs 0+2, 1+3 (each drops to 52 %"),
+            (&tests, &flat, "shows SMT siblings: CPUs 0+2, 1+3 (each drops to 52 %"),
+            (&[test([0, 1], 1.02)], &siblings, "confirms separate cores: CPUs 0+1 (each keeps 100 %"),
+        ] {
+            let expected = format!(" load test {expected} when both are busy)");
+            assert_eq!(lines(tests, Some(topology)), [expected]);
+        }
         let hidden = lines(&tests, Some(&cores(&["0", "1", "2", "3"])));
         assert!(hidden[0].starts_with(" load test shows SMT siblings: CPUs 0+2"), "{hidden:?}");
         assert!(hidden[1].starts_with(" ! CONFLICT: the system reports CPUs 0+2, 1+3 as different cores"));
-        let flat = Topology::flat("0-3".parse().unwrap());
-        let unreported = lines(&tests, Some(&flat));
-        assert_eq!(
-            unreported,
-            [" load test shows SMT siblings: CPUs 0+2, 1+3 (each drops to 52 % when both are busy)"]
-        );
-        let made_up = lines(&[test([0, 2], 0.99)], Some(&siblings()));
-        assert!(
-            made_up[0].starts_with(" load test shows separate cores: CPUs 0+2 (each keeps 99 %"),
-            "{made_up:?}"
-        );
+        let made_up = lines(&[test([0, 2], 0.99)], Some(&siblings));
+        assert!(made_up[0].starts_with(" load test shows separate cores: CPUs 0+2 (each keeps 99 %"));
         assert!(made_up[1].contains("as threads of one core, but they share no execution units"));
-        let fits = lines(&[test([0, 1], 1.02)], Some(&siblings()));
-        assert_eq!(
-            fits,
-            [" load test confirms separate cores: CPUs 0+1 (each keeps 100 % when both are busy)"]
-        );
     }
 
     #[test]
@@ -171,11 +159,8 @@ mod tests {
         let tests = [test([0, 2], 0.75), test([1, 3], 0.75)];
         let unclear = lines(&tests, None);
         assert_eq!(unclear.len(), 1);
-        assert!(
-            unclear[0].starts_with(
-                " load test cannot tell whether CPUs 0+2, 1+3 are threads of one core: they slow"
-            )
-        );
+        let text = " load test cannot tell whether CPUs 0+2, 1+3 are threads of one core: they slow";
+        assert!(unclear[0].starts_with(text), "{unclear:?}");
         assert!(lines(&[], None).is_empty());
     }
 }

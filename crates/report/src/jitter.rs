@@ -263,10 +263,8 @@ mod tests {
         assert_eq!(fmt::sentence(&cpu_list(&many, 3)), "CPUs 0 1 2 and 9 more");
         assert_eq!(two([0.014, 0.018]), "No CPU stands out: each lost 1.4 % to 1.8 % of its time");
         assert_eq!(two([0.52, 0.72]), "All CPUs are heavily disturbed: each lost 52 % to 72 % of its time");
-        assert_eq!(
-            two([0.0004, 0.001]),
-            "Cannot tell which CPUs are quieter: each lost 0.04 % to 0.10 % of its time"
-        );
+        let unclear = "Cannot tell which CPUs are quieter: each lost 0.04 % to 0.10 % of its time";
+        assert_eq!(two([0.0004, 0.001]), unclear);
         let sure = |id, lost| Quietness { lost_reach: Some(lost / 10.0), ..cpu(id, lost, 3e3) };
         assert_eq!(
             words(&[sure(0, 0.0004), sure(2, 0.0005), sure(1, 0.01), sure(3, 0.03)]),

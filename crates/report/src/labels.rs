@@ -205,24 +205,22 @@ mod tests {
 
     #[test]
     fn shared_parts_are_stated_once_and_rows_state_differences() {
-        let names: Vec<String> = ["cas-backoff", "parking-lot-mutex"]
-            .into_iter()
-            .flat_map(|method| [(0, 0), (50, 500)].map(|sections| (method, sections)))
-            .flat_map(|(method, sections)| {
-                [(2, "0-1"), (16, "0-1-2-3")].map(|threads| (method, sections, threads))
-            })
-            .map(|(method, (critical, parallel), (threads, cpus))| {
-                format!(
-                    "arrange=compact-core critical_ns={critical} method={method} parallel_ns={parallel} \
-                     threads={threads} {cpus}"
-                )
-            })
-            .collect();
+        let mut names = Vec::new();
+        for method in ["cas-backoff", "parking-lot-mutex"] {
+            for (critical, parallel) in [(0, 0), (50, 500)] {
+                for threads in ["threads=2 0-1", "threads=16 0-1-2-3"] {
+                    names.push(format!(
+                        "arrange=compact-core critical_ns={critical} method={method} parallel_ns={parallel} \
+                         {threads}"
+                    ));
+                }
+            }
+        }
         let labels = Labels::from_names(names.iter().map(String::as_str));
-        let [shared, section] = [labels.shared(), labels.section(names.last().unwrap())]
-            .map(|sentence| fmt::sentence(&sentence.unwrap()));
-        assert_eq!(shared, "arrange compact-core");
         let last = names.last().unwrap();
+        let [shared, section] =
+            [labels.shared(), labels.section(last)].map(|sentence| fmt::sentence(&sentence.unwrap()));
+        assert_eq!(shared, "arrange compact-core");
         assert_eq!(fmt::sentence(&labels.row(last)), "parking-lot-mutex, threads 16");
         assert_eq!(section, "critical 50 ns, parallel 500 ns");
         let whole = |name| fmt::sentence(&labels.whole(name));

@@ -78,11 +78,8 @@ mod tests {
 
     #[test]
     fn rows_show_the_load_of_a_cpu_over_time() {
-        let lines = drawing(
-            &curve(&[(0, &[Some(0.0), Some(0.5), Some(1.0)]), (7, &[None, Some(1.2), Some(0.1)])]),
-            &Style::of_width(100),
-        )
-        .lines;
+        let curve = curve(&[(0, &[Some(0.0), Some(0.5), Some(1.0)]), (7, &[None, Some(1.2), Some(0.1)])]);
+        let lines = drawing(&curve, &Style::of_width(100)).lines;
         assert!(lines[0].contains("each column is 500 ms"), "{lines:?}");
         assert_eq!(lines[lines.len() - 2..], ["    0  ▅█ 50 %", "    7 ·█▁ ·"]);
     }
@@ -92,10 +89,8 @@ mod tests {
         let shares = [Some(0.25); 60];
         let cpus: Vec<(u32, &[Option<f64>])> = (0..40).map(|cpu| (cpu, &shares[..])).collect();
         let drawn = drawing(&curve(&cpus), &Style::of_width(50)).lines;
-        assert!(
-            drawn[0].contains("Mean load of 40 CPUs") && drawn.join(" ").contains("each column is 1.0 s"),
-            "{drawn:?}"
-        );
+        assert!(drawn[0].contains("Mean load of 40 CPUs"), "{drawn:?}");
+        assert!(drawn.join(" ").contains("each column is 1.0 s"), "{drawn:?}");
         assert_eq!(drawn.last().unwrap(), &format!("  all {} 25 %", "▃".repeat(30)));
     }
 }

@@ -334,19 +334,14 @@ mod tests {
             |values: &[f64]| Scale::fitted(values.iter().copied()).map(|scale| [scale.low, scale.high]);
         // As on a hybrid, where all other pairs have similar values.
         assert_eq!(ends(&[5.0, 36.0, 44.0, 44.0, 52.0, 52.0]), Some([18.0, 52.0]));
-        assert_eq!(
-            ends(&[18.0, 18.0, 86.0, 86.0]),
-            Some([18.0, 86.0]),
-            "half of the pairs are a level like others"
-        );
+        // Half of the pairs are a level like others.
+        assert_eq!(ends(&[18.0, 18.0, 86.0, 86.0]), Some([18.0, 86.0]));
     }
 
     #[test]
     fn the_colour_cube_matches_xterm() {
-        for (rgb, index) in [([0, 0, 0], 16), ([255, 255, 255], 231), ([95, 135, 175], 67), ([0, 0, 95], 17)]
-        {
-            assert_eq!(cube(rgb), index);
-        }
+        let colours = [[0, 0, 0], [255, 255, 255], [95, 135, 175], [0, 0, 95]];
+        assert_eq!(colours.map(cube), [16, 231, 67, 17]);
     }
 
     #[test]

@@ -484,32 +484,26 @@ mod tests {
 
     #[test]
     fn switch_time_is_stated_only_if_the_interval_bounds_it() {
-        let per_s = |low: f64| Estimate { point: 1e5, low, high: 3e5, confidence: 0.95, effective_n: 8.0 };
-        let text = |low: f64| {
-            let (queue, payload, cpu, trial) = ("mutex", "u64", CpuId(0), TrialId(0));
-            let per_s = per_s(low);
-            fmt::sentence(&switch_sentence(&SwitchRate {
-                queue,
-                payload,
+        for (low, end) in [
+            (5e4, "2.0 switches per message, and at most 20.0 µs per switch, queue included."),
+            (0.0, "2.0 switches per message."),
+        ] {
+            let text = fmt::sentence(&switch_sentence(&SwitchRate {
+                queue: "mutex",
+                payload: "u64",
                 capacity: 10,
-                cpu,
-                trial,
+                cpu: CpuId(0),
+                trial: TrialId(0),
                 per_message: 2.0,
-                per_s,
-            }))
-        };
-        assert!(
-            text(5e4).ends_with("2.0 switches per message, and at most 20.0 µs per switch, queue included.")
-        );
-        assert!(text(0.0).ends_with("2.0 switches per message."), "{}", text(0.0));
+                per_s: Estimate { point: 1e5, low, high: 3e5, confidence: 0.95, effective_n: 8.0 },
+            }));
+            assert!(text.ends_with(end), "{text}");
+        }
     }
 
     #[test]
     fn payloads_that_distinguish_rows_are_always_shown() {
         let shown_from = |payloads: &[&str]| payload_column(payloads.iter().copied(), 110).least_width;
-        assert_eq!(
-            [shown_from(&["u64", "u64"]), shown_from(&["u64", "bytes:64"]), shown_from(&[])],
-            [110, 0, 110]
-        );
+        assert_eq!([&["u64", "u64"][..], &["u64", "bytes:64"], &[]].map(shown_from), [110, 0, 110]);
     }
 }

@@ -186,16 +186,9 @@ pub(super) mod tests {
     /// A distribution with these rows: value, share, count.
     pub fn view(title: &str, values: &[(f64, f64, u64)]) -> SpectrumView {
         let rows = values.iter().map(|&(value, share, count)| SpectrumRow { value, share, count }).collect();
-        let spectrum = Spectrum {
-            name: None,
-            unit: None,
-            is_assumed: false,
-            digits: 1,
-            rows,
-            mean: None,
-            deviation: None,
-            warnings: Vec::new(),
-        };
+        let (name, unit, mean, deviation) = (None, None, None, None);
+        let warnings = Vec::new();
+        let spectrum = Spectrum { name, unit, is_assumed: false, digits: 1, rows, mean, deviation, warnings };
         SpectrumView { title: title.to_owned(), spectrum }
     }
 
@@ -208,10 +201,7 @@ pub(super) mod tests {
             let views = vec![one.clone(), other.clone(), one.clone(), other.clone(), one.clone()];
             let screen = screen(&views, width);
             assert!(screen.lines().all(|line| columns(line) <= width), "{screen}");
-            assert!(
-                screen.contains("5000.0") && screen.contains("99.9") && screen.contains(" o "),
-                "{screen}"
-            );
+            assert!(["5000.0", "99.9", " o "].iter().all(|part| screen.contains(part)), "{screen}");
         }
     }
 

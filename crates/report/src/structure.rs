@@ -422,15 +422,20 @@ mod tests {
         terminal::lines(&blocks(findings, unit), &Style::of_width(width))
     }
 
-    /// Two groups of 8 CPUs: 20 ns inside and 85 ns across; `reported` are the last-level caches.
-    fn findings(reported: &[&str]) -> Findings {
-        let observed = Matrix::symmetric((0..16).map(CpuId).collect(), |row, column| {
-            Some(Observation::bare(if row / 8 == column / 8 { 20.0 } else { 85.0 }))
-        });
+    /// Findings for these CPUs and reported last-level caches, from the latency of each pair.
+    fn inferred(cpus: &[u32], reported: &[&str], ns: impl Fn(u32, u32) -> f64) -> Findings {
+        let ids: Vec<CpuId> = cpus.iter().copied().map(CpuId).collect();
         let domain = |cpus: &&str| Domain { level: Level::L3, cpus: cpus.parse().unwrap(), os_id: None };
         let domains = reported.iter().map(domain).collect();
-        let topology = Topology::new("0-15".parse().unwrap(), domains, Default::default());
-        Findings::of_matrix(&observed, &topology)
+        let topology = Topology::new(ids.iter().copied().collect(), domains, Default::default());
+        let seen = |row: usize, column: usize| Some(Observation::bare(ns(cpus[row], cpus[column])));
+        Findings::of_matrix(&Matrix::symmetric(ids, seen), &topology)
+    }
+
+    /// Two groups of 8 CPUs: 20 ns inside and 85 ns across.
+    fn findings(reported: &[&str]) -> Findings {
+        let cpus: Vec<u32> = (0..16).collect();
+        inferred(&cpus, reported, |a, b| if a / 8 == b / 8 { 20.0 } else { 85.0 })
     }
 
     #[test]
@@ -441,46 +446,37 @@ mod tests {
         ] {
             assert_eq!(sentence(&findings(reported), 200), [expected]);
         }
-        let same = [&["0-7", "8-15"][..], &[], &["0-8", "9-15"]]
-            .map(|reported| same_as_reported(&findings(reported)));
-        let same = same.map(|clause| clause.map(|clause| fmt::sentence(&clause)));
-        assert_eq!(same, [Some("the latencies alone show the same L3".to_owned()), None, None]);
+        let same = same_as_reported(&findings(&["0-7", "8-15"])).unwrap();
+        assert_eq!(fmt::sentence(&same), "the latencies alone show the same L3");
+        for other in [&[][..], &["0-8", "9-15"]] {
+            assert!(same_as_reported(&findings(other)).is_none(), "{other:?}");
+        }
         let hidden = sentence(&findings(&["0-15"]), 200);
         assert_eq!(hidden[1], " ! the reported L3 contain groups that the system does not report");
         let conflict = sentence(&findings(&["0-8", "9-15"]), 200);
-        assert!(
-            conflict[1].starts_with(" ! CONFLICT: the latencies contradict the reported L3: CPUs 0 and 8")
-        );
+        let text = " ! CONFLICT: the latencies contradict the reported L3: CPUs 0 and 8";
+        assert!(conflict[1].starts_with(text), "{conflict:?}");
         assert!(conflict[1].contains("85.0 ns where 20.0 would be usual"), "{conflict:?}");
     }
 
     #[test]
     fn single_cpus_are_stated_and_possibly_slow_ones_explained() {
         let screens = |cpus: &[u32], reported: &[&str]| {
-            let observed = Matrix::symmetric(cpus.iter().copied().map(CpuId).collect(), |row, column| {
-                Some(Observation::bare(if cpus[row] / 8 == cpus[column] / 8 { 18.0 } else { 85.0 }))
-            });
-            let domain = |cpus: &&str| Domain { level: Level::L3, cpus: cpus.parse().unwrap(), os_id: None };
-            let all = cpus.iter().copied().map(CpuId).collect();
-            let topology = Topology::new(all, reported.iter().map(domain).collect(), Default::default());
-            let findings = Findings::of_matrix(&observed, &topology);
+            let findings = inferred(cpus, reported, |a, b| if a / 8 == b / 8 { 18.0 } else { 85.0 });
             [sentence(&findings, 300).concat(), table(&findings, "ns", 300).join("\n")]
         };
         let [first, table] = screens(&[0, 1, 2, 3, 8], &["0-3", "8"]);
-        assert_eq!(
-            first,
-            " inferred  from latencies alone: CPU 8 takes 85.0 ns to CPUs 0-3, which take 18.0 to each other (medians): a group \
-             of its own, as the system reports (L3)"
-        );
+        let text = "CPU 8 takes 85.0 ns to CPUs 0-3, which take 18.0 to each other (medians): a group of its own, as";
+        assert!(first.contains(text), "{first}");
         assert!(table.contains("agree, as far as one CPU can show"), "{table}");
         let [first, _] = screens(&[0, 1, 2, 3, 8], &[]);
         assert!(first.ends_with("it is far away or slow; one CPU alone cannot show which"), "{first}");
-        let slow = Matrix::symmetric((0..12).map(CpuId).collect(), |row, column| {
-            let slow = if row == 5 || column == 5 { 20.0 } else { 0.0 };
-            Some(Observation::bare(slow + if row / 4 == column / 4 { 20.0 } else { 30.0 }))
+        let twelve: Vec<u32> = (0..12).collect();
+        let slow = inferred(&twelve, &[], |a, b| {
+            let slow = if a == 5 || b == 5 { 20.0 } else { 0.0 };
+            slow + if a / 4 == b / 4 { 20.0 } else { 30.0 }
         });
-        let flat = Topology::flat((0..12).map(CpuId).collect());
-        let first = sentence(&Findings::of_matrix(&slow, &flat), 400).concat();
+        let first = sentence(&slow, 400).concat();
         assert!(first.contains("it is slow, also to CPUs 4,6,7, the group nearest to it"), "{first}");
         let [first, table] = screens(&[0, 1, 2, 3, 8, 16], &["0-3", "8", "16"]);
         assert_eq!(
@@ -507,8 +503,7 @@ mod tests {
 
     #[test]
     fn a_matrix_without_structure_says_why() {
-        let few = Matrix::symmetric(vec![CpuId(0), CpuId(1)], |_, _| Some(Observation::bare(20.0)));
-        let findings = Findings::of_matrix(&few, &Topology::flat("0,1".parse().unwrap()));
+        let findings = inferred(&[0, 1], &[], |_, _| 20.0);
         assert!(table(&findings, "ns", 200)[0].contains("cannot tell: 2 CPUs have 1 pair"));
         assert!(sentence(&findings, 200).is_empty());
     }

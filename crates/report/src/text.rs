@@ -156,10 +156,8 @@ mod tests {
 
     #[test]
     fn columns_count_wide_characters_and_leave_out_colours() {
-        for (line, expected) in [("数", 2), ("\x1b[97;48;5;17m 17\x1b[0m", 3), ("▀│·", 3), ("e\u{301}", 1)]
-        {
-            assert_eq!(columns(line), expected, "{line:?}");
-        }
+        let lines = ["数", "\x1b[97;48;5;17m 17\x1b[0m", "▀│·", "e\u{301}"];
+        assert_eq!(lines.map(columns), [2, 3, 3, 1]);
     }
 
     #[test]

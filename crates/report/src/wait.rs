@@ -312,12 +312,9 @@ mod tests {
     use coretalk_model::stats::Estimate;
 
     fn trial(strategy: &str, nj: Option<f64>) -> TrialResult {
-        let estimate = |nj: f64| Estimate {
-            point: nj,
-            low: 0.9 * nj,
-            high: 1.1 * nj,
-            confidence: 0.95,
-            effective_n: 8.0,
+        let estimate = |point: f64| {
+            let (low, high) = (0.9 * point, 1.1 * point);
+            Estimate { point, low, high, confidence: 0.95, effective_n: 8.0 }
         };
         let spec = TrialSpec {
             probe: PROBE.into(),
@@ -335,9 +332,7 @@ mod tests {
     fn energy_is_shown_if_packages_report_it() {
         let [busy, futex, unknown] = [("busy", Some(4_200.0)), ("futex", Some(90.0)), ("pause", None)]
             .map(|(name, nj)| trial(name, nj));
-        let Some(Block::Prose(sentence)) = energy(&[&busy, &futex, &unknown]) else {
-            panic!("nothing is told")
-        };
+        let Some(Block::Prose(sentence)) = energy(&[&busy, &futex, &unknown]) else { panic!("no prose") };
         let text = fmt::sentence(&sentence);
         assert!(text.ends_with("in nJ: busy 4 200 ±10 %, futex 90.0 ±10 %."), "{text}");
         assert!(energy(&[&unknown]).is_none());

@@ -360,15 +360,10 @@ mod tests {
 
     #[test]
     fn regimes_without_serial_comparison_have_no_percentage() {
-        let outcome = |cells| GateOutcome {
-            relation: Relation::L3,
-            pairs: 2,
-            bias: GateOutcome::UNKNOWN,
-            cells,
-            equivalent: false,
-        };
         for cells in [0, 3] {
-            let parallel = Regime::Parallel { pairs: 2, gate: vec![outcome(cells)] };
+            let (relation, bias) = (Relation::L3, GateOutcome::UNKNOWN);
+            let outcome = GateOutcome { relation, pairs: 2, bias, cells, equivalent: false };
+            let parallel = Regime::Parallel { pairs: 2, gate: vec![outcome] };
             let block = regime(&parallel, 0, 0.01, &Topology::flat("0-3".parse().unwrap())).unwrap();
             let text = terminal::screen(&[block], &Style::of_width(120));
             assert!(text.contains("not compared with serial") && !text.contains('%'), "{text}");

@@ -197,10 +197,8 @@ mod tests {
     fn a_failed_trial_has_a_reason_and_no_number() {
         let round = round(Err(TrialFailure::CpuLost { cpu: CpuId(8) }));
         let line = trial_line(&round, &round.trials[0], 1, &CELLS).unwrap();
-        assert!(
-            line.ends_with(r#""spans":[],"flags":[],"reason":"CPU 8 was taken away during the run"}"#),
-            "{line}"
-        );
+        let end = r#""spans":[],"flags":[],"reason":"CPU 8 was taken away during the run"}"#;
+        assert!(line.ends_with(end), "{line}");
         assert!(line.contains(r#""started_s":null,"core_ghz":null"#), "{line}");
     }
 }

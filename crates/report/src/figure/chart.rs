@@ -329,41 +329,36 @@ mod tests {
     #[test]
     fn names_are_at_curve_ends_unless_many_ends_coincide() {
         let axis = |label: &str| Axis { label: label.into(), ends: [0.0, 10.0], kind: Kind::Linear };
-        let curve = |name: &str, end: f64| Curve {
-            name: name.into(),
-            points: vec![[0.0, 0.0], [10.0, end]],
+        let curve = |end: &f64| Curve {
+            name: format!("to {end}"),
+            points: vec![[0.0, 0.0], [10.0, *end]],
             marks: Marks::Joined,
             intervals: Vec::new(),
             shows: Vec::new(),
         };
-        let chart = |ends: &[f64]| Chart {
-            title: "t".into(),
-            finding: None,
-            x: axis("x"),
-            y: axis("y"),
-            curves: ends.iter().map(|end| curve(&format!("to {end}"), *end)).collect(),
+        let chart = |ends: &[f64]| {
+            let curves = ends.iter().map(curve).collect();
+            Chart { title: "t".into(), finding: None, x: axis("x"), y: axis("y"), curves }
         };
         let apart = chart(&[8.0, 2.0, 8.1]).at_ends([0.0, 300.0]).unwrap();
-        assert!(
-            apart[2] < apart[0] && apart[0] < apart[1] && apart[0] - apart[2] >= NAME_HEIGHT,
-            "{apart:?}"
-        );
+        assert!(apart[0] - apart[2] >= NAME_HEIGHT && apart[0] < apart[1], "{apart:?}");
         assert_eq!(chart(&[10.0; 7]).at_ends([0.0, 300.0]), None);
         assert_eq!(chart(&[10.0]).at_ends([0.0, 300.0]), None, "a lone curve needs no name");
+    }
+
+    fn words(axis: &Axis) -> Vec<String> {
+        axis.ticks().into_iter().map(|(_, text)| text).collect()
     }
 
     #[test]
     fn nines_are_equally_spaced() {
         let axis = Axis { label: String::new(), ends: [0.0, 0.999], kind: Kind::Nines };
         let at = [0.9, 0.99, 0.999].map(|share| axis.position(share));
-        assert!(
-            (at[0] - 1.0 / 3.0).abs() < 1e-9 && (at[1] - 2.0 / 3.0).abs() < 1e-9 && at[2] == 1.0,
-            "{at:?}"
-        );
-        let words: Vec<String> = axis.ticks().into_iter().map(|(_, text)| text).collect();
-        assert_eq!(words, ["0 %", "50 %", "90 %", "99 %", "99.9 %"]);
+        assert!((at[0] - 1.0 / 3.0).abs() < 1e-9 && (at[1] - 2.0 / 3.0).abs() < 1e-9, "{at:?}");
+        assert_eq!(at[2], 1.0);
+        assert_eq!(words(&axis), ["0 %", "50 %", "90 %", "99 %", "99.9 %"]);
         let many = Axis { ends: [0.0, 1.0 - 1e-9], ..axis };
-        assert_eq!(many.ticks().last().map(|(_, text)| text.as_str()), Some("99.9999999 %"));
+        assert_eq!(words(&many).last().unwrap(), "99.9999999 %");
     }
 
     #[test]
@@ -373,13 +368,8 @@ mod tests {
             let ticks = axis.ticks();
             assert!((1..=14).contains(&ticks.len()), "{low} to {high}: {ticks:?}");
         }
-        let words: Vec<String> = Axis::over("", Kind::Linear, [24.0].into_iter())
-            .unwrap()
-            .ticks()
-            .into_iter()
-            .map(|(_, text)| text)
-            .collect();
-        assert_eq!(words, ["0", "5", "10", "15", "20", "25"]);
+        let axis = Axis::over("", Kind::Linear, [24.0].into_iter()).unwrap();
+        assert_eq!(words(&axis), ["0", "5", "10", "15", "20", "25"]);
     }
 
     #[test]

@@ -374,10 +374,8 @@ mod tests {
     fn points_rise_in_share_and_value_and_end_before_the_last_event() {
         let series = series(&[100, 200, 200, 4000], "event");
         let points = Distribution::from_series(&series).unwrap().points();
-        assert!(
-            points.windows(2).all(|pair| pair[0][0] <= pair[1][0] && pair[0][1] <= pair[1][1]),
-            "{points:?}"
-        );
+        let rises = |pair: &[[f64; 2]]| pair[0][0] <= pair[1][0] && pair[0][1] <= pair[1][1];
+        assert!(points.windows(2).all(rises), "{points:?}");
         assert_eq!(points[0], [0.0, 1.0]);
         assert_eq!(points.last().unwrap()[0], 0.875);
     }
@@ -403,10 +401,8 @@ mod tests {
             percentiles: at_p99(f64::from((cpu + kind) % 3)),
             ..series(&some, "event")
         };
-        let all: Vec<SeriesDoc> = (0..=MAX_CURVES as u32)
-            .flat_map(|kind| (1..4).map(move |cpu| (kind, cpu)))
-            .map(|(k, c)| series_of(k, c))
-            .collect();
+        let kinds = 0..=MAX_CURVES as u32;
+        let all: Vec<SeriesDoc> = kinds.flat_map(|kind| [1, 2, 3].map(|cpu| series_of(kind, cpu))).collect();
         let placements: Vec<&Vec<u32>> = chosen(&all).into_iter().map(|one| &one.placement).collect();
         assert_eq!(placements.len(), MAX_CURVES + 1);
         assert!(placements.iter().all(|one| *one == placements[0]), "{placements:?}");
@@ -414,12 +410,11 @@ mod tests {
 
     #[test]
     fn many_pairs_are_drawn_as_fastest_median_and_slowest() {
-        let many: Vec<SeriesDoc> = (1u32..=9)
-            .map(|index| SeriesDoc {
-                percentiles: at_p99(f64::from((index * 4) % 9)),
-                ..series(&[100 * u64::from(index)], "event")
-            })
-            .collect();
+        let series_of = |index: u32| SeriesDoc {
+            percentiles: at_p99(f64::from((index * 4) % 9)),
+            ..series(&[100 * u64::from(index)], "event")
+        };
+        let many: Vec<SeriesDoc> = (1..=9).map(series_of).collect();
         let mut p99: Vec<f64> = chosen(&many).iter().map(|one| one.percentiles.p99.unwrap()).collect();
         p99.sort_by(f64::total_cmp);
         assert_eq!(p99, [0.0, 4.0, 8.0]);
@@ -428,28 +423,23 @@ mod tests {
     #[test]
     fn headlines_are_drawn_first_and_shared_parameters_are_stated_once() {
         let some: Vec<u64> = (100..100 + MIN_EVENTS).collect();
-        let series_of = |view: &str, primitive: &str| SeriesDoc {
+        let series_of = |view: &'static str, primitive: &'static str| SeriesDoc {
             probe: "wake".into(),
             headline: Some("slept".into()),
             parameters: [
-                ("gap_ns", ValueDoc::Number(20_000.0)),
-                ("primitive", ValueDoc::Text(primitive.to_owned().into())),
-                ("view", ValueDoc::Text(view.to_owned().into())),
+                ("gap_ns".into(), ValueDoc::Number(20_000.0)),
+                ("primitive".into(), ValueDoc::Text(primitive.into())),
+                ("view".into(), ValueDoc::Text(view.into())),
             ]
-            .map(|(name, value)| (name.into(), value))
             .into(),
             ..series(&some, "event")
         };
-        let views = ["first", "slept", "waker"]
-            .iter()
-            .flat_map(|view| [series_of(view, "pipe"), series_of(view, "park")]);
-        let drawn = curves(&views.collect::<Vec<_>>(), Room::PAGE);
-        let shared = "gap 20 µs, CPUs 0 → 1";
-        assert_eq!(titles(&drawn.headline), [format!("wake, slept: percentiles of single events; {shared}")]);
-        assert_eq!(
-            titles(&drawn.others),
-            ["first", "waker"].map(|view| format!("wake, {view}: percentiles of single events; {shared}"))
-        );
+        let views = ["first", "slept", "waker"];
+        let views = views.map(|view| [series_of(view, "pipe"), series_of(view, "park")]).concat();
+        let drawn = curves(&views, Room::PAGE);
+        let title = |view| format!("wake, {view}: percentiles of single events; gap 20 µs, CPUs 0 → 1");
+        assert_eq!(titles(&drawn.headline), [title("slept")]);
+        assert_eq!(titles(&drawn.others), ["first", "waker"].map(title));
         let texts: Vec<&str> = texts(&drawn.headline[0]).collect();
         assert!(texts.contains(&"pipe") && texts.contains(&"park"), "{texts:?}");
     }

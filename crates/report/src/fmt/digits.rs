@@ -282,49 +282,32 @@ pub fn binary_bytes(bytes: u64) -> String {
 mod tests {
     use super::*;
 
+    /// Compares the text of each number; texts are separated by bars.
+    #[track_caller]
+    fn check(text: impl Fn(f64) -> String, numbers: &[f64], expected: &str) {
+        assert_eq!(numbers.iter().copied().map(text).collect::<Vec<_>>().join("|"), expected);
+    }
+
     #[test]
     fn numbers_read_as_people_write_them() {
-        assert_eq!([7.834, 22.64, 116.2, 1300.4, 9.996].map(ns), ["7.83", "22.6", "116", "1 300", "10.0"]);
-        assert_eq!([7.84, 9.96, 84.6].map(short_ns), ["7.8", "10", "85"]);
+        check(ns, &[7.834, 22.64, 116.2, 1300.4, 9.996], "7.83|22.6|116|1 300|10.0");
+        check(ns, &[-0.0, 0.0, 0.0041, 0.04], "0.00|0.00|0.0041|0.04");
+        check(short_ns, &[7.84, 9.96, 84.6, -0.0, 0.0, -0.04], "7.8|10|85|0.0|0.0|-0.040");
+        check(short_ns, &[0.041, -0.45, 0.96, 3e-20], "0.041|-0.45|1.0|3.0e-20");
+        check(signed_percent, &[0.0, -1e-9, -0.04, 0.04], "0.0 %|0.0 %|0.0 %|0.0 %");
+        check(signed_percent, &[-0.06, 104.2], "-0.1 %|+104.2 %");
+        check(|value| fixed(value, 2), &[0.0, -0.003, 0.003, -0.25], "0|>-0.01|<0.01|-0.25");
+        let rates = [63e3, 1e6 / 3.0, 999_999.7, 500.0, 1_000_050.0];
+        check(chosen_rate, &rates, "63 k|333.333 k|1 M|500|1.00005 M");
+        let seconds = [3.8e-5, 0.0041, 0.38, 6.44, 24.0, 200.0, 7500.0];
+        check(duration, &seconds, "38 µs|4.1 ms|380 ms|6.4 s|24 s|3 min 20 s|2 h 5 min");
+        check(chosen_time, &[100.0, 1_500.0, 20e3, 1e6, 1e9], "100 ns|1.5 µs|20 µs|1 ms|1 s");
+        check(percent, &[0.74, 0.026, 0.02, 0.0004, 0.0], "74 %|2.6 %|2 %|0.04 %|0 %");
+        check(percent, &[-0.0, -1e-17, 4e-5, -4e-5, -6e-5], "0 %|0 %|<0.01 %|>-0.01 %|-0.01 %");
         assert_eq!([48, 1280, 32_768].map(|kib| binary_bytes(kib << 10)), ["48 KiB", "1.25 MiB", "32 MiB"]);
-        assert_eq!([-0.0, 0.0].map(ns), ["0.00"; 2]);
-        assert_eq!([-0.0, 0.0, -0.04].map(short_ns), ["0.0", "0.0", "-0.040"]);
-        assert_eq!(
-            [0.0, -1e-9, -0.04, 0.04, -0.06, 104.2].map(signed_percent),
-            ["0.0 %", "0.0 %", "0.0 %", "0.0 %", "-0.1 %", "+104.2 %"]
-        );
-        assert_eq!(
-            [0.0, -0.003, 0.003, -0.25].map(|value| fixed(value, 2)),
-            ["0", ">-0.01", "<0.01", "-0.25"]
-        );
-        assert_eq!(
-            [63e3, 1e6 / 3.0, 999_999.7, 500.0, 1_000_050.0].map(chosen_rate),
-            ["63 k", "333.333 k", "1 M", "500", "1.00005 M"]
-        );
-        assert_eq!(
-            [0.0, 0.041, -0.45, 0.96, 3e-20].map(short_ns),
-            ["0.0", "0.041", "-0.45", "1.0", "3.0e-20"]
-        );
-        assert_eq!([0.0, 0.0041, 0.04].map(ns), ["0.00", "0.0041", "0.04"]);
-        assert_eq!(
-            [3.8e-5, 0.0041, 0.38, 6.44, 24.0, 200.0, 7500.0].map(duration),
-            ["38 µs", "4.1 ms", "380 ms", "6.4 s", "24 s", "3 min 20 s", "2 h 5 min"]
-        );
-        assert_eq!([0.74, 0.026, 0.02, 0.0004, 0.0].map(percent), ["74 %", "2.6 %", "2 %", "0.04 %", "0 %"]);
-        assert_eq!(
-            [100.0, 1_500.0, 20e3, 1e6, 1e9].map(chosen_time),
-            ["100 ns", "1.5 µs", "20 µs", "1 ms", "1 s"]
-        );
-        assert_eq!(
-            [-0.0, -1e-17, 4e-5, -4e-5, -6e-5].map(percent),
-            ["0 %", "0 %", "<0.01 %", ">-0.01 %", "-0.01 %"]
-        );
         assert_eq!((grouped(-1_234_567), count(1, "pair")), ("-1 234 567".into(), "1 pair".into()));
-        let (passes, batches) = ([1, 2].map(|n| count(n, "pass")), [1, 2].map(|n| count(n, "batch")));
-        assert_eq!(
-            (passes, batches),
-            (["1 pass", "2 passes"].map(str::to_owned), ["1 batch", "2 batches"].map(str::to_owned))
-        );
+        assert_eq!([1, 2].map(|n| count(n, "pass")), ["1 pass", "2 passes"]);
+        assert_eq!([1, 2].map(|n| count(n, "batch")), ["1 batch", "2 batches"]);
     }
 
     #[test]

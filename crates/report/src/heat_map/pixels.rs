@@ -220,8 +220,7 @@ mod tests {
                 PairMap::new(Cow::Borrowed(&readings), &topology, source.clone()).draw(&style);
             let text = drawing.lines.join(" ");
             let (_, legend) = text.rsplit_once("ns:").unwrap_or_else(|| panic!("{width}: {format:?}"));
-            let numbers = legend.split([' ', '–']).filter_map(|word| word.parse::<f64>().ok());
-            for number in numbers {
+            for number in legend.split([' ', '–']).filter_map(|word| word.parse::<f64>().ok()) {
                 assert!([20.0, 21.0, 100.0, 101.0].contains(&number), "{width}: {legend}");
             }
             let MapFormat::Parts { rows, columns, .. } = format else { panic!("{width}: {format:?}") };

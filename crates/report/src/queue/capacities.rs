@@ -98,10 +98,8 @@ mod tests {
     fn curves_begin_and_end_where_they_are_known() {
         let points = [[0.5, 1.0], [1.0, 100.0]];
         let value_at = |position: f64| interpolated(&points, position, 0.01).map(|value| value.round());
-        assert_eq!(
-            [0.0, 0.48, 0.495, 0.75, 1.0].map(value_at),
-            [None, None, Some(1.0), Some(10.0), Some(100.0)]
-        );
+        let values = [0.0, 0.48, 0.495, 0.75, 1.0].map(value_at);
+        assert_eq!(values, [None, None, Some(1.0), Some(10.0), Some(100.0)]);
         assert_eq!(interpolated(&points[..1], 0.505, 0.01), Some(1.0), "a point between two columns");
     }
 }

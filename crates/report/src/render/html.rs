@@ -210,11 +210,8 @@ mod tests {
     fn blocks_become_elements_with_columns_that_line_up() {
         let mut table =
             Table::new([Column::words("method"), Column::numbers("4 threads").marked()]).about("ns");
-        let value = DisplayValue {
-            number: Number::Point(12.3),
-            unit: DisplayUnit::OfColumn(1.0),
-            source: Source::Listed,
-        };
+        let (number, unit) = (Number::Point(12.3), DisplayUnit::OfColumn(1.0));
+        let value = DisplayValue { number, unit, source: Source::Listed };
         table.row([Cell::from("<mcs>"), Cell::Value(value, Some('!'))]);
         table.row([Cell::from("ttas"), Cell::Unknown]);
         let drawn =

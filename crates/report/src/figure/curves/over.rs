@@ -315,19 +315,13 @@ mod tests {
         }
     }
 
-    fn contend(method: &str, threads: usize, critical_ns: f64, ns: f64) -> SeriesDoc<'static> {
+    fn contend(method: &str, threads: u32, critical_ns: f64, ns: f64) -> SeriesDoc<'static> {
+        let threads_value = ("threads", f64::from(threads).into());
+        let parameters = [threads_value, ("critical_ns", critical_ns.into()), ("method", method.into())];
         SeriesDoc {
             values: [("ns_per_op_thread".into(), Some(ns)), ("ns_per_op_wall".into(), Some(1.0))].into(),
-            placement: (0..threads as u32).collect(),
-            ..series(
-                "contend",
-                "ns_per_op_thread",
-                &[
-                    ("threads", (threads as f64).into()),
-                    ("critical_ns", critical_ns.into()),
-                    ("method", method.into()),
-                ],
-            )
+            placement: (0..threads).collect(),
+            ..series("contend", "ns_per_op_thread", &parameters)
         }
     }
 
@@ -369,17 +363,16 @@ mod tests {
     fn values_are_drawn_over_the_most_varied_parameter_per_section_length() {
         let with_section = |critical_ns: f64| {
             [1, 2, 4].map(|threads| {
-                let ns = 10.0 * threads as f64;
+                let ns = 10.0 * f64::from(threads);
                 [contend("mcs", threads, critical_ns, ns), contend("ttas", threads, critical_ns, 2.0 * ns)]
             })
         };
         let all = [with_section(50.0), with_section(0.0)].concat().concat();
         let curves = drawn(&all);
-        assert_eq!(
-            titles(&curves.headline),
-            ["contend: thread ns by threads; critical 50 ns", "contend: thread ns by threads; critical 0 ns"]
-        );
-        assert_eq!(curves.headline.iter().map(|chart| heights(chart).len()).collect::<Vec<_>>(), [2, 2]);
+        let expected =
+            ["contend: thread ns by threads; critical 50 ns", "contend: thread ns by threads; critical 0 ns"];
+        assert_eq!(titles(&curves.headline), expected);
+        assert!(curves.headline.iter().all(|chart| heights(chart).len() == 2));
         assert!(curves.others.is_empty());
     }
 
@@ -387,9 +380,7 @@ mod tests {
     fn placements_name_curves_where_one_point_would_have_two_values() {
         let gaps = [1e4, 1e5, 1e6];
         let pairs = [[0, 1], [0, 8]];
-        let all: Vec<SeriesDoc> =
-            pairs.iter().flat_map(|&pair| gaps.map(|gap| wake("slept", gap, pair, gap))).collect();
-        let curves = drawn(&all);
+        let curves = drawn(&pairs.map(|pair| gaps.map(|gap| wake("slept", gap, pair, gap))).concat());
         assert_eq!(titles(&curves.headline), ["wake: slept, median by gap"]);
         assert_eq!(heights(&curves.headline[0]).len(), 2);
     }
@@ -403,14 +394,11 @@ mod tests {
         };
         let curves = drawn(&[jitter(0, 1e-5), jitter(1, 0.02)]);
         assert_eq!(titles(&curves.headline), ["jitter: lost"]);
-        let texts: Vec<&str> = curves.headline[0]
-            .shapes
-            .iter()
-            .filter_map(|shape| match shape {
-                Shape::Text(_, _, _, text) => Some(text.as_str()),
-                _ => None,
-            })
-            .collect();
+        let texts = curves.headline[0].shapes.iter().filter_map(|shape| match shape {
+            Shape::Text(_, _, _, text) => Some(text.as_str()),
+            _ => None,
+        });
+        let texts: Vec<&str> = texts.collect();
         for part in ["CPU 0", "CPU 1", "2.00", "0.001000", "%, logarithmic"] {
             assert!(texts.contains(&part), "{part}: {texts:?}");
         }

@@ -126,9 +126,8 @@ mod tests {
             let map = Map { columns, ..Map::default() };
             legend_words(&map, Painted::paint(&map, ScaleChoice::Fit))
         };
-        assert!(
-            words([2.0, 2.2]).contains("to 1.5 times that") && words([2.0, 2.2]).contains("2.00 to 3.00")
-        );
+        let wider = words([2.0, 2.2]);
+        assert!(wider.contains("to 1.5 times that") && wider.contains("2.00 to 3.00"), "{wider}");
         assert!(words([2.0, 20.0]).contains("fitted to this map; 2.00 to 20.0"), "{}", words([2.0, 20.0]));
     }
 }
