@@ -129,26 +129,16 @@ mod tests {
     #[test]
     fn an_answer_is_read_in_any_order() {
         let (mut answer, now) = (Answer::default(), Instant::now());
-        for line in [
-            "note gc 0",
-            "events 10:2 30:1",
-            "events 30:1",
-            "events busy 7:1",
-            "sum 9",
-            "ns 120",
-            "count 4",
-            "note jit",
-        ] {
+        let lines = "note gc 0,events 10:2 30:1,events 30:1,events busy 7:1,sum 9,ns 120,count 4,note jit";
+        for line in lines.split(',') {
             assert_eq!(answer.take(line, now).unwrap(), None, "{line}");
         }
         assert_eq!(answer.take("done 7", now).unwrap(), Some(7));
         assert_eq!((answer.ns.unwrap().0, answer.count, answer.sum), (120, Some(4), Some(9)));
-        assert_eq!(
-            (answer.events_ns[""], answer.events[""].count(), answer.events["busy"].count()),
-            (80, 4, 1)
-        );
-        assert_eq!(answer.notes.len(), 2);
-        assert_eq!(answer.notes[1], Note { name: "jit".into(), text: String::new() });
+        let counts = ["", "busy"].map(|name| answer.events[name].count());
+        assert_eq!((answer.events_ns[""], counts), (80, [4, 1]));
+        let note = |name: &str, text: &str| Note { name: name.into(), text: text.into() };
+        assert_eq!(answer.notes, [note("gc", "0"), note("jit", "")]);
     }
 
     #[test]

@@ -258,21 +258,14 @@ fn flags(outside: Option<f64>) -> Flags {
 mod tests {
     use super::super::answer::Prepared;
     use super::super::pass::Note;
+    use super::super::protocol;
     use super::super::tree::Thread;
     use super::*;
     use coretalk_model::{CpuId, Histogram};
     use proptest::prelude::*;
 
-    fn request() -> Request {
-        Request {
-            name: "busy".into(),
-            operation: Operation::Wait,
-            events: Events::Together,
-            count: 5,
-            seed: 3,
-            cpus: vec![CpuId(0), CpuId(1)],
-            limit: Duration::from_secs(1),
-        }
+    fn request(count: u64) -> Request {
+        Request { operation: Operation::Wait, ..protocol::tests::request(count) }
     }
 
     /// Evidence for two roles, older other threads and threads begun during the pass, with their CPU times in ms.
@@ -294,23 +287,30 @@ mod tests {
         Evidence { roles: vec![2, 3], before, after, began: Instant::now(), own_delay: 0 }
     }
 
-    fn answer(ns: u64, passed: Duration, evidence: &Evidence) -> Answer {
-        let ns = Some((ns, evidence.began + passed));
-        Answer { ns, count: Some(5), sum: Some(47_378_177), ..Answer::default() }
-    }
-
-    fn times(count: u64, ns: u64) -> (BTreeMap<String, Histogram>, BTreeMap<String, u64>) {
-        let mut events = Histogram::new();
-        events.record_ns(ns as f64 / count as f64, count);
-        ([(String::new(), events)].into(), [(String::new(), ns)].into())
-    }
-
     const PASSED: Duration = Duration::from_millis(100);
+
+    fn answer(request: &Request, ns: u64, evidence: &Evidence) -> Answer {
+        let ns = Some((ns, evidence.began + PASSED));
+        Answer { ns, count: Some(request.count), sum: Some(request.sum()), ..Answer::default() }
+    }
+
+    /// An answer whose operations were timed one by one; they took `events_ns` in all.
+    fn timed(answer: Answer, events_ns: u64) -> Answer {
+        let count = answer.count.unwrap();
+        let mut events = Histogram::new();
+        events.record_ns(events_ns as f64 / count as f64, count);
+        let events_ns = [(String::new(), events_ns)].into();
+        Answer { events: [(String::new(), events)].into(), events_ns, ..answer }
+    }
+
+    fn outcome(request: &Request, answer: Answer, evidence: &Evidence) -> Result<(), String> {
+        validate(request, answer, evidence).map(drop).map_err(|error| error.to_string())
+    }
 
     #[test]
     fn consistent_answers_are_accepted() {
         let evidence = evidence(50, 0, 0);
-        let pass = validate(&request(), answer(99_000_000, PASSED, &evidence), &evidence).unwrap();
+        let pass = validate(&request(5), answer(&request(5), 99_000_000, &evidence), &evidence).unwrap();
         assert_eq!((pass.count, pass.ns, pass.outside, pass.flags), (5, 99_000_000, Some(0.0), Flags::NONE));
         assert_eq!(pass.roles[0].cpu_ns, Some(50_000_000));
         assert_eq!(pass.events, None);
@@ -319,7 +319,7 @@ mod tests {
     #[test]
     fn cpu_time_outside_the_roles_is_reported() {
         let accepted = |evidence: &Evidence| {
-            validate(&request(), answer(99_000_000, PASSED, evidence), evidence).unwrap()
+            validate(&request(5), answer(&request(5), 99_000_000, evidence), evidence).unwrap()
         };
         let some = accepted(&evidence(40, 20, 0));
         assert!((some.outside.unwrap() - 0.2).abs() < 1e-9 && some.late == Some(0.0));
@@ -334,23 +334,18 @@ mod tests {
     fn extreme_numbers_do_not_overflow() {
         const NUMBERS: [u64; 8] = [0, 1, 99_000_000, 1 << 32, 1 << 53, u64::MAX / 2, u64::MAX - 1, u64::MAX];
         let evidence = evidence(50, 0, 0);
-        let operations = [Operation::Wait, Operation::Wake { gap_ns: 20_000 }];
-        for (ns, event_ns, operation) in NUMBERS.into_iter().flat_map(|ns| {
-            NUMBERS
-                .into_iter()
-                .flat_map(move |event_ns| operations.map(|operation| (ns, event_ns, operation)))
-        }) {
-            let request = Request { operation, events: Events::Each, ..request() };
-            let mut answer = Answer { sum: Some(request.sum()), ..answer(ns, PASSED, &evidence) };
-            let now = Instant::now();
-            for line in
-                [format!("events {event_ns}:5"), format!("note gc {ns}"), format!("note clock_ns {ns}")]
-            {
-                answer.take(&line, now).unwrap();
-            }
-            if let Ok(pass) = validate(&request, answer, &evidence) {
-                assert_eq!(pass.ns, 99_000_000, "{event_ns}");
-                let _ = pass.observed();
+        for operation in [Operation::Wait, Operation::Wake { gap_ns: 20_000 }] {
+            let request = Request { operation, events: Events::Each, ..request(5) };
+            for (ns, event_ns) in NUMBERS.into_iter().flat_map(|ns| NUMBERS.map(|event_ns| (ns, event_ns))) {
+                let mut answer = answer(&request, ns, &evidence);
+                let notes = format!("note gc {ns}\nnote clock_ns {ns}\nevents {event_ns}:5");
+                for line in notes.lines() {
+                    answer.take(line, Instant::now()).unwrap();
+                }
+                if let Ok(pass) = validate(&request, answer, &evidence) {
+                    assert_eq!(pass.ns, 99_000_000, "{event_ns}");
+                    let _ = pass.observed();
+                }
             }
         }
     }
@@ -359,15 +354,16 @@ mod tests {
     fn contradictions_are_named() {
         let evidence = evidence(50, 0, 0);
         let error = |change: &dyn Fn(&mut Answer)| {
-            let mut answer = answer(99_000_000, PASSED, &evidence);
+            let mut answer = answer(&request(5), 99_000_000, &evidence);
             change(&mut answer);
-            validate(&request(), answer, &evidence).unwrap_err().to_string()
+            outcome(&request(5), answer, &evidence).unwrap_err()
         };
         assert_eq!(error(&|answer| answer.ns = None), "`done` came without `ns`");
         assert!(error(&|answer| answer.count = Some(4)).contains("counted 4 operations where 5"));
         assert!(error(&|answer| answer.sum = Some(1)).contains("add up to 1, and 5 from seed 3 to 47378177"));
-        assert!(error(&|answer| answer.events = times(5, 5).0).contains("timed 5 single operations where 0"));
-        let other = error(&|answer| answer.events = [("busy".to_owned(), times(5, 5).0[""].clone())].into());
+        let five_events = || timed(answer(&request(5), 0, &evidence), 5).events;
+        assert!(error(&|answer| answer.events = five_events()).contains("timed 5 single operations where 0"));
+        let other = error(&|answer| answer.events = [("busy".to_owned(), five_events()[""].clone())].into());
         assert_eq!(other, "it timed 5 single operations of `busy` where 0 were asked for");
         let half = error(&|answer| answer.ns = answer.ns.map(|(ns, at)| (ns / 2, at)));
         assert_eq!(half, "it says that the pass took 49.5 ms, and 100 ms passed here (attempt 1)");
@@ -376,46 +372,37 @@ mod tests {
 
     #[test]
     fn times_of_single_operations_and_gaps_fit_the_pass() {
-        let evidence = evidence(50, 0, 0);
+        let mut evidence = evidence(50, 0, 0);
         let answered = |request: &Request, ns: u64, events_ns: u64| {
-            let mut answer = answer(ns, Duration::from_nanos(ns), &evidence);
-            (answer.count, answer.sum) = (Some(request.count), Some(request.sum()));
-            (answer.events, answer.events_ns) = times(request.count, events_ns);
-            validate(request, answer, &evidence).map(|_| ()).map_err(|error| error.to_string())
+            // As long here as the adapter says.
+            let mut answer = timed(answer(request, ns, &evidence), events_ns);
+            answer.ns = Some((ns, evidence.began + Duration::from_nanos(ns)));
+            outcome(request, answer, &evidence)
         };
-        let wait = Request { events: Events::Each, count: 100, ..request() };
+        let wait = Request { events: Events::Each, ..request(100) };
         assert_eq!(answered(&wait, 99_000_000, 90_000_000), Ok(()));
+        assert!(answered(&wait, 99_000_000, 1_000_000).is_err());
         let micro = answered(&wait, 99_000_000, 90_000).unwrap_err();
         assert!(micro.contains("90.0 µs in all, and the pass 99.0 ms: are both in nanoseconds?"), "{micro}");
-        let mut delayed = self::evidence(50, 0, 0);
-        delayed.after.threads.get_mut(&2).unwrap().run_delay_ns = Some(60_000_000);
-        let mut answer = answer(99_000_000, PASSED, &delayed);
-        (answer.count, answer.sum) = (Some(100), Some(wait.sum()));
-        (answer.events, answer.events_ns) = times(100, 1_000_000);
-        assert!(answered(&wait, 99_000_000, 1_000_000).is_err());
-        assert!(validate(&wait, answer, &delayed).is_ok(), "its role 0 had no CPU between two operations");
         // 100 gaps of about 1 ms and 100 wake-ups of 50 µs.
-        let wake = Request { operation: Operation::Wake { gap_ns: 1_000_000 }, ..wait };
+        let wake = Request { operation: Operation::Wake { gap_ns: 1_000_000 }, ..wait.clone() };
         let gaps_ns = wake.gaps_ns();
         assert_eq!(answered(&wake, gaps_ns + 5_000_000, 5_000_000), Ok(()));
         let hasty = answered(&wake, gaps_ns, 5_000_000).unwrap_err();
         assert!(hasty.contains("role 0 has to let each gap pass"), "{hasty}");
+        evidence.after.threads.get_mut(&2).unwrap().run_delay_ns = Some(60_000_000);
+        let delayed = timed(answer(&wait, 99_000_000, &evidence), 1_000_000);
+        assert_eq!(outcome(&wait, delayed, &evidence), Ok(()), "role 0 had no CPU between two operations");
     }
 
     #[test]
     fn joins_take_longest_and_created_threads_count_as_work_of_the_role() {
         // The creator used 10 ms, older threads 25 ms, created threads 60 ms.
         let evidence = Evidence { roles: vec![2], ..evidence(10, 15, 60) };
-        let request = Request {
-            operation: Operation::Spawn { gap_ns: 0 },
-            events: Events::Each,
-            count: 101,
-            cpus: vec![CpuId(0)],
-            ..request()
-        };
+        let (operation, cpus) = (Operation::Spawn { gap_ns: 0 }, vec![CpuId(0)]);
+        let request = Request { operation, events: Events::Each, cpus, ..request(101) };
         let validated = |cost_ns: u64, latency_ns: u64, joined: u64| {
-            let mut answer = answer(99_000_000, PASSED, &evidence);
-            (answer.count, answer.sum) = (Some(101), Some(request.sum()));
+            let mut answer = answer(&request, 99_000_000, &evidence);
             for line in [
                 "events first 30000:1".to_owned(),
                 format!("events cost {cost_ns}:100"),
@@ -438,37 +425,35 @@ mod tests {
     #[test]
     fn only_roles_that_did_no_work_are_named() {
         // In 100 ms role 0 used 50 ms and role 1 `used_ns`.
-        let outcome = |count: u64, used_ns: u64, sleeps: bool| {
+        let worked = |count: u64, used_ns: u64, sleeps: bool| {
             let mut evidence = evidence(50, 0, 0);
             let role = evidence.after.threads.get_mut(&3).unwrap();
             (role.cpu_ns, role.sleeps) = (Some(10_000_000 + used_ns), sleeps);
             evidence.after.processes.insert(1, Some(150_000_000 + used_ns));
-            let mut answer = answer(99_000_000, PASSED, &evidence);
-            let request = Request { count, ..request() };
-            (answer.count, answer.sum) = (Some(count), Some(request.sum()));
-            validate(&request, answer, &evidence).map(|_| ()).map_err(|error| error.to_string())
+            let request = request(count);
+            outcome(&request, answer(&request, 99_000_000, &evidence), &evidence)
         };
         let expected =
             "role 1, thread 3, used 0 ns of CPU time for 200000 operations: it did not do its part of them";
-        assert_eq!(outcome(200_000, 0, true), Err(expected.to_owned()));
-        assert!(outcome(200_000, 100_000, true).is_err(), "it only woke up and ended");
-        assert_eq!(outcome(200_000, 40_000_000, true), Ok(()));
-        assert_eq!(outcome(200_000, 0, false), Ok(()), "its CPU time is not counted completely yet");
-        assert_eq!(outcome(5, 30, true), Ok(()), "30 ns are enough for five round trips");
+        assert_eq!(worked(200_000, 0, true), Err(expected.to_owned()));
+        assert!(worked(200_000, 100_000, true).is_err(), "it only woke up and ended");
+        assert_eq!(worked(200_000, 40_000_000, true), Ok(()));
+        assert_eq!(worked(200_000, 0, false), Ok(()), "its CPU time is not counted completely yet");
+        assert_eq!(worked(5, 30, true), Ok(()), "30 ns are enough for five round trips");
     }
 
     #[test]
     fn a_read_of_the_clock_costs_no_more_than_what_it_times() {
         let evidence = evidence(50, 0, 0);
         let noted = |clock: &str, events: Events| {
-            let mut answer = answer(1_000_000, Duration::from_millis(1), &evidence);
-            answer.notes.push(Note { name: "clock_ns".into(), text: clock.into() });
+            let request = Request { events, ..request(100) };
+            let mut answer = answer(&request, 1_000_000, &evidence);
             if events == Events::Each {
-                (answer.events, answer.events_ns) = times(100, 40_000);
+                answer = timed(answer, 40_000);
             }
-            let request = Request { events, count: 100, ..request() };
-            (answer.count, answer.sum) = (Some(100), Some(request.sum()));
-            validate(&request, answer, &evidence).map(|_| ()).map_err(|error| error.to_string())
+            answer.ns = Some((1_000_000, evidence.began + Duration::from_millis(1)));
+            answer.notes.push(Note { name: "clock_ns".into(), text: clock.into() });
+            outcome(&request, answer, &evidence)
         };
         for clock in ["0", "21", "20.5", "400"] {
             assert_eq!(noted(clock, Events::Each), Ok(()), "{clock}");
@@ -495,28 +480,21 @@ mod tests {
             (101, 100, 0, true),
             (102, 100, 0, false),
         ] {
-            let ms = |ms: u64| ms * 1_000_000;
-            assert_eq!(
-                is_plausible(ms(reported), ms(passed), ms(excused)),
-                plausible,
-                "{reported} of {passed}"
-            );
+            let [reported, passed, excused] = [reported, passed, excused].map(|ms| ms * 1_000_000);
+            assert_eq!(is_plausible(reported, passed, excused), plausible, "{reported} of {passed}");
         }
     }
 
     #[test]
     fn roles_on_one_cpu_excuse_at_most_half_of_the_time() {
         let mut evidence = evidence(50, 0, 0);
-        for thread in evidence.after.threads.values_mut().filter(|thread| thread.cpu_ns.is_some()) {
-            thread.run_delay_ns = Some(0);
-        }
         for role in evidence.roles.clone() {
             evidence.after.threads.get_mut(&role).unwrap().run_delay_ns = Some(50_000_000);
         }
-        let shared = Request { cpus: vec![CpuId(0); 2], ..request() };
-        assert!(validate(&shared, answer(40_000_000, PASSED, &evidence), &evidence).is_err());
-        assert!(validate(&shared, answer(60_000_000, PASSED, &evidence), &evidence).is_ok());
-        let mut timed = answer(60_000_000, PASSED, &evidence);
+        let shared = Request { cpus: vec![CpuId(0); 2], ..request(5) };
+        assert!(outcome(&shared, answer(&shared, 40_000_000, &evidence), &evidence).is_err());
+        assert_eq!(outcome(&shared, answer(&shared, 60_000_000, &evidence), &evidence), Ok(()));
+        let mut timed = answer(&shared, 60_000_000, &evidence);
         timed.events_ns = [(String::new(), 70_000_000)].into();
         let error = validate(&shared, timed, &evidence).unwrap_err();
         assert!(matches!(error, AdapterError::LongEvents { .. }), "{error}");
@@ -566,7 +544,7 @@ mod tests {
             prop_assert!(parsed.notes.iter().map(|note| note.text.len()).sum::<usize>() <= bytes);
             let events = if each { Events::Each } else { Events::Together };
             let operation = if gap_ns == 0 { Operation::Wait } else { Operation::Wake { gap_ns } };
-            let asked = Request { events, operation, ..request() };
+            let asked = Request { events, operation, ..request(5) };
             match validate(&asked, parsed, &evidence) {
                 Ok(pass) => {
                     pass.observed();

@@ -246,13 +246,8 @@ mod tests {
         assert_eq!(many(MAX_OFFERS).unwrap().offers.len(), MAX_OFFERS);
         // A set of names keeps this linear: with a list it would take minutes.
         assert_eq!(many(120_000), Err(DescriptionError::TooMany));
-        let long = "a".repeat(1_000_000);
-        for text in [
-            format!("{HEAD}wait {long}\n"),
-            long.clone(),
-            format!("{HEAD}{long}\n"),
-            format!("{HEAD}queue {long}\n"),
-        ] {
+        for before in ["", HEAD, &format!("{HEAD}wait "), &format!("{HEAD}queue ")] {
+            let text = format!("{before}{}\n", "a".repeat(1_000_000));
             let error = Description::parse(&text).unwrap_err().to_string();
             assert!(error.len() < 300, "{} bytes", error.len());
         }
@@ -260,41 +255,36 @@ mod tests {
 
     #[test]
     fn errors_in_a_description_are_reported() {
+        let refused = |text: &str, expected: &str| {
+            let error = Description::parse(text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{text}: {error}");
+        };
         for (text, expected) in [
-            (
-                "",
-                "the first line of `describe` is missing, and has to be `coretalk-adapter 1` or `coretalk-adapter 2`",
-            ),
+            ("", "is missing, and has to be `coretalk-adapter 1` or `coretalk-adapter 2`"),
             ("coretalk-adapter 3\n", "is \"coretalk-adapter 3\", and has to be"),
-            (&format!("{HEAD}cost busy\n"), "line 3 of `describe` cannot be read: it is of a later version"),
-            ("coretalk-adapter 2\nruntime X\nclock a\n", "`clock` stands alone: a runtime has one"),
-            (
-                &format!("{HEAD}contend mutex\n"),
-                "line 3 of `describe` cannot be read: it is of a later version",
-            ),
             ("hello\n", "the first line of `describe` is \"hello\""),
             ("coretalk-adapter 1\nwait busy\n", "does not name its runtime"),
+            ("coretalk-adapter 2\nruntime X\nclock a\n", "`clock` stands alone: a runtime has one"),
             (HEAD, "offers nothing"),
-            (&format!("{HEAD}wait busy,busy\n"), "offers wait `busy` twice"),
-            (
-                &format!("{HEAD}lock spin\n"),
-                "line 3 of `describe` cannot be read: it begins with no known word",
-            ),
-            (&format!("{HEAD}wait Busy\n"), "a name has letters a to z"),
-            (&format!("{HEAD}queue q payload=u64\n"), "a queue has `payload=` and `capacity=`"),
-            (&format!("{HEAD}queue q payload=u32 capacity=any\n"), "a payload is `u64` or `string`"),
-            (&format!("{HEAD}queue q payload=u64 capacity=0..4\n"), "a capacity is `any`"),
-            (&format!("{HEAD}queue q payload=u64 capacity=9..4\n"), "a capacity is `any`"),
-            (&format!("{HEAD}queue q payload=u64,u64 capacity=4\n"), "a payload is listed twice"),
-            (&format!("{HEAD}queue q payload=u64 payload=u64 capacity=4\n"), "a payload is listed twice"),
-            (&format!("{HEAD}queue q payload=u64 capacity=4 capacity=any\n"), "a queue has one `capacity=`"),
-            (
-                &format!("{HEAD}runtime Y\n"),
-                "line 3 of `describe` cannot be read: the runtime has been named before",
-            ),
         ] {
-            let error = Description::parse(text).unwrap_err().to_string();
-            assert!(error.contains(expected), "{error}");
+            refused(text, expected);
+        }
+        for (line, expected) in [
+            ("cost busy", "line 3 of `describe` cannot be read: it is of a later version"),
+            ("contend mutex", "line 3 of `describe` cannot be read: it is of a later version"),
+            ("wait busy,busy", "offers wait `busy` twice"),
+            ("lock spin", "line 3 of `describe` cannot be read: it begins with no known word"),
+            ("wait Busy", "a name has letters a to z"),
+            ("queue q payload=u64", "a queue has `payload=` and `capacity=`"),
+            ("queue q payload=u32 capacity=any", "a payload is `u64` or `string`"),
+            ("queue q payload=u64 capacity=0..4", "a capacity is `any`"),
+            ("queue q payload=u64 capacity=9..4", "a capacity is `any`"),
+            ("queue q payload=u64,u64 capacity=4", "a payload is listed twice"),
+            ("queue q payload=u64 payload=u64 capacity=4", "a payload is listed twice"),
+            ("queue q payload=u64 capacity=4 capacity=any", "a queue has one `capacity=`"),
+            ("runtime Y", "line 3 of `describe` cannot be read: the runtime has been named before"),
+        ] {
+            refused(&format!("{HEAD}{line}\n"), expected);
         }
     }
 }

@@ -115,27 +115,8 @@ impl Warmth {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pass::RoleAccount;
+    use super::super::pass::tests::pass;
     use super::*;
-    use coretalk_model::Flags;
-
-    fn pass(count: u64, ns: u64) -> Pass {
-        Pass {
-            fork: 0,
-            count,
-            ns,
-            events: None,
-            events_of: Default::default(),
-            roles: vec![RoleAccount::default(); 2],
-            outside: None,
-            late: None,
-            flags: Flags::NONE,
-            shares: Vec::new(),
-            notes: Vec::new(),
-            placement_samples: None,
-            elapsed: Duration::ZERO,
-        }
-    }
 
     #[test]
     fn counts_grow_eightfold_until_the_time_is_filled() {
@@ -154,10 +135,14 @@ mod tests {
 
     #[test]
     fn slow_operations_get_smaller_counts() {
-        let span = Duration::from_millis(20);
-        let mut pace = Pace::default();
+        let (span, mut pace) = (Duration::from_millis(20), Pace::default());
         assert!(pace.note(&pass(8, 592_000_000), span, 1_000));
         assert_eq!(pace.count(span, 1_000), 1);
+    }
+
+    /// Neither sorted nor drifting: multiples of 7 modulo 31.
+    fn steady(at: u64) -> u64 {
+        40_000_000 + 10_000 * (at * 7 % 31)
     }
 
     #[test]
@@ -167,8 +152,6 @@ mod tests {
             (0..passes).for_each(|at| warmth.note(&pass(20_000, ns(at)), Kind::Queue, false));
             warmth.has_settled()
         };
-        // Neither sorted nor drifting: multiples of 7 modulo 31.
-        let steady = |at: u64| 40_000_000 + 10_000 * (at * 7 % 31);
         assert!(settles(&steady, 40));
         assert!(!settles(&steady, 20), "less than a second");
         assert!(!settles(&|at| 90_000_000 - 1_000_000 * at, 60), "faster from pass to pass");
@@ -179,7 +162,7 @@ mod tests {
     fn passes_that_were_disturbed_show_no_trend() {
         let mut warmth = Warmth::default();
         for at in 0..40u64 {
-            let mut one = pass(20_000, 40_000_000 + 10_000 * (at * 7 % 31));
+            let mut one = pass(20_000, steady(at));
             if at % 4 == 0 {
                 one.ns += 90_000_000 - 2_000_000 * at;
                 one.roles[0].run_delay_ns = Some(one.ns / 2);

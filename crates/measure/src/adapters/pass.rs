@@ -174,22 +174,17 @@ pub fn are_quantum_ends(involuntary: u64, ns: u64) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    #[test]
-    fn only_threads_that_never_yield_or_sleep_wait_for_quanta() {
-        let [shared, apart] = [[CpuId(0), CpuId(0)], [CpuId(0), CpuId(1)]];
-        let pass = |voluntary: u64, involuntary: u64| Pass {
+    pub fn pass(count: u64, ns: u64) -> Pass {
+        Pass {
             fork: 0,
-            count: 100,
-            ns: 50_000_000,
+            count,
+            ns,
             events: None,
             events_of: BTreeMap::new(),
-            roles: vec![
-                RoleAccount { switches: Some([voluntary, involuntary]), ..RoleAccount::default() };
-                2
-            ],
+            roles: vec![RoleAccount::default(); 2],
             outside: None,
             late: None,
             flags: Flags::NONE,
@@ -197,6 +192,16 @@ mod tests {
             notes: Vec::new(),
             placement_samples: None,
             elapsed: Duration::ZERO,
+        }
+    }
+
+    #[test]
+    fn only_threads_that_never_yield_or_sleep_wait_for_quanta() {
+        let [shared, apart] = [[CpuId(0), CpuId(0)], [CpuId(0), CpuId(1)]];
+        let unknown = pass(100, 50_000_000);
+        let pass = |voluntary: u64, involuntary: u64| {
+            let role = RoleAccount { switches: Some([voluntary, involuntary]), ..RoleAccount::default() };
+            Pass { roles: vec![role; 2], ..unknown.clone() }
         };
         assert!(pass(0, 8).waits_for_quanta(&shared, 1), "a switch in 3 ms");
         assert!(!pass(0, 8).waits_for_quanta(&apart, 1));
@@ -206,7 +211,6 @@ mod tests {
         let loaded = Pass { count: 200_000, ..pass(10, 25) };
         assert!(!loaded.waits_for_quanta(&shared, 10_000));
         assert!(Pass { count: 200_000, ..pass(0, 25) }.waits_for_quanta(&shared, 10_000), "it never slept");
-        let unknown = Pass { roles: vec![RoleAccount::default(); 2], ..pass(0, 8) };
         assert!(!unknown.waits_for_quanta(&shared, 1));
     }
 }

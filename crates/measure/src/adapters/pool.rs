@@ -247,19 +247,12 @@ pub(super) fn warm_request(request: &Request, most_capacity: u64, allowed: &CpuS
 
 #[cfg(test)]
 mod tests {
+    use super::super::protocol::tests::request;
     use super::*;
 
     #[test]
     fn a_warm_up_request_takes_the_least_time() {
-        let request = |operation| Request {
-            name: "x".into(),
-            operation,
-            events: Events::Together,
-            count: 9,
-            seed: 1,
-            cpus: vec![CpuId(1), CpuId(1)],
-            limit: Duration::from_secs(1),
-        };
+        let request = |operation| Request { operation, cpus: vec![CpuId(1); 2], ..request(9) };
         let allowed = CpuSet::from_iter([CpuId(0), CpuId(1)]);
         let queue = |capacity| request(Operation::Queue { capacity, payload: Payload::U64 });
         let warm = warm_request(&queue(1), 64, &allowed);

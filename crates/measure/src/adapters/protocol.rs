@@ -340,10 +340,10 @@ pub(super) fn cut(line: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn request(count: u64) -> Request {
+    pub fn request(count: u64) -> Request {
         Request {
             name: "semaphoreslim".into(),
             operation: Operation::Queue { capacity: 10, payload: Payload::String },
@@ -355,33 +355,33 @@ mod tests {
         }
     }
 
+    const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/adapters.md");
+
+    fn wake(count: u64) -> Request {
+        let operation = Operation::Wake { gap_ns: 20_000 };
+        Request { operation, events: Events::Each, ..request(count) }
+    }
+
     #[test]
     fn request_lines_match_the_document() {
-        let line = request(20_000).line(7);
-        assert_eq!(line, "pass 7 queue semaphoreslim capacity=10 payload=string count=20000 seed=3");
-        let document =
-            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/adapters.md")).unwrap();
-        assert!(document.contains(&format!("< {line}\n")), "the document shows another request");
-        let wake =
-            Request { operation: Operation::Wake { gap_ns: 20_000 }, events: Events::Each, ..request(9) };
-        assert_eq!(wake.line(8), "pass 8 wake semaphoreslim gap_ns=20000 count=9 seed=3 events=1");
+        let queue = request(20_000).line(7);
+        assert_eq!(queue, "pass 7 queue semaphoreslim capacity=10 payload=string count=20000 seed=3");
+        assert_eq!(wake(9).line(8), "pass 8 wake semaphoreslim gap_ns=20000 count=9 seed=3 events=1");
         let operation = Operation::Spawn { gap_ns: 20_000 };
         let spawn = Request { name: "jthread".into(), operation, events: Events::Each, ..request(5) };
-        assert!(document.contains(&format!("< {}\n", spawn.line(13))), "{}", spawn.line(13));
-        assert_eq!(
-            spawn.places(),
-            [CpuSet::from_iter([CpuId(0), CpuId(1)])],
-            "its only role may run on both"
-        );
+        let both = CpuSet::from_iter([CpuId(0), CpuId(1)]);
+        assert_eq!(spawn.places(), [both], "its only role may run on both");
         let name = "mutex".into();
         let contend = Request { name, operation: Operation::Contend { threads: 3 }, ..request(20_000_000) };
-        assert!(document.contains(&format!("< {}\n", contend.line(10))), "{}", contend.line(10));
+        let document = std::fs::read_to_string(DOCUMENT).unwrap();
+        for line in [queue, spawn.line(13), contend.line(10)] {
+            assert!(document.contains(&format!("< {line}\n")), "{line}");
+        }
     }
 
     #[test]
     fn sums_match_the_document() {
-        let document =
-            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/adapters.md")).unwrap();
+        let document = std::fs::read_to_string(DOCUMENT).unwrap();
         let first: Vec<String> = numbers(3)[..5].iter().map(u64::to_string).collect();
         assert!(document.contains(&first.join(", ")), "{first:?}");
         for count in [5, 20_000] {
@@ -389,9 +389,8 @@ mod tests {
             assert!(document.contains(&sum.to_string()), "the sum of {count} is {sum}");
         }
         assert!(request(MAX_OPERATIONS).sum() < 1 << 53);
-        let wake = Request { operation: Operation::Wake { gap_ns: 20_000 }, ..request(20_000) };
-        let least = 20_000 * 20_000 * 3 / 4;
-        assert!(wake.gaps_ns() > least && wake.gaps_ns() < 2 * least, "{}", wake.gaps_ns());
+        let (gaps_ns, least) = (wake(20_000).gaps_ns(), 20_000 * 20_000 * 3 / 4);
+        assert!(gaps_ns > least && gaps_ns < 2 * least, "{gaps_ns}");
         assert_eq!(request(20_000).gaps_ns(), 0);
         let one_by_one: u64 = numbers(3).iter().cycle().take(2_500).sum();
         assert_eq!(request(2_500).sum(), one_by_one);

@@ -325,34 +325,21 @@ fn request(external: &External, order: &TrialOrder<'_>) -> Result<(Duration, Req
 
 #[cfg(test)]
 mod tests {
+    use super::super::protocol::tests::request;
     use super::*;
-    use coretalk_model::CpuId;
 
     #[test]
     fn the_warm_up_is_announced_in_one_sentence() {
         let announcement = |names: &[&str], forks: u32| {
-            let request = |name: &&str| {
-                let request = Request {
-                    name: "q".into(),
-                    operation: Operation::Wait,
-                    events: crate::adapters::Events::Each,
-                    count: 1,
-                    seed: 1,
-                    cpus: vec![CpuId(0), CpuId(1)],
-                    limit: Duration::from_secs(1),
-                };
-                (External::parse(name).unwrap(), request)
-            };
+            let wait = Request { operation: Operation::Wait, ..request(1) };
+            let request = |name: &&str| (External::parse(name).unwrap(), wait.clone());
             sentence(&names.iter().map(request).collect::<Vec<_>>(), forks, Duration::from_secs(1))
         };
-        assert_eq!(
-            announcement(&["ev:q"], 1),
-            "ev:q settles first: a process starts, and has at most 1.00 s for that once it runs"
-        );
-        assert_eq!(
-            announcement(&["ev:q", "java:park", "ev:r"], 40),
-            "ev:q, ev:r, java:park settle first: 80 processes start, and have at most 1.00 s in all for that once they run"
-        );
+        let one = "ev:q settles first: a process starts, and has at most 1.00 s for that once it runs";
+        assert_eq!(announcement(&["ev:q"], 1), one);
+        let several = "ev:q, ev:r, java:park settle first: 80 processes start, \
+                       and have at most 1.00 s in all for that once they run";
+        assert_eq!(announcement(&["ev:q", "java:park", "ev:r"], 40), several);
     }
 
     #[test]

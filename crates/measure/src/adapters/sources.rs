@@ -30,16 +30,14 @@ mod tests {
     use crate::adapters::protocol::VERSIONS;
     use crate::adapters::{Description, Kind, Offer};
     use crate::probes;
+    use crate::stand_in::SimStandIn;
     use std::collections::BTreeSet;
 
     /// Offers named in the string literals of an adapter's source.
     fn described(source: &str) -> Vec<Offer> {
         let is_offer = |line: &&str| match line.trim_end().split_once(' ') {
             Some(("queue", rest)) => rest.contains("payload="),
-            Some(("wait" | "alternate" | "cost" | "wake" | "contend" | "spawn", names)) => {
-                !names.contains(' ')
-            }
-            Some(_) => false,
+            Some((word, names)) => Kind::ALL.iter().any(|kind| kind.word() == word) && !names.contains(' '),
             None => line.trim_end() == Kind::Clock.word(),
         };
         let strings = source.split(['"', '`', '\n']).flat_map(|string| string.split("\\n"));
@@ -63,14 +61,12 @@ mod tests {
         }
         let mut simulated = BTreeSet::new();
         for kind in Kind::ALL {
-            for stand_in in
-                probes::series_by_id(kind.word()).map(|probe| probe.stand_ins()).into_iter().flatten()
-            {
-                let payloads = if kind == Kind::Queue { stand_in.payloads.to_vec() } else { Vec::new() };
-                let kinds = if stand_in.kinds.is_empty() { &[kind] } else { stand_in.kinds };
-                simulated.extend(kinds.iter().map(|&kind| {
-                    (kind, stand_in.external.to_owned(), payloads.clone(), stand_in.capacities)
-                }));
+            let stand_ins = probes::series_by_id(kind.word()).map(|probe| probe.stand_ins());
+            for &SimStandIn { external, kinds, payloads, capacities, .. } in stand_ins.into_iter().flatten() {
+                let payloads = if kind == Kind::Queue { payloads.to_vec() } else { Vec::new() };
+                let kinds = if kinds.is_empty() { &[kind] } else { kinds };
+                let offer = |&kind| (kind, external.to_owned(), payloads.clone(), capacities);
+                simulated.extend(kinds.iter().map(offer));
             }
         }
         assert_eq!(offered, simulated);
