@@ -159,25 +159,19 @@ mod tests {
         let one = at(&[(0, "package-0\n", "1\n")]);
         assert_eq!(one.joules_since(&PackageEnergy::default()), None, "it was not there before");
         assert_eq!(PackageEnergy::default().joules_since(&PackageEnergy::default()), None);
-        let refused = at(&[(0, "package-0\n", "\n")]);
-        assert_eq!(refused, PackageEnergy::default());
+        assert_eq!(at(&[(0, "package-0\n", "\n")]), PackageEnergy::default(), "refused");
         assert_eq!(at(&[(1, "package-1\n", "9\n")]).joules_since(&one), None, "another package");
     }
 
     #[test]
     fn entries_are_summed_over_cpus_and_only_entered_states_are_listed() {
         let at = |usages: [&str; 2]| {
-            let tree = Tree::with_files(&[]).each("0-1", "cpuidle/state0/name", "POLL\n").each(
-                "0-1",
-                "cpuidle/state0/usage",
-                "5\n",
-            );
-            let tree = tree.each("0-1", "cpuidle/state1/name", "haltpoll idle\n").each(
-                "0",
-                "cpuidle/state1/usage",
-                usages[0],
-            );
-            let tree = tree.each("1", "cpuidle/state1/usage", usages[1]);
+            let tree = Tree::new()
+                .each("0-1", "cpuidle/state0/name", "POLL\n")
+                .each("0-1", "cpuidle/state0/usage", "5\n")
+                .each("0-1", "cpuidle/state1/name", "haltpoll idle\n")
+                .each("0", "cpuidle/state1/usage", usages[0])
+                .each("1", "cpuidle/state1/usage", usages[1]);
             IdleStates::read(tree.root(), &[CpuId(0), CpuId(1)])
         };
         let (before, after) = (at(["10\n", "20\n"]), at(["13\n", "24\n"]));

@@ -90,21 +90,16 @@ fn kilobytes(root: &SystemRoot, file: &str, name: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::fixture::Tree;
 
     fn room(limit: &str, available: &str) -> Option<Room> {
-        let folder = tempfile::tempdir().unwrap();
-        let write = |file: &str, text: String| {
-            let path = folder.path().join(file);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        };
-        write(
-            "proc/self/limits",
-            format!("Max cpu time  unlimited\nMax address space  {limit}  unlimited bytes\n"),
-        );
-        write("proc/self/status", "Name: x\nVmSize:\t  1000 kB\n".into());
-        write("proc/meminfo", format!("MemTotal: 9000 kB\n{available}\n"));
-        Room::read(&SystemRoot::new(folder.path()))
+        let limits = format!("Max cpu time  unlimited\nMax address space  {limit}  unlimited bytes\n");
+        let tree = Tree::with_files(&[
+            ("/proc/self/limits", &limits),
+            ("/proc/self/status", "Name: x\nVmSize:\t  1000 kB\n"),
+            ("/proc/meminfo", &format!("MemTotal: 9000 kB\n{available}\n")),
+        ]);
+        Room::read(tree.root())
     }
 
     #[test]

@@ -176,8 +176,7 @@ mod tests {
         let cpu = everywhere.first().unwrap();
         let others = everywhere.difference(&CpuSet::from_iter([cpu]));
         if others.is_empty() {
-            println!("skipped: this test needs two CPUs");
-            return;
+            return println!("skipped: this test needs two CPUs");
         }
         let (hold, pinned) = (Hold::default(), std::sync::Barrier::new(2));
         std::thread::scope(|scope| {

@@ -256,6 +256,13 @@ mod tests {
         places.lines().iter().map(|line| std::ptr::from_ref(*line) as usize).collect()
     }
 
+    fn draw(arena: &Arena, wanted: LineRequest, key: u64) -> Option<Places> {
+        arena.draw(wanted, &mut Draws::new(key, 0), &mut UsedRuns::default())
+    }
+
+    const FRESH: LineRequest =
+        LineRequest { node: 0, pair: 0, places: 64, lines_per_place: 1, walk: Walk::FreshRuns };
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
 
@@ -265,15 +272,14 @@ mod tests {
         ) {
             let arena = arena(line_bytes);
             let mut used = UsedRuns::default();
-            let wanted = LineRequest { node: 0, pair: 0, places, lines_per_place, walk: Walk::FreshRuns };
+            let wanted = LineRequest { places, lines_per_place, ..FRESH };
             let mut seen = HashSet::new();
             for pair in 0..4 {
                 let drawn = arena.draw(wanted, &mut Draws::new(key, pair), &mut used).unwrap();
                 let lines = addresses(&drawn);
                 prop_assert_eq!(lines.len(), places * lines_per_place);
                 let blocks: HashSet<usize> = lines.iter().map(|line| line / line_bytes.max(128)).collect();
-                let distinct: HashSet<usize> = lines.iter().copied().collect();
-                prop_assert_eq!(distinct.len(), lines.len(), "a line came twice");
+                prop_assert_eq!(lines.iter().collect::<HashSet<_>>().len(), lines.len(), "a line came twice");
                 for block in blocks {
                     prop_assert!(seen.insert(block), "two pairs share a block of 128 bytes");
                 }
@@ -287,9 +293,9 @@ mod tests {
 
         #[test]
         fn sixty_four_places_use_at_least_four_frames(key in any::<u64>()) {
-            let wanted = LineRequest { node: 0, pair: 0, places: 64, lines_per_place: 1, walk: Walk::FreshRuns };
-            let drawn = arena(64).draw(wanted, &mut Draws::new(key, 0), &mut UsedRuns::default()).unwrap();
-            let frames: HashSet<usize> = addresses(&drawn).iter().map(|line| line / FRAME_BYTES).collect();
+            let arena = arena(64);
+            let lines = addresses(&draw(&arena, FRESH, key).unwrap());
+            let frames: HashSet<usize> = lines.iter().map(|line| line / FRAME_BYTES).collect();
             prop_assert!(frames.len() >= 4, "{} frames", frames.len());
         }
     }
@@ -297,27 +303,23 @@ mod tests {
     #[test]
     fn the_key_decides_the_lines() {
         let arena = arena(64);
-        let wanted = LineRequest { node: 0, pair: 0, places: 64, lines_per_place: 1, walk: Walk::FreshRuns };
-        let draw = |key| {
-            let drawn = arena.draw(wanted, &mut Draws::new(key, 0), &mut UsedRuns::default()).unwrap();
-            addresses(&drawn)
-        };
-        assert_eq!(draw(1), draw(1));
-        assert_ne!(draw(1), draw(2));
+        let lines = |key| addresses(&draw(&arena, FRESH, key).unwrap());
+        assert_eq!(lines(1), lines(1));
+        assert_ne!(lines(1), lines(2));
     }
 
     #[test]
     fn one_place_is_the_same_place_in_every_round() {
         let arena = arena(64);
-        let draw = |pair, key| {
-            let wanted = LineRequest { node: 0, pair, places: 5, lines_per_place: 2, walk: Walk::OnePlace };
-            addresses(&arena.draw(wanted, &mut Draws::new(key, 0), &mut UsedRuns::default()).unwrap())
+        let lines = |pair, key| {
+            let wanted = LineRequest { pair, places: 5, lines_per_place: 2, walk: Walk::OnePlace, ..FRESH };
+            addresses(&draw(&arena, wanted, key).unwrap())
         };
-        let first = draw(0, 1);
+        let first = lines(0, 1);
         assert_eq!(first.len(), 10);
         assert!(first.chunks(2).all(|place| place == &first[..2]), "{first:x?}");
-        assert_eq!(first, draw(0, 2));
-        let both: HashSet<usize> = first.iter().chain(&draw(1, 1)).map(|line| line / 128).collect();
+        assert_eq!(first, lines(0, 2));
+        let both: HashSet<usize> = first.iter().chain(&lines(1, 1)).map(|line| line / 128).collect();
         assert_eq!(both.len(), 4, "concurrent pairs share a place");
     }
 
@@ -328,22 +330,20 @@ mod tests {
         other.is_elsewhere = true;
         arena.add(other);
         let regions: Vec<_> = arena.regions().collect();
-        let draw = |walk, pair, key| {
-            let wanted = LineRequest { node: 0, pair, places: 1, lines_per_place: 1, walk };
-            let drawn = arena.draw(wanted, &mut Draws::new(key, 0), &mut UsedRuns::default()).unwrap();
+        let is_away = |walk, key| {
+            let drawn = draw(&arena, LineRequest { places: 1, walk, ..FRESH }, key).unwrap();
             let away = regions[1].lines().as_ptr_range().contains(&std::ptr::from_ref(drawn.lines()[0]));
-            assert_eq!(drawn.is_elsewhere(), away, "{walk:?} {pair} {key}");
+            assert_eq!(drawn.is_elsewhere(), away, "{walk:?} {key}");
             away
         };
-        let away = (0..40).filter(|&key| draw(Walk::FreshRuns, 0, key)).count();
+        let away = (0..40).filter(|&key| is_away(Walk::FreshRuns, key)).count();
         assert!((1..40).contains(&away), "{away} of 40");
-        assert!(!draw(Walk::OnePlace, 0, 0));
+        assert!(!is_away(Walk::OnePlace, 0));
     }
 
     #[test]
     fn a_node_without_memory_gives_none() {
-        let wanted = LineRequest { node: 7, pair: 0, places: 1, lines_per_place: 1, walk: Walk::FreshRuns };
-        assert!(arena(64).draw(wanted, &mut Draws::new(0, 0), &mut UsedRuns::default()).is_none());
+        assert!(draw(&arena(64), LineRequest { node: 7, ..FRESH }, 0).is_none());
     }
 
     #[test]

@@ -184,6 +184,11 @@ mod tests {
     use super::*;
     use crate::host::fixture::Tree;
 
+    fn v1(groups: &str, files: &[(&str, &str)]) -> Tree {
+        let described = [("/proc/self/mountinfo", V1_MOUNTS), ("/proc/self/cgroup", groups)];
+        Tree::with_files(&[&described, files].concat())
+    }
+
     const V1_MOUNTS: &str = "34 31 0:31 / /sys/fs/cgroup/cpuset rw,relatime shared:9 - cgroup cgroup rw,cpuset\n\
         32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw,relatime - cgroup cgroup rw,cpu,cpuacct\n\
         41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n";
@@ -201,41 +206,30 @@ mod tests {
     }
 
     #[test]
-    fn version_1_gives_the_effective_cpus_of_the_own_group() {
-        let tree = Tree::with_files(&[
-            ("/proc/self/mountinfo", V1_MOUNTS),
-            ("/proc/self/cgroup", "3:cpuset:/job\n1:cpu,cpuacct:/\n0::/\n"),
+    fn version_1_gives_the_effective_or_else_the_configured_cpus_of_the_own_group() {
+        let recent = [
             ("/sys/fs/cgroup/cpuset/cpuset.effective_cpus", "0-7\n"),
             ("/sys/fs/cgroup/cpuset/job/cpuset.effective_cpus", "2,3\n"),
             ("/sys/fs/cgroup/cpuset/job/cpuset.cpus", "0-3\n"),
-        ]);
-        assert_eq!(cpus(&tree).as_deref(), Some("2,3"));
+        ];
+        assert_eq!(cpus(&v1("3:cpuset:/job\n1:cpu,cpuacct:/\n0::/\n", &recent)).as_deref(), Some("2,3"));
+        let older =
+            [("/sys/fs/cgroup/cpuset/job/cpuset.cpus", "\n"), ("/sys/fs/cgroup/cpuset/cpuset.cpus", "0-3\n")];
+        let found = cpus(&v1("3:cpuset:/job\n", &older));
+        assert_eq!(found.as_deref(), Some("0-3"), "an empty list follows the parent");
     }
 
     #[test]
     fn the_tightest_limit_of_memory_counts_and_files_are_free() {
+        let stat = "anon 400\ninactive_file 100\nactive_file 30\nslab_reclaimable 20\n";
         let tree = v2("/a/b")
             .file("/sys/fs/cgroup/a/memory.max", "1000\n")
             .file("/sys/fs/cgroup/a/memory.current", "700\n")
-            .file(
-                "/sys/fs/cgroup/a/memory.stat",
-                "anon 400\ninactive_file 100\nactive_file 30\nslab_reclaimable 20\n",
-            )
+            .file("/sys/fs/cgroup/a/memory.stat", stat)
             .file("/sys/fs/cgroup/a/b/memory.max", "max\n")
             .file("/sys/fs/cgroup/a/b/memory.current", "500\n");
         assert_eq!(free_memory(tree.root()), Some(450));
         assert_eq!(free_memory(v2("/a").root()), None);
-    }
-
-    #[test]
-    fn an_older_version_1_has_only_the_configured_cpus() {
-        let tree = Tree::with_files(&[
-            ("/proc/self/mountinfo", V1_MOUNTS),
-            ("/proc/self/cgroup", "3:cpuset:/job\n"),
-            ("/sys/fs/cgroup/cpuset/job/cpuset.cpus", "\n"),
-            ("/sys/fs/cgroup/cpuset/cpuset.cpus", "0-3\n"),
-        ]);
-        assert_eq!(cpus(&tree).as_deref(), Some("0-3"), "an empty list follows the parent");
     }
 
     #[test]
@@ -279,10 +273,8 @@ mod tests {
         let tree = Tree::new();
         let online: CpuSet = "0-3".parse().unwrap();
         assert_eq!(group_cpus(tree.root()).unwrap(), None);
-        assert_eq!(
-            read_allowance(tree.root(), &online).unwrap(),
-            Allowance { cpuset: online.clone(), mask: online, offline: CpuSet::new() }
-        );
+        let allowance = read_allowance(tree.root(), &online).unwrap();
+        assert_eq!(allowance, Allowance { cpuset: online.clone(), mask: online, offline: CpuSet::new() });
     }
 
     #[test]
@@ -291,10 +283,7 @@ mod tests {
             .file("/sys/fs/cgroup/cpuset.cpus.effective", "0-127\n")
             .file("/proc/self/status", "Name:\tcoretalk\nCpus_allowed:\tff\nCpus_allowed_list:\t0-1,4-9\n");
         let allowance = read_allowance(tree.root(), &"0-7".parse().unwrap()).unwrap();
-        assert_eq!(
-            (allowance.cpuset.to_string(), allowance.mask.to_string()),
-            ("0-7".into(), "0,1,4-7".into())
-        );
+        assert_eq!([allowance.cpuset, allowance.mask].map(|set| set.to_string()), ["0-7", "0,1,4-7"]);
     }
 
     #[test]
@@ -308,29 +297,22 @@ mod tests {
     fn the_tightest_quota_on_the_way_up_counts() {
         let tree = v2("/a/b")
             .file("/sys/fs/cgroup/a/b/cpu.max", "max 100000\n")
-            .file(
-                "/sys/fs/cgroup/a/b/cpu.stat",
-                "usage_usec 5\nnr_periods 9\nnr_throttled 2\nthrottled_usec 500\n",
-            )
+            .file("/sys/fs/cgroup/a/b/cpu.stat", "nr_periods 9\nnr_throttled 2\nthrottled_usec 500\n")
             .file("/sys/fs/cgroup/a/cpu.max", "150000 100000\n")
             .file("/sys/fs/cgroup/a/cpu.stat", "nr_throttled 40\nthrottled_usec 1500\n");
-        let quota = read_quota(tree.root()).unwrap();
-        assert_eq!(
-            quota,
-            Quota { limit_cpus: Some(1.5), throttled_periods: Some(42), throttled_us: Some(2_000) }
-        );
+        let (throttled_periods, throttled_us) = (Some(42), Some(2_000));
+        let quota = Quota { limit_cpus: Some(1.5), throttled_periods, throttled_us };
+        assert_eq!(read_quota(tree.root()), Some(quota));
     }
 
     #[test]
     fn version_1_has_the_quota_in_the_cpu_controller() {
-        let tree = Tree::with_files(&[
-            ("/proc/self/mountinfo", V1_MOUNTS),
-            ("/proc/self/cgroup", "1:cpu,cpuacct:/job\n"),
+        let files = [
             ("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1\n"),
             ("/sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us", "400000\n"),
             ("/sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us", "100000\n"),
-        ]);
-        let quota = read_quota(tree.root()).unwrap();
+        ];
+        let quota = read_quota(v1("1:cpu,cpuacct:/job\n", &files).root()).unwrap();
         assert_eq!(quota, Quota { limit_cpus: Some(4.0), throttled_periods: None, throttled_us: None });
     }
 

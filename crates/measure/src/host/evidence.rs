@@ -241,8 +241,7 @@ mod tests {
         assert!(at(&[7, 9]).since(&before).is_empty());
         assert_eq!(at(&[7, 10]).since(&before), CpuSet::from_iter([CpuId(3)]));
         assert!(at(&[]).since(&before).is_empty(), "unknown is not throttled");
-        let live = Throttles::read(&SystemRoot::live(), &cpus);
-        assert!(live.counts.len() <= cpus.len());
+        assert!(Throttles::read(&SystemRoot::live(), &cpus).counts.len() <= cpus.len());
     }
 
     #[test]
@@ -294,11 +293,7 @@ mod tests {
         assert_eq!(after(1_000).others_since(&before, &cpus), Some(0.5));
         assert_eq!(after(2_500).others_since(&before, &cpus), Some(0.0), "accounts are not exact");
         let mut others = Others { cpus, first: Some(before.clone()), latest: Some(before), recent: None };
-        assert_eq!(
-            (others.share(), others.disturb()),
-            (None, false),
-            "nothing is known before a window has ended"
-        );
+        assert_eq!((others.share(), others.disturb()), (None, false), "no window has ended");
         others.recent = Some(0.98);
         others.latest = Some(after(1_000));
         assert_eq!((others.share(), others.disturb()), (Some(0.5), true));

@@ -306,16 +306,11 @@ mod tests {
     #[test]
     fn without_files_all_facts_of_the_system_are_unknown() {
         let environment = read_environment(Tree::new().root());
-        let tool = Environment {
-            arch: environment.arch.clone(),
-            libc: environment.libc.clone(),
-            compiler: environment.compiler.clone(),
-            build: environment.build.clone(),
-            build_facts: environment.build_facts.clone(),
-            tool_version: environment.tool_version.clone(),
-            libraries: environment.libraries.clone(),
-            ..Environment::default()
-        };
+        let Environment { arch, libc, compiler, build, build_facts, tool_version, libraries, .. } =
+            environment.clone();
+        let unknown = Environment::default();
+        let tool =
+            Environment { arch, libc, compiler, build, build_facts, tool_version, libraries, ..unknown };
         assert_eq!(environment, tool);
     }
 
@@ -326,10 +321,8 @@ mod tests {
         let (build, facts) = (environment.build.unwrap(), environment.build_facts.unwrap());
         assert!(facts.target.starts_with(std::env::consts::ARCH) && build.contains(&facts.target));
         assert!(build.starts_with(&format!("{}, opt-level {}, ", facts.profile, facts.opt_level)), "{build}");
-        assert_eq!(
-            facts.features.iter().any(|feature| feature == "crt-static"),
-            facts.linking == Linking::Static
-        );
+        let is_static = facts.features.iter().any(|feature| feature == "crt-static");
+        assert_eq!(is_static, facts.linking == Linking::Static);
         assert_eq!(environment.tool_version, env!("CARGO_PKG_VERSION"));
         assert!(environment.libraries["rtrb"].starts_with(|first: char| first.is_ascii_digit()));
         assert!(environment.libraries["allocator"].starts_with("malloc of "));
@@ -405,10 +398,8 @@ mod tests {
             processor\t: 2\nCPU implementer\t: 0x41\nCPU part\t: 0xd0b\n\n\
             processor\t: 3\nCPU implementer\t: 0x51\nCPU part\t: 0xfff\n";
         let tree = Tree::with_files(&[("/proc/cpuinfo", cpuinfo)]);
-        assert_eq!(
-            read_environment(tree.root()).cpu_model.as_deref(),
-            Some("Arm Cortex-A55 + Arm Cortex-A76 + Arm core (implementer 0x51, part 0xfff)")
-        );
+        let names = "Arm Cortex-A55 + Arm Cortex-A76 + Arm core (implementer 0x51, part 0xfff)";
+        assert_eq!(read_environment(tree.root()).cpu_model.as_deref(), Some(names));
     }
 
     #[test]

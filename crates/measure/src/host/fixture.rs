@@ -61,6 +61,10 @@ impl Tree {
         self.groups("core_cpus_list", "core_id", groups)
     }
 
+    pub fn clusters(self, groups: &[&str]) -> Tree {
+        self.groups("cluster_cpus_list", "cluster_id", groups)
+    }
+
     pub fn packages(self, groups: &[&str]) -> Tree {
         self.groups("package_cpus_list", "physical_package_id", groups)
     }
@@ -111,13 +115,13 @@ impl Tree {
                 writeln!(text, "{level} as {}", same.name()).unwrap();
             }
             for node in &facts.memory_nodes {
-                writeln!(text, "memory {} {:?} {:?}", node.number, node.memory_bytes, node.distances)
-                    .unwrap();
+                let (number, bytes, distances) = (node.number, node.memory_bytes, &node.distances);
+                writeln!(text, "memory {number} {bytes:?} {distances:?}").unwrap();
             }
-        }
-        for cache in topology.other_facts().iter().flat_map(|facts| &facts.caches) {
-            let groups: Vec<String> = cache.groups.iter().map(ToString::to_string).collect();
-            writeln!(text, "{} {}: {}", cache.name, cache.bytes, groups.join(" ")).unwrap();
+            for cache in &facts.caches {
+                let groups: Vec<String> = cache.groups.iter().map(ToString::to_string).collect();
+                writeln!(text, "{} {}: {}", cache.name, cache.bytes, groups.join(" ")).unwrap();
+            }
         }
         for class in topology.classes() {
             let members: coretalk_model::CpuSet =

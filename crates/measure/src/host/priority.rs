@@ -107,44 +107,30 @@ mod tests {
     use super::*;
     use coretalk_model::CpuId;
 
-    fn settings(cpus: &str, nice: Option<i32>, realtime: Option<i32>) -> WorkerSettings {
-        WorkerSettings {
-            cpus: CpuSet::from_list(cpus).unwrap().iter().collect::<Vec<CpuId>>(),
-            nice,
-            realtime,
-        }
+    /// The priority on CPUs from 0 of a machine with four.
+    fn priority(cpus: u32, nice: Option<i32>, realtime: Option<i32>) -> Result<Priority, MachineError> {
+        let settings = WorkerSettings { cpus: (0..cpus).map(CpuId).collect(), nice, realtime };
+        Priority::from_settings(&settings, &CpuSet::from_list("0-3").unwrap())
     }
 
     #[test]
     fn real_time_never_takes_every_cpu() {
-        let four = CpuSet::from_list("0-3").unwrap();
-        assert!(matches!(
-            Priority::from_settings(&settings("0-2", None, Some(50)), &four),
-            Ok(Priority::Fifo(50))
-        ));
-        let error = Priority::from_settings(&settings("0-3", None, Some(50)), &four).unwrap_err().to_string();
+        assert!(matches!(priority(3, None, Some(50)), Ok(Priority::Fifo(50))));
+        let error = priority(4, None, Some(50)).unwrap_err().to_string();
         assert!(error.contains("leave no CPU"), "{error}");
     }
 
     #[test]
     fn priorities_out_of_range_are_refused() {
-        let four = CpuSet::from_list("0-3").unwrap();
-        for settings in
-            [settings("0", Some(20), None), settings("0", Some(-21), None), settings("0", None, Some(0))]
-        {
-            assert!(
-                matches!(Priority::from_settings(&settings, &four), Err(MachineError::Priority { .. })),
-                "{settings:?}"
-            );
+        for (nice, realtime) in [(Some(20), None), (Some(-21), None), (None, Some(0))] {
+            let refused = matches!(priority(1, nice, realtime), Err(MachineError::Priority { .. }));
+            assert!(refused, "{nice:?} {realtime:?}");
         }
     }
 
     #[test]
     fn the_reported_priority_is_the_actual_one() {
-        std::thread::spawn(|| {
-            assert_eq!(apply(Priority::Nice(19)).unwrap(), "nice 19");
-        })
-        .join()
-        .unwrap();
+        let granted = std::thread::spawn(|| apply(Priority::Nice(19)).unwrap()).join().unwrap();
+        assert_eq!(granted, "nice 19");
     }
 }

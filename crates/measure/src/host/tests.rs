@@ -2,7 +2,7 @@
 
 use super::HostMachine;
 use super::affinity::current_mask;
-use crate::kernel::{Kernel, Spin};
+use crate::kernel::{Kernel, RoleFn, Spin};
 use crate::kernel_context::{Halt, KernelContext, Recorder};
 use crate::machine::{
     Assignment, HomeChoice, Machine, MachineError, Round, RoundOutcome, Sampling, SpanOrder, Walk,
@@ -14,56 +14,50 @@ use coretalk_model::{CpuId, Disturbance, Picos, Recording, Samples, TrialFailure
 use std::time::{Duration, Instant};
 
 /// The roles increment one word in turns: even values belong to role 0.
-static TURNS: Kernel = kernel("turns", &[|context| turns(context, 0), |context| turns(context, 1)]);
+static TURNS: Kernel = kernel("turns", &[FIRST, |context| turns(context, 1)]);
 /// The second role never answers, but checks the guard.
 static SILENT: Kernel = kernel(
     "silent",
-    &[
-        |context| turns(context, 0),
-        |context| loop {
+    &[FIRST, |context| {
+        loop {
             context.guard.check()?;
             std::hint::spin_loop();
-        },
-    ],
+        }
+    }],
 );
-static HASTY: Kernel = kernel("hasty", &[|context| turns(context, 0), |_| Ok(())]);
-static FAULTY: Kernel = kernel("faulty", &[|context| turns(context, 0), |_| panic!("on purpose")]);
+static HASTY: Kernel = kernel("hasty", &[FIRST, |_| Ok(())]);
+static FAULTY: Kernel = kernel("faulty", &[FIRST, |_| panic!("on purpose")]);
 static LYING: Kernel = kernel(
     "lying",
-    &[
-        |context| turns(context, 0),
-        |context| {
-            turns(context, 1)?;
-            context.verified += 1;
-            Ok(())
-        },
-    ],
+    &[FIRST, |context| {
+        turns(context, 1)?;
+        context.verified += 1;
+        Ok(())
+    }],
 );
 /// The second role returns late and does not check the guard.
 static DEAF: Kernel = kernel(
     "deaf",
-    &[
-        |context| turns(context, 0),
-        |_| {
-            std::thread::sleep(Duration::from_secs(6));
-            Ok(())
-        },
-    ],
+    &[FIRST, |_| {
+        std::thread::sleep(Duration::from_secs(6));
+        Ok(())
+    }],
 );
 
 /// The second role loses its affinity during the trial, as after a hot-unplug.
 static UPROOTED: Kernel = kernel(
     "uprooted",
-    &[
-        |context| turns(context, 0),
-        |context| {
-            super::affinity::set_mask(&super::HostMachine::open().unwrap().allowance().cpuset).unwrap();
-            turns(context, 1)
-        },
-    ],
+    &[FIRST, |context| {
+        super::affinity::set_mask(&super::HostMachine::open().unwrap().allowance().cpuset).unwrap();
+        turns(context, 1)
+    }],
 );
 
-const fn kernel(name: &'static str, roles: &'static [crate::kernel::RoleFn]) -> Kernel {
+const FIRST: RoleFn = |context| turns(context, 0);
+const BATCHES: Sampling = Sampling::Batches { visits: 2, round_trips: 5 };
+const ENDLESS: Sampling = Sampling::Batches { visits: 1, round_trips: 2_000_000_000 };
+
+const fn kernel(name: &'static str, roles: &'static [RoleFn]) -> Kernel {
     Kernel::ping_pong((name, "turns"), roles, (1.0, Spin::Eager), 1)
 }
 
@@ -111,10 +105,14 @@ fn pair() -> Option<[CpuId; 2]> {
     pair
 }
 
+fn settings(cpus: &[CpuId]) -> WorkerSettings {
+    WorkerSettings { cpus: cpus.to_vec(), ..WorkerSettings::default() }
+}
+
 fn engaged() -> Option<(HostMachine, [CpuId; 2])> {
     let pair = pair()?;
     let mut machine = HostMachine::open().unwrap();
-    machine.engage(&WorkerSettings { cpus: pair.to_vec(), ..WorkerSettings::default() }).unwrap();
+    machine.engage(&settings(&pair)).unwrap();
     Some((machine, pair))
 }
 
@@ -123,8 +121,7 @@ fn order(kernel: &'static Kernel, walk: Walk, sampling: Sampling) -> SpanOrder {
 }
 
 fn round(pair: [CpuId; 2], kernel: &'static Kernel) -> Round {
-    let batches = Sampling::Batches { visits: 2, round_trips: 5 };
-    round_of(pair, vec![order(kernel, Walk::FreshRuns, batches)])
+    round_of(pair, vec![order(kernel, Walk::FreshRuns, BATCHES)])
 }
 
 fn round_of(pair: [CpuId; 2], orders: Vec<SpanOrder>) -> Round {
@@ -138,10 +135,9 @@ fn failure(outcomes: &[RoundOutcome]) -> &TrialFailure {
 #[test]
 fn outcomes_are_in_order_and_have_every_span() {
     let Some((mut machine, [a, b])) = engaged() else { return };
-    let batches = Sampling::Batches { visits: 2, round_trips: 5 };
     let orders = vec![
-        order(&TURNS, Walk::FreshRuns, batches),
-        order(&TURNS, Walk::OnePlace, batches),
+        order(&TURNS, Walk::FreshRuns, BATCHES),
+        order(&TURNS, Walk::OnePlace, BATCHES),
         order(&TURNS, Walk::FreshRuns, Sampling::Events { round_trips: 40 }),
     ];
     let batch: Vec<Round> =
@@ -152,8 +148,7 @@ fn outcomes_are_in_order_and_have_every_span() {
         outcomes.windows(2).all(|two| two[0].started + two[0].elapsed <= two[1].started + Picos::from_us(1))
     );
     for outcome in &outcomes {
-        assert_eq!(outcome.trials.len(), 1);
-        let recording = outcome.trials[0].as_ref().unwrap();
+        let [Ok(recording)] = &outcome.trials[..] else { panic!("{:?}", outcome.trials) };
         assert_eq!(recording.spans.len(), 3);
         for span in &recording.spans[..2] {
             assert_eq!(span.samples, Samples::Batches { visits: 2, ticks: vec![7; 8] });
@@ -171,24 +166,21 @@ fn outcomes_are_in_order_and_have_every_span() {
 fn every_kernel_of_the_registry_runs() {
     let Some((mut machine, [a, b])) = engaged() else { return };
     for kernel in crate::probes::REGISTRY.iter().flat_map(|probe| probe.kernels()) {
+        let id = &kernel.id;
         for sampling in
             [Sampling::Batches { visits: 2, round_trips: 4 }, Sampling::Events { round_trips: 40 }]
         {
             let orders = [Walk::FreshRuns, Walk::OnePlace].map(|walk| order(kernel, walk, sampling)).to_vec();
             let outcomes = machine.perform(&[round_of([a, b], orders)], &Stop::new()).unwrap();
             let recording =
-                outcomes[0].trials[0].as_ref().unwrap_or_else(|failure| panic!("{}: {failure}", kernel.id));
+                outcomes[0].trials[0].as_ref().unwrap_or_else(|failure| panic!("{id}: {failure}"));
             for span in &recording.spans {
-                match &span.samples {
-                    Samples::Batches { ticks, .. } => {
-                        assert!(ticks.len() == 8 && ticks.iter().all(|&t| t > 0), "{}: {ticks:?}", kernel.id);
-                    }
-                    Samples::Counts { counts } => {
-                        let events: u64 = counts.iter().map(|count| count.1).sum();
-                        assert!(events >= 40, "{}: {events} events", kernel.id);
-                    }
-                    Samples::Events { .. } => panic!("{}: events one by one", kernel.id),
-                }
+                let enough = match &span.samples {
+                    Samples::Batches { ticks, .. } => ticks.len() == 8 && ticks.iter().all(|&t| t > 0),
+                    Samples::Counts { counts } => counts.iter().map(|count| count.1).sum::<u64>() >= 40,
+                    Samples::Events { .. } => false,
+                };
+                assert!(enough, "{id}: {:?}", span.samples);
             }
         }
     }
@@ -197,10 +189,9 @@ fn every_kernel_of_the_registry_runs() {
 #[test]
 fn a_round_without_trials_and_one_that_cannot_be_run_have_outcomes() {
     let Some((mut machine, [a, b])) = engaged() else { return };
-    let absent = round([a, CpuId(4000)], &TURNS);
-    let twice = round([a, a], &TURNS);
-    let batch =
-        [Round { assignments: vec![] }, absent, twice, round([a, b], &TURNS), Round { assignments: vec![] }];
+    let [absent, twice, usual] = [[a, CpuId(4000)], [a, a], [a, b]].map(|pair| round(pair, &TURNS));
+    let nothing = Round { assignments: vec![] };
+    let batch = [nothing.clone(), absent, twice, usual, nothing];
     let outcomes = machine.perform(&batch, &Stop::new()).unwrap();
     assert_eq!(outcomes.len(), 5);
     assert!(outcomes[0].trials.is_empty() && outcomes[4].trials.is_empty());
@@ -250,8 +241,7 @@ fn a_stuck_worker_is_dropped_and_reused_once_it_returns() {
 #[test]
 fn a_long_round_that_loses_a_cpu_ends_long_before_its_limit() {
     let Some((mut machine, pair)) = engaged() else { return };
-    let endless = Sampling::Batches { visits: 1, round_trips: 2_000_000_000 };
-    let uprooted = round_of(pair, vec![order(&UPROOTED, Walk::FreshRuns, endless)]);
+    let uprooted = round_of(pair, vec![order(&UPROOTED, Walk::FreshRuns, ENDLESS)]);
     // The limit is hours: without detection, the stop after 20 s ends the run without an outcome.
     let stop = Stop::new();
     let (raiser, (done, waits)) = (stop.clone(), std::sync::mpsc::channel::<()>());
@@ -277,12 +267,8 @@ fn a_stop_ends_a_batch_soon() {
         raiser.raise();
         Instant::now()
     });
-    let endless = Sampling::Batches { visits: 1, round_trips: 2_000_000_000 };
-    let batch = [
-        round(pair, &TURNS),
-        round_of(pair, vec![order(&TURNS, Walk::FreshRuns, endless)]),
-        round(pair, &TURNS),
-    ];
+    let endless = round_of(pair, vec![order(&TURNS, Walk::FreshRuns, ENDLESS)]);
+    let batch = [round(pair, &TURNS), endless, round(pair, &TURNS)];
     let outcomes = machine.perform(&batch, &stop).unwrap();
     let raised = thread.join().unwrap();
     assert!(raised.elapsed() < Duration::from_secs(3), "{:?}", raised.elapsed());
@@ -297,8 +283,7 @@ fn a_stop_ends_a_batch_soon() {
 #[test]
 fn a_cpu_that_does_not_exist_cannot_be_engaged() {
     let mut machine = HostMachine::open().unwrap();
-    let error =
-        machine.engage(&WorkerSettings { cpus: vec![CpuId(4000)], ..WorkerSettings::default() }).unwrap_err();
+    let error = machine.engage(&settings(&[CpuId(4000)])).unwrap_err();
     assert!(matches!(error, MachineError::Pin { cpu: CpuId(4000), .. }), "{error}");
 }
 
@@ -308,9 +293,8 @@ fn dropping_the_machine_ends_its_threads() {
     // Other tests also have threads, so only the threads of this machine are counted.
     let workers = machine.threads();
     assert_eq!(workers.len(), 2);
-    let alive = || {
-        workers.iter().filter(|id| std::path::Path::new(&format!("/proc/self/task/{id}")).exists()).count()
-    };
+    let is_alive = |id: &&_| std::path::Path::new(&format!("/proc/self/task/{id}")).exists();
+    let alive = || workers.iter().filter(is_alive).count();
     assert_eq!(alive(), 2);
     machine.perform(&[round(pair, &TURNS)], &Stop::new()).unwrap();
     drop(machine);
@@ -335,9 +319,8 @@ fn offsets_between_engaged_cpus_are_measured() {
     assert_eq!(report.offset(b, a).unwrap().ticks, -offset.ticks);
     assert_eq!(offset.bound_ticks, offset.round_trip_ticks as f64 / 2.0 + report.step_ticks as f64);
     assert!(machine.is_busy().is_some());
-    assert!(
-        machine.examine(&[a, b].into_iter().collect(), None).iter().any(|finding| finding.id == "tsc-sync")
-    );
+    let findings = machine.examine(&[a, b].into_iter().collect(), None);
+    assert!(findings.iter().any(|finding| finding.id == "tsc-sync"));
 }
 
 #[test]
@@ -371,7 +354,7 @@ fn the_coordinator_leaves_measured_cores_if_possible_and_restores_its_mask() {
     let Some([_, b]) = pair() else { return };
     let before = current_mask().unwrap();
     let mut machine = HostMachine::open().unwrap();
-    let granted = machine.engage(&WorkerSettings { cpus: vec![b], ..WorkerSettings::default() }).unwrap();
+    let granted = machine.engage(&settings(&[b])).unwrap();
     let measured = machine.topology().siblings(b);
     assert_eq!(granted.coordinator_apart, !before.difference(&measured).is_empty());
     assert_eq!(granted.coordinator_apart, current_mask().unwrap().intersection(&measured).is_empty());
@@ -382,8 +365,7 @@ fn the_coordinator_leaves_measured_cores_if_possible_and_restores_its_mask() {
 #[test]
 fn real_time_on_every_cpu_is_refused_with_a_reason() {
     let mut machine = HostMachine::open().unwrap();
-    let cpus = machine.topology().cpus().iter().collect();
-    let error =
-        machine.engage(&WorkerSettings { cpus, realtime: Some(1), ..WorkerSettings::default() }).unwrap_err();
+    let cpus: Vec<CpuId> = machine.topology().cpus().iter().collect();
+    let error = machine.engage(&WorkerSettings { realtime: Some(1), ..settings(&cpus) }).unwrap_err();
     assert!(matches!(error, MachineError::Priority { .. }), "{error}");
 }

@@ -304,15 +304,8 @@ mod tests {
                 lists.map(|list| Placement::bound("a", list.iter().copied().map(CpuId).collect()));
             let around = placements.iter().flat_map(|placement| placement.cpus.iter().copied()).collect();
             placements.each_ref().map(|placement| {
-                let order = WorkOrder {
-                    work: &queens,
-                    placement,
-                    around: &around,
-                    threads: 1,
-                    limit: Picos::from_ms(1),
-                    key: 0,
-                    padding: 0,
-                };
+                let (work, around, limit) = (&queens, &around, Picos::from_ms(1));
+                let order = WorkOrder { work, placement, around, threads: 1, limit, key: 0, padding: 0 };
                 let coordinator = coordinator_cpus(&order, &usable.parse().unwrap(), &topology);
                 (coordinator.cpus.to_string(), coordinator.shared)
             })
@@ -331,19 +324,20 @@ mod tests {
 
     #[test]
     fn a_metric_is_the_last_number_that_its_pattern_finds() {
-        assert_eq!(find(r"rate: ([0-9.]+)", "rate: 1.5\nrate: 2.5 MB/s"), Ok(2.5));
-        assert_eq!(find(r"[0-9]+", "7 of 9"), Ok(9.0));
-        assert_eq!(find(r"rate: (\w+)", "rate: fast"), Err(0));
-        assert_eq!(find(r"x(\d+)", ""), Err(0));
+        for (pattern, text, found) in [
+            (r"rate: ([0-9.]+)", "rate: 1.5\nrate: 2.5 MB/s", Ok(2.5)),
+            (r"[0-9]+", "7 of 9", Ok(9.0)),
+            (r"rate: (\w+)", "rate: fast", Err(0)),
+            (r"x(\d+)", "", Err(0)),
+            // The group that took part counts.
+            (r"a=(\d+)|b=(\d+)", "a=1 b=2", Ok(2.0)),
+            (r"a=(\d+)|b=(\d+)", "b=2 a=1", Ok(1.0)),
+            (r"(\d+)( ms)?", "12 ms", Ok(12.0)),
+        ] {
+            assert_eq!(find(pattern, text), found, "{pattern} in {text}");
+        }
         let streams = [&Printed::from("no number"), &Printed::from("rate: 3")];
         assert_eq!(find_number(&Regex::new("rate: (.)").unwrap(), streams), Ok(3.0));
-    }
-
-    #[test]
-    fn the_participating_group_of_alternatives_is_read() {
-        assert_eq!(find(r"a=(\d+)|b=(\d+)", "a=1 b=2"), Ok(2.0));
-        assert_eq!(find(r"a=(\d+)|b=(\d+)", "b=2 a=1"), Ok(1.0));
-        assert_eq!(find(r"(\d+)( ms)?", "12 ms"), Ok(12.0));
     }
 
     #[test]

@@ -279,9 +279,4 @@ mod tests {
         drop(finish);
         assert!(worker.wait_idle(Duration::from_secs(10)));
     }
-
-    #[test]
-    fn a_cpu_that_does_not_exist_has_no_worker() {
-        assert!(matches!(started(CpuId(9999)), Err(Unavailable::Pin(_))));
-    }
 }

@@ -298,14 +298,8 @@ mod tests {
     #[test]
     fn a_cpu_that_goes_offline_between_pairs_is_named_even_where_it_is_back_at_once() {
         let at = Picos::from_ms;
-        let offset = Ok(Offset {
-            from: CpuId(0),
-            to: CpuId(1),
-            ticks: 0.0,
-            bound_ticks: 1.0,
-            round_trip_ticks: 2,
-            warps: 0,
-        });
+        let (from, to) = (CpuId(0), CpuId(1));
+        let offset = Ok(Offset { from, to, ticks: 0.0, bound_ticks: 1.0, round_trip_ticks: 2, warps: 0 });
         let there = |_: CpuId| None;
         let two_is_off = |cpu: CpuId| (cpu == CpuId(2)).then_some(LossReason::Offline);
         let mut tracker = CpuTracker::default();

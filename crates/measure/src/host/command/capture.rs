@@ -138,18 +138,16 @@ impl Printed {
 mod tests {
     use super::*;
 
-    fn capture() -> Capture {
-        Capture { pipe: None, head: Vec::new(), tail: VecDeque::new(), dropped: 0 }
+    fn captured(parts: &[&[u8]]) -> Printed {
+        let mut capture = Capture { pipe: None, head: Vec::new(), tail: VecDeque::new(), dropped: 0 };
+        parts.iter().for_each(|part| capture.keep(part));
+        capture.take()
     }
 
     #[test]
     fn the_beginning_and_the_end_are_kept() {
-        let mut capture = capture();
-        for _ in 0..64 {
-            capture.keep(&[b'a'; 16 << 10]);
-        }
-        capture.keep(b"\nthe end");
-        let printed = capture.take();
+        let part: &[u8] = &[b'a'; 16 << 10];
+        let printed = captured(&[&[part; 64][..], &[b"\nthe end"]].concat());
         let missing = 64 * (16 << 10) + 8 - 2 * KEPT as u64;
         assert_eq!(printed.whole(), Err(missing));
         assert_eq!(printed.last_lines(), b"the end");
@@ -159,19 +157,14 @@ mod tests {
 
     #[test]
     fn output_that_fits_is_complete() {
-        let mut capture = capture();
-        capture.keep(&vec![b'a'; KEPT]);
-        capture.keep(b"the end");
-        let printed = capture.take();
+        let printed = captured(&[&vec![b'a'; KEPT], b"the end"]);
         assert_eq!(printed.whole().map(<[u8]>::len), Ok(KEPT + 7));
         assert_eq!(printed.last_lines().len(), KEPT + 7);
     }
 
     #[test]
     fn a_line_cut_by_the_gap_is_left_out() {
-        let mut capture = capture();
-        capture.keep(&vec![b'7'; 2 * KEPT + 1]);
-        assert_eq!(capture.take().last_lines(), b"");
+        assert_eq!(captured(&[&vec![b'7'; 2 * KEPT + 1]]).last_lines(), b"");
     }
 
     #[test]

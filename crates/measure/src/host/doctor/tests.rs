@@ -9,8 +9,7 @@ macro_rules! verdicts {
     ($($sentence:ident: $id:literal is $verdict:ident, $tree:expr $(, $live:expr)?;)*) => {
         $(#[test]
         fn $sentence() {
-            let live = [LiveFacts::default() $(, $live)?];
-            let finding = finding($id, &$tree, live.last().unwrap());
+            let finding = finding($id, &$tree, [LiveFacts::default() $(, $live)?].last().unwrap());
             assert_eq!(finding.verdict, Verdict::$verdict, "{finding:?}");
         })*
 
@@ -66,20 +65,14 @@ verdicts! {
     no_steal_is_fine: "steal" is Ok, stat("cpu0 10 0 0 990 0 0 0 0 0 0");
     a_kernel_that_counts_no_steal_is_unknown: "steal" is CannotTell, stat("cpu0 10 0 0 990");
     steal_widens_intervals: "steal" is Warn, stat("cpu0 10 0 0 985 0 0 0 5 0 0");
-    recent_steal_counts_more_than_old: "steal" is Ok, stat("cpu0 10 0 0 985 0 0 0 5 0 0"),
-        LiveFacts { recent: Some(&times("cpu0 1 0 0 99 0 0 0 0 0 0")), ..LiveFacts::default() };
+    recent_steal_counts_more_than_old: "steal" is Ok, stat("cpu0 10 0 0 985 0 0 0 5 0 0"), recent(&times(1, 99));
 
-    an_idle_machine_is_fine: "load" is Ok, load("3.00 0.00 0.00 1/9 9"),
-        LiveFacts { recent: Some(&times("cpu0 1 0 0 99 0 0 0 0 0 0")), ..LiveFacts::default() };
+    an_idle_machine_is_fine: "load" is Ok, load("3.00 0.00 0.00 1/9 9"), recent(&times(1, 99));
     a_machine_without_cpu_times_is_unknown: "load" is CannotTell, Tree::new();
-    a_load_average_is_no_share_of_the_cpus: "load" is CannotTell, load("3.00 0.00 0.00 1/9 9"),
-        LiveFacts { recent: Some(&times("cpu0 0 0 0 0 0 0 0 0 0 0")), ..LiveFacts::default() };
-    more_than_a_twentieth_of_the_cpus_is_background_load: "load" is Warn, Tree::new(),
-        LiveFacts { recent: Some(&times("cpu0 6 0 0 94 0 0 0 0 0 0")), ..LiveFacts::default() };
-    a_busy_moment_may_be_over_at_once: "load" is Warn, Tree::new(),
-        LiveFacts { recent: Some(&times("cpu0 18 0 0 2 0 0 0 0 0 0")), ..LiveFacts::default() };
-    numbers_of_a_busy_machine_cannot_be_trusted: "load" is Fail, Tree::new(),
-        LiveFacts { recent: Some(&times("cpu0 98 0 0 2 0 0 0 0 0 0")), ..LiveFacts::default() };
+    a_load_average_is_no_share_of_the_cpus: "load" is CannotTell, load("3.00 0.00 0.00 1/9 9"), recent(&times(0, 0));
+    more_than_a_twentieth_of_the_cpus_is_background_load: "load" is Warn, Tree::new(), recent(&times(6, 94));
+    a_busy_moment_may_be_over_at_once: "load" is Warn, Tree::new(), recent(&times(18, 2));
+    numbers_of_a_busy_machine_cannot_be_trusted: "load" is Fail, Tree::new(), recent(&times(98, 2));
 
     a_performance_governor_is_fine: "governor" is Ok, Tree::new().each("0-1", "cpufreq/scaling_governor", "performance");
     no_frequency_driver_is_unknown: "governor" is CannotTell, Tree::new();
@@ -101,32 +94,29 @@ verdicts! {
     a_kernel_that_trusts_the_counter_is_fine: "clock-source" is Ok, clock("tsc", "tsc hpet");
     the_arm_counter_is_as_good: "clock-source" is Ok, clock("arch_sys_counter", "arch_sys_counter");
     the_counter_of_another_processor_is_a_warning: "clock-source" is Warn, clock("tsc", "tsc hpet"),
-        LiveFacts { clock: Some(Result::Ok(&counter("cntvct", None))), ..LiveFacts::default() };
+        read(Result::Ok(&counter("cntvct", None)));
     a_kernel_silent_about_its_clock_is_unknown: "clock-source" is CannotTell, Tree::new();
     a_counter_that_cannot_be_read_is_a_failure: "clock-source" is Fail, clock("tsc", "tsc hpet"),
-        LiveFacts { clock: Some(Result::Err("this CPU has no RDTSCP")), ..LiveFacts::default() };
+        read(Result::Err("this CPU has no RDTSCP"));
     a_kernel_that_left_the_counter_is_a_warning: "clock-source" is Warn, clock("hpet", "hpet acpi_pm");
 
     an_invariant_counter_is_fine: "tsc-invariant" is Ok, flags("constant_tsc nonstop_tsc");
-    the_arm_counter_is_invariant_by_definition: "tsc-invariant" is Ok, Tree::new(),
-        LiveFacts { clock: Some(Result::Ok(&counter("cntvct", None))), ..LiveFacts::default() };
+    the_arm_counter_is_invariant_by_definition: "tsc-invariant" is Ok, Tree::new(), read(Result::Ok(&counter("cntvct", None)));
     a_processor_silent_about_its_counter_is_unknown: "tsc-invariant" is CannotTell, Tree::new();
     a_guest_without_an_invariant_counter_is_a_warning: "tsc-invariant" is Warn, flags("constant_tsc hypervisor");
     a_counter_that_follows_the_core_clock_is_a_failure: "tsc-invariant" is Fail, flags("tsc");
     the_measured_clock_overrides_cpu_flags: "tsc-invariant" is Fail, flags("constant_tsc nonstop_tsc"),
-        LiveFacts { clock: Some(Result::Ok(&counter("tsc", Some(false)))), ..LiveFacts::default() };
+        read(Result::Ok(&counter("tsc", Some(false))));
 
-    counters_that_agree_are_fine: "tsc-sync" is Ok, Tree::new(), offset(-40.0);
+    counters_that_agree_are_fine: "tsc-sync" is Ok, Tree::new(), offset(-40.0, 60.0);
     counters_that_were_not_compared_are_unknown: "tsc-sync" is CannotTell, Tree::new();
-    an_offset_below_its_own_error_is_unknown: "tsc-sync" is CannotTell, Tree::new(),
-        LiveFacts { offsets: Some(Spread { pairs: 3, largest_ns: 967_099.0, bound_ns: 2_200_995.0 }), ..LiveFacts::default() };
-    counters_that_agree_within_a_small_error_are_fine: "tsc-sync" is Ok, Tree::new(),
-        LiveFacts { offsets: Some(Spread { pairs: 15, largest_ns: 150.0, bound_ns: 211.0 }), ..LiveFacts::default() };
-    an_offset_that_is_no_number_is_unknown: "tsc-sync" is CannotTell, Tree::new(), offset(f64::NAN);
-    counters_half_a_microsecond_apart_concern_one_way: "tsc-sync" is Warn, Tree::new(), offset(516.0);
+    an_offset_below_its_own_error_is_unknown: "tsc-sync" is CannotTell, Tree::new(), offset(967_099.0, 2_200_995.0);
+    counters_that_agree_within_a_small_error_are_fine: "tsc-sync" is Ok, Tree::new(), offset(150.0, 211.0);
+    an_offset_that_is_no_number_is_unknown: "tsc-sync" is CannotTell, Tree::new(), offset(f64::NAN, 60.0);
+    counters_half_a_microsecond_apart_concern_one_way: "tsc-sync" is Warn, Tree::new(), offset(516.0, 60.0);
     counters_that_are_surely_a_nanosecond_apart_are_no_failure: "tsc-sync" is Warn, Tree::new(),
-        LiveFacts { offsets: Some(Spread { pairs: 3, largest_ns: 2_000_001.0, bound_ns: 2_000_000.0 }), ..LiveFacts::default() };
-    counters_two_seconds_apart_have_no_common_start: "tsc-sync" is Fail, Tree::new(), offset(2e9);
+        offset(2_000_001.0, 2_000_000.0);
+    counters_two_seconds_apart_have_no_common_start: "tsc-sync" is Fail, Tree::new(), offset(2e9, 60.0);
 
     transparent_huge_pages_are_fine: "huge-pages" is Ok, Tree::with_files(&[(THP, "always [madvise] never\n")]);
     reserved_huge_pages_are_fine_too: "huge-pages" is Ok,
@@ -141,11 +131,9 @@ verdicts! {
     a_system_without_nodes_is_unknown: "node-memory" is CannotTell, Tree::new();
 
     one_node_needs_no_balancing: "numa-balancing" is Ok, Tree::with_files(&[(BALANCING, "1\n")]).nodes(&[(0, "0-7")]);
-    balancing_off_is_fine: "numa-balancing" is Ok, Tree::with_files(&[(BALANCING, "0\n")]).nodes(&[(0, "0-3"), (1, "4-7")]);
-    a_kernel_silent_about_balancing_is_unknown: "numa-balancing" is CannotTell,
-        Tree::new().nodes(&[(0, "0-3"), (1, "4-7")]);
-    balancing_unmaps_pages: "numa-balancing" is Warn,
-        Tree::with_files(&[(BALANCING, "1\n")]).nodes(&[(0, "0-3"), (1, "4-7")]);
+    balancing_off_is_fine: "numa-balancing" is Ok, two_nodes().file(BALANCING, "0\n");
+    a_kernel_silent_about_balancing_is_unknown: "numa-balancing" is CannotTell, two_nodes();
+    balancing_unmaps_pages: "numa-balancing" is Warn, two_nodes().file(BALANCING, "1\n");
 
     generous_limits_are_fine: "rlimits" is Ok, limits("unlimited", "40");
     capabilities_replace_limits: "rlimits" is Ok, limits("65536", "0").file("/proc/self/status", "CapEff:\t0000000000804000\n");
@@ -165,10 +153,9 @@ verdicts! {
 
 #[test]
 fn every_verdict_of_every_check_has_a_fixture() {
-    let claimed: BTreeSet<(&str, Verdict)> =
-        CHECKS.iter().flat_map(|check| check.verdicts.iter().map(|&verdict| (check.id, verdict))).collect();
-    let covered: BTreeSet<(&str, Verdict)> = COVERED.iter().copied().collect();
-    assert_eq!(covered, claimed);
+    let claimed = CHECKS.iter().flat_map(|check| check.verdicts.iter().map(|&verdict| (check.id, verdict)));
+    let covered = COVERED.iter().copied();
+    assert_eq!(covered.collect::<BTreeSet<_>>(), claimed.collect::<BTreeSet<_>>());
 }
 
 #[test]
@@ -181,72 +168,56 @@ fn ids_are_distinct_and_kebab_case() {
 
 #[test]
 fn fixes_are_commands_for_this_system() {
-    let fix = |id: &str, tree: Tree| finding(id, &tree, &LiveFacts::default()).fix;
-    let cpu = "/sys/devices/system/cpu";
+    let saving = Tree::new().each("0", "cpufreq/scaling_governor", "powersave");
+    let fix = |id, tree: &Tree| finding(id, tree, &LiveFacts::default()).fix;
+    let clock_source = "echo tsc | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource";
     for (id, tree, command) in [
-        (
-            "governor",
-            Tree::new().each("0", "cpufreq/scaling_governor", "powersave"),
-            "sudo cpupower frequency-set -g performance".to_owned(),
-        ),
-        ("isolated-cpus", group("0-7", "0-5").file(ISOLATED, "6-7"), "coretalk --cpus 6,7".to_owned()),
-        ("cpuset", group("0-7", "0-3"), "coretalk --cpus 0-7".to_owned()),
-        ("cpuset", group("0-3", "0-3"), "sudo systemd-run --scope -p AllowedCPUs=0-7 coretalk".to_owned()),
-        ("boost", Tree::with_files(&[(BOOST, "0")]), format!("echo 1 | sudo tee {BOOST}")),
-        (
-            "boost",
-            Tree::with_files(&[("/sys/devices/system/cpu/intel_pstate/no_turbo", "1")]),
-            format!("echo 0 | sudo tee {cpu}/intel_pstate/no_turbo"),
-        ),
-        (
-            "boost",
-            Tree::with_files(&[("/sys/devices/system/cpu/cpufreq/policy0/boost", "0")]),
-            format!("echo 1 | sudo tee {cpu}/cpufreq/policy*/boost"),
-        ),
-        (
-            "clock-source",
-            clock("hpet", "tsc hpet acpi_pm"),
-            "echo tsc | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource".to_owned(),
-        ),
+        ("governor", saving, "sudo cpupower frequency-set -g performance"),
+        ("isolated-cpus", group("0-7", "0-5").file(ISOLATED, "6-7"), "coretalk --cpus 6,7"),
+        ("cpuset", group("0-7", "0-3"), "coretalk --cpus 0-7"),
+        ("cpuset", group("0-3", "0-3"), "sudo systemd-run --scope -p AllowedCPUs=0-7 coretalk"),
+        ("clock-source", clock("hpet", "tsc hpet acpi_pm"), clock_source),
     ] {
-        assert_eq!(fix(id, tree), Some(command), "{id}");
+        assert_eq!(fix(id, &tree).as_deref(), Some(command), "{id}");
     }
-    assert_eq!(fix("clock-source", clock("hpet", "hpet")), None);
-    let busy = times("cpu0 98 0 0 2 0 0 0 0 0 0");
-    let live = LiveFacts { recent: Some(&busy), ..LiveFacts::default() };
-    let load = finding("load", &Tree::new(), &live);
+    for (file, content, command) in [
+        ("cpufreq/boost", "0", "echo 1 | sudo tee CPU/cpufreq/boost"),
+        ("intel_pstate/no_turbo", "1", "echo 0 | sudo tee CPU/intel_pstate/no_turbo"),
+        ("cpufreq/policy0/boost", "0", "echo 1 | sudo tee CPU/cpufreq/policy*/boost"),
+    ] {
+        let cpu = "/sys/devices/system/cpu";
+        let tree = Tree::new().file(&format!("{cpu}/{file}"), content);
+        assert_eq!(fix("boost", &tree), Some(command.replace("CPU", cpu)), "{file}");
+    }
+    assert_eq!(fix("clock-source", &clock("hpet", "hpet")), None);
+    let outside = group("0-5", "0-5").file(ISOLATED, "6-7");
+    assert_eq!(fix("isolated-cpus", &outside), None, "they are outside the control group");
+    let load = finding("load", &Tree::new(), &recent(&times(98, 2)));
     assert_eq!(load.fix, None, "a list of programs changes nothing");
     assert!(load.text.starts_with("other programs took 98 % of the CPUs in 1.0 s: "), "{}", load.text);
-    assert_eq!(
-        fix("isolated-cpus", group("0-5", "0-5").file(ISOLATED, "6-7")),
-        None,
-        "outside the control group"
-    );
 }
 
 #[test]
-fn a_quota_reports_how_often_it_throttled_the_process() {
-    let tree = quota("400000 100000").file("/sys/fs/cgroup/cpu.stat", "nr_periods 90\nnr_throttled 12\n");
-    let text = finding("cpu-quota", &tree, &LiveFacts::default()).text;
-    assert!(text.contains("throttled 12 times"), "{text}");
-}
-
-#[test]
-fn a_hypervisor_without_a_name_is_unnamed() {
+fn findings_state_their_facts() {
+    let throttled = quota("400000 100000").file("/sys/fs/cgroup/cpu.stat", "nr_throttled 12\n");
     let board = Tree::new().file("/proc/device-tree/compatible", "linux,dummy-virt\0");
-    let text = finding("hypervisor", &board, &LiveFacts::default()).text;
-    assert!(
-        text.starts_with("guest of an unnamed hypervisor (/proc/device-tree/compatible: `linux"),
-        "{text}"
-    );
-}
-
-#[test]
-fn offsets_are_reported_as_measured() {
-    let text = |nanoseconds: f64| finding("tsc-sync", &Tree::new(), &offset(nanoseconds)).text;
-    assert_eq!(text(-12.0), "the counters of 4 CPUs agree within the error of ± 60 ns");
-    assert_eq!(text(81.4), "the counters of 4 CPUs are at most 81 ± 60 ns apart");
-    assert!(text(516.0).contains("up to 516 ns apart (± 60)"), "{}", text(516.0));
+    let present = Tree::new().file("/sys/devices/system/cpu/present", "0-7\n");
+    for (id, tree, part) in [
+        ("cpu-quota", throttled, "throttled 12 times"),
+        ("hypervisor", board, "guest of an unnamed hypervisor (/proc/device-tree/compatible: `linux"),
+        ("topology", present.online("0-3").packages(&["0-3"]), "inside each other; offline: CPUs 4-7"),
+    ] {
+        let text = finding(id, &tree, &LiveFacts::default()).text;
+        assert!(text.contains(part), "{id}: {text}");
+    }
+    for (ns, part) in [
+        (-12.0, "the counters of 4 CPUs agree within the error of ± 60 ns"),
+        (81.4, "the counters of 4 CPUs are at most 81 ± 60 ns apart"),
+        (516.0, "up to 516 ns apart (± 60)"),
+    ] {
+        let text = finding("tsc-sync", &Tree::new(), &offset(ns, 60.0)).text;
+        assert!(text.contains(part), "{text}");
+    }
 }
 
 proptest::proptest! {
@@ -281,27 +252,16 @@ const FUZZED_FILES: &[&str] = &[
     "/sys/devices/system/node/node0/cpulist",
 ];
 
-#[test]
-fn offline_cpus_are_named() {
-    let off =
-        Tree::with_files(&[("/sys/devices/system/cpu/present", "0-7\n")]).online("0-3").packages(&["0-3"]);
-    let text = finding("topology", &off, &LiveFacts::default()).text;
-    assert_eq!(text, "the reported groups of CPUs lie inside each other; offline: CPUs 4-7");
-}
-
 #[cfg(target_os = "linux")]
 #[test]
 fn this_machine_answers_every_check_in_one_line() {
     let library = crate::host::facts::libc_version();
     let live = LiveFacts { libc: library.as_deref(), ..LiveFacts::default() };
     let findings = examine(&SystemRoot::live(), &live);
-    for (finding, check) in findings.iter().zip(CHECKS) {
+    for (finding @ DoctorFinding { text, .. }, check) in findings.iter().zip(CHECKS) {
         assert_eq!(finding.id, check.id);
         assert!(check.verdicts.contains(&finding.verdict), "{finding:?}");
-        assert!(
-            !finding.text.is_empty() && !finding.text.contains('\n') && !finding.text.ends_with('.'),
-            "{finding:?}"
-        );
+        assert!(!text.is_empty() && !text.contains('\n') && !text.ends_with('.'), "{finding:?}");
     }
     assert_eq!(findings.len(), CHECKS.len());
 }
@@ -329,11 +289,13 @@ fn group(cpuset: &str, mask: &str) -> Tree {
         .file("/proc/self/status", &format!("Cpus_allowed_list:\t{mask}\n"))
 }
 
+fn two_nodes() -> Tree {
+    Tree::new().nodes(&[(0, "0-3"), (1, "4-7")])
+}
+
 /// Two nodes with memory in kB; the process may use the listed ones.
 fn granted(memory_kb: &[u64], list: &str) -> Tree {
-    let tree = Tree::new()
-        .nodes(&[(0, "0-3"), (1, "4-7")])
-        .file("/proc/self/status", &format!("Mems_allowed_list:\t{list}\n"));
+    let tree = two_nodes().file("/proc/self/status", &format!("Mems_allowed_list:\t{list}\n"));
     memory_kb.iter().enumerate().fold(tree, |tree, (node, kb)| {
         let file = format!("/sys/devices/system/node/node{node}/meminfo");
         tree.file(&file, &format!("Node {node} MemTotal: {kb} kB\n"))
@@ -360,8 +322,12 @@ fn stat(lines: &str) -> Tree {
     Tree::with_files(&[("/proc/stat", lines)])
 }
 
-fn times(lines: &str) -> CpuTimes {
-    CpuTimes::read(stat(lines).root()).unwrap()
+fn times(busy: u32, idle: u32) -> CpuTimes {
+    CpuTimes::read(stat(&format!("cpu0 {busy} 0 0 {idle} 0 0 0 0 0 0")).root()).unwrap()
+}
+
+fn recent(times: &CpuTimes) -> LiveFacts<'_> {
+    LiveFacts { recent: Some(times), ..LiveFacts::default() }
 }
 
 fn load(average: &str) -> Tree {
@@ -391,8 +357,12 @@ fn counter(source: &str, invariant: Option<bool>) -> ClockFacts {
     ClockFacts { source: source.to_owned(), invariant, ..ClockFacts::default() }
 }
 
-fn offset(nanoseconds: f64) -> LiveFacts<'static> {
-    let offsets = Spread { pairs: 3, largest_ns: nanoseconds.abs(), bound_ns: 60.0 };
+fn read<'a>(clock: Result<&'a ClockFacts, &'a str>) -> LiveFacts<'a> {
+    LiveFacts { clock: Some(clock), ..LiveFacts::default() }
+}
+
+fn offset(largest_ns: f64, bound_ns: f64) -> LiveFacts<'static> {
+    let offsets = Spread { pairs: 3, largest_ns: largest_ns.abs(), bound_ns };
     LiveFacts { offsets: Some(offsets), ..LiveFacts::default() }
 }
 

@@ -176,35 +176,19 @@ mod tests {
         assert_eq!(spent.busy_fraction(&cpus("0")), Some(0.13));
         assert_eq!(spent.busy_fraction(&cpus("0-1")), Some(0.065));
         // Of 100 jiffies, 80 idle; iowait went backwards. CPU 1 was idle throughout.
-        assert_eq!(
-            spent
-                .use_of_each()
-                .into_iter()
-                .map(|(cpu, share)| (cpu.0, (share * 100.0).round()))
-                .collect::<Vec<_>>(),
-            [(0, 20.0), (1, 0.0)]
-        );
-    }
-
-    #[test]
-    fn a_cpu_without_a_line_makes_the_sum_unknown_and_not_smaller() {
-        let all = times(LATER).unwrap();
-        assert_eq!(all.stolen_ms(&cpus("0,7")), None);
-        assert_eq!(all.busy_fraction(&cpus("7")), None);
-    }
-
-    #[test]
-    fn without_elapsed_time_there_is_no_fraction() {
-        let now = times(EARLIER).unwrap();
-        assert_eq!(now.since(&now).busy_fraction(&cpus("0-1")), None);
-        assert_eq!(now.busy_fraction(&CpuSet::new()), None);
+        let uses = spent.use_of_each().into_iter().map(|(cpu, share)| (cpu.0, (share * 100.0).round()));
+        assert_eq!(uses.collect::<Vec<_>>(), [(0, 20.0), (1, 0.0)]);
     }
 
     #[test]
     fn missing_counters_make_times_unknown() {
-        assert_eq!(times("cpu0 1 2 3 4\n"), None);
-        assert_eq!(times("ctxt 1\n"), None);
+        assert_eq!([times("cpu0 1 2 3 4\n"), times("ctxt 1\n")], [None, None]);
         assert_eq!(CpuTimes::read(Tree::new().root()), None);
+        let all = times(LATER).unwrap();
+        assert_eq!(all.stolen_ms(&cpus("0,7")), None, "CPU 7 has no line");
+        assert_eq!(all.busy_fraction(&cpus("7")), None);
+        assert_eq!(all.busy_fraction(&CpuSet::new()), None);
+        assert_eq!(all.since(&all).busy_fraction(&cpus("0-1")), None, "no time has passed");
     }
 
     #[test]

@@ -237,86 +237,71 @@ mod tests {
     use super::*;
     use crate::host::fixture::Tree;
 
-    fn hypervisor(files: &[(&str, &str)], signature: Option<&str>) -> Option<String> {
+    fn platform(files: &[(&str, &str)], signature: Option<&str>) -> Platform {
         let tree = Tree::with_files(files);
-        Platform::detect(tree.root(), &CpuInfo::read(tree.root()), signature).hypervisor
+        Platform::detect(tree.root(), &CpuInfo::read(tree.root()), signature)
     }
 
     const GUEST: (&str, &str) = ("/proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu tsc hypervisor lahf_lm\n");
     const METAL: (&str, &str) = ("/proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu tsc lahf_lm\n");
+    const ARM: (&str, &str) = ("/proc/cpuinfo", "processor\t: 0\nFeatures\t: fp asimd\n");
     const EC2: (&str, &str) = ("/sys/class/dmi/id/sys_vendor", "Amazon EC2\n");
 
+    const C6G_METAL: (&str, &str) = ("/sys/class/dmi/id/product_name", "c6g.metal\n");
+    const BOARD: (&str, &str) = ("/proc/device-tree/compatible", "linux,dummy-virt\0");
+
     #[test]
-    fn the_processor_names_its_hypervisor() {
-        for (signature, name) in [
-            ("KVMKVMKVM", "kvm"),
-            ("VMwareVMware", "vmware"),
-            ("bhyve bhyve ", "bhyve"),
-            ("SomethingNew", "SomethingNew"),
-            ("", "unnamed"),
+    fn a_signature_or_else_files_name_the_hypervisor() {
+        for (files, signature, name) in [
+            (&[GUEST][..], Some("KVMKVMKVM"), Some("kvm")),
+            (&[GUEST], Some("VMwareVMware"), Some("vmware")),
+            (&[GUEST], Some("bhyve bhyve "), Some("bhyve")),
+            (&[GUEST], Some("SomethingNew"), Some("SomethingNew")),
+            (&[GUEST], Some(""), Some("unnamed")),
+            (&[("/sys/hypervisor/type", "xen\n")], None, Some("xen")),
+            (&[("/proc/device-tree/hypervisor/compatible", "linux,kvm\0")], None, Some("kvm")),
+            (&[EC2], None, Some("kvm")),
+            (&[GUEST], None, Some("unnamed")),
+            (&[ARM, BOARD], None, Some("unnamed")),
+            (&[METAL, EC2], None, None),
+            (&[EC2, C6G_METAL], None, None),
         ] {
-            assert_eq!(hypervisor(&[GUEST], Some(signature)).as_deref(), Some(name));
+            assert_eq!(platform(files, signature).hypervisor.as_deref(), name, "{files:?} {signature:?}");
         }
-    }
-
-    #[test]
-    fn without_a_cpuid_signature_files_name_the_hypervisor() {
-        assert_eq!(hypervisor(&[("/sys/hypervisor/type", "xen\n")], None).as_deref(), Some("xen"));
-        assert_eq!(
-            hypervisor(&[("/proc/device-tree/hypervisor/compatible", "linux,kvm\0")], None).as_deref(),
-            Some("kvm")
-        );
-        assert_eq!(hypervisor(&[EC2], None).as_deref(), Some("kvm"));
-        assert_eq!(hypervisor(&[GUEST], None).as_deref(), Some("unnamed"));
-    }
-
-    #[test]
-    fn bare_metal_of_a_cloud_is_no_guest() {
-        assert_eq!(hypervisor(&[METAL, EC2], None), None);
-        assert_eq!(hypervisor(&[EC2, ("/sys/class/dmi/id/product_name", "c6g.metal\n")], None), None);
     }
 
     #[test]
     fn without_evidence_bare_metal_is_unknown() {
         let bare = |files: &[(&str, &str)]| Platform::read(Tree::with_files(files).root()).bare_metal;
-        const ARM: (&str, &str) = ("/proc/cpuinfo", "processor\t: 0\nFeatures\t: fp asimd\n");
-        assert_eq!([bare(&[METAL]), bare(&[GUEST])], [Some(true), Some(false)]);
+        assert_eq!([bare(&[METAL]), bare(&[ARM, EC2, C6G_METAL])], [Some(true); 2]);
+        assert_eq!([bare(&[GUEST]), bare(&[ARM, BOARD]), bare(&[ARM, EC2])], [Some(false); 3]);
         assert_eq!([bare(&[]), bare(&[ARM])], [None, None]);
-        let board = ("/proc/device-tree/compatible", "linux,dummy-virt\0");
-        assert_eq!(
-            (bare(&[ARM, board]), hypervisor(&[ARM, board], None).as_deref()),
-            (Some(false), Some("unnamed"))
-        );
-        let product = ("/sys/class/dmi/id/product_name", "c6g.metal\n");
-        assert_eq!((bare(&[ARM, EC2]), bare(&[ARM, EC2, product])), (Some(false), Some(true)));
         assert_eq!(bare(&[("/proc/cpuinfo", "vendor_id : VirtualApple")]), Some(false), "an emulator");
     }
 
     #[test]
     fn platform_facts_have_evidence() {
-        let evidence = |files: &[(&str, &str)], signature| {
-            let tree = Tree::with_files(files);
-            Platform::detect(tree.root(), &CpuInfo::read(tree.root()), signature).evidence
-        };
-        assert_eq!(
-            evidence(&[GUEST], Some("KVMKVMKVM")).as_deref(),
-            Some("CPUID leaf 0x40000000: `KVMKVMKVM`")
-        );
-        assert_eq!(evidence(&[METAL], None).as_deref(), Some("CPUID: no hypervisor"));
-        assert_eq!(evidence(&[EC2], None).as_deref(), Some("DMI: vendor `Amazon EC2`"));
-        assert_eq!(evidence(&[], None), None);
+        for (files, signature, evidence) in [
+            (&[GUEST][..], Some("KVMKVMKVM"), Some("CPUID leaf 0x40000000: `KVMKVMKVM`")),
+            (&[METAL], None, Some("CPUID: no hypervisor")),
+            (&[EC2], None, Some("DMI: vendor `Amazon EC2`")),
+            (&[], None, None),
+        ] {
+            assert_eq!(platform(files, signature).evidence.as_deref(), evidence, "{files:?}");
+        }
     }
 
     #[test]
     fn emulators_are_recognised() {
-        let emulator = |cpuinfo: &str, signature| {
-            let tree = Tree::with_files(&[("/proc/cpuinfo", cpuinfo)]);
-            Platform::detect(tree.root(), &CpuInfo::read(tree.root()), signature).emulator
-        };
-        assert_eq!(emulator("", Some("TCGTCGTCGTCG")).as_deref(), Some("qemu-tcg"));
-        assert_eq!(emulator("model name : QEMU TCG CPU version 2.5+", None).as_deref(), Some("qemu-tcg"));
-        assert_eq!(emulator("vendor_id : VirtualApple", None).as_deref(), Some("rosetta"));
-        assert_eq!(emulator("model name : QEMU Virtual CPU version 2.5+", Some("KVMKVMKVM")), None);
+        for (cpuinfo, signature, emulator) in [
+            ("", Some("TCGTCGTCGTCG"), Some("qemu-tcg")),
+            ("model name : QEMU TCG CPU version 2.5+", None, Some("qemu-tcg")),
+            ("vendor_id : VirtualApple", None, Some("rosetta")),
+            ("model name : QEMU Virtual CPU version 2.5+", Some("KVMKVMKVM"), None),
+        ] {
+            let platform = platform(&[("/proc/cpuinfo", cpuinfo)], signature);
+            assert_eq!(platform.emulator.as_deref(), emulator, "{cpuinfo}");
+        }
     }
 
     #[test]
@@ -342,8 +327,7 @@ mod tests {
         {
             assert_eq!(emulator(files, arch), None, "{arch}");
         }
-        let tree = Tree::with_files(&[x86]);
-        let guest = Platform::detect(tree.root(), &CpuInfo::read(tree.root()), None);
+        let guest = platform(&[x86], None);
         assert_eq!(guest.hypervisor.as_deref(), Some("unnamed"));
         let emulated = guest.under_emulator(emulator(&[x86], "aarch64").unwrap());
         assert_eq!((emulated.hypervisor, emulated.bare_metal), (None, Some(false)), "that of another system");

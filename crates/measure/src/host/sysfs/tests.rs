@@ -1,9 +1,19 @@
 use super::*;
 use crate::host::fixture::Tree;
 
-fn check(tree: Tree, expected: &str) {
-    let lines = |text: &str| text.lines().map(|line| line.trim().to_owned()).collect::<Vec<_>>();
-    assert_eq!(lines(&tree.topology()), lines(expected.trim()));
+/// Compares topologies of trees; bars separate levels, caches and classes.
+fn check(rows: &[(&str, Tree, &str)]) {
+    for (name, tree, expected) in rows {
+        let (topology, expected) = (tree.topology(), expected.split('|').map(str::trim));
+        assert_eq!(topology.lines().collect::<Vec<_>>(), expected.collect::<Vec<_>>(), "{name}");
+    }
+}
+
+/// One package of CPUs without SMT.
+fn board(cpus: u32) -> Tree {
+    let cores: Vec<String> = (0..cpus).map(|cpu| cpu.to_string()).collect();
+    let all = format!("0-{}", cpus - 1);
+    Tree::new().online(&all).cores(&strs(&cores)).packages(&[&all])
 }
 
 /// Cores of two threads in common numbering: `"0,4" "1,5" …`.
@@ -16,36 +26,163 @@ fn strs(groups: &[String]) -> Vec<&str> {
 }
 
 #[test]
-fn a_guest_of_two_cpus_is_read_as_it_reports_itself() {
-    let guest = Tree::new()
-        .online("0-1")
-        .cores(&["0", "1"])
-        .packages(&["0-1"])
-        .groups("die_cpus_list", "die_id", &["0-1"])
-        .each("0", "topology/cluster_cpus_list", "0")
-        .each("1", "topology/cluster_cpus_list", "1")
-        .each("0-1", "topology/cluster_id", "65535")
-        .each("0-1", "cpu_capacity", "1024")
-        .caches(1, "Data", &["0", "1"])
-        .caches(2, "Unified", &["0", "1"])
-        .caches(3, "Unified", &["0-1"])
-        .caches(1, "Instruction", &["0", "1"])
-        .each("0-1", "cache/index0/size", "48K")
-        .each("0-1", "cache/index1/size", "32K")
-        .each("0-1", "cache/index2/size", "0K")
-        .each("0-1", "cache/index3/size", "32768K")
-        .nodes(&[(0, "0-1")]);
-    check(
-        guest,
-        "cpus 0,1
-        core 0:0 1:1
-        l3 0:0,1
-        package 0:0,1
-        die as package
-        node as machine
-        L1d 49152: 0 1
-        L3 33554432: 0,1",
-    );
+fn groups_become_levels_by_their_nesting() {
+    check(&[
+        (
+            "a guest of two CPUs",
+            board(2)
+                .groups("die_cpus_list", "die_id", &["0-1"])
+                .each("0", "topology/cluster_cpus_list", "0")
+                .each("1", "topology/cluster_cpus_list", "1")
+                .each("0-1", "topology/cluster_id", "65535")
+                .each("0-1", "cpu_capacity", "1024")
+                .caches(1, "Data", &["0", "1"])
+                .caches(2, "Unified", &["0", "1"])
+                .caches(3, "Unified", &["0-1"])
+                .caches(1, "Instruction", &["0", "1"])
+                .each("0-1", "cache/index0/size", "48K")
+                .each("0-1", "cache/index1/size", "32K")
+                .each("0-1", "cache/index2/size", "0K")
+                .each("0-1", "cache/index3/size", "32768K")
+                .nodes(&[(0, "0-1")]),
+            "cpus 0,1 | core 0:0 1:1 | l3 0:0,1 | package 0:0,1 | die as package | node as machine |\
+             L1d 49152: 0 1 | L3 33554432: 0,1",
+        ),
+        (
+            "two sockets numbered in turns",
+            Tree::new()
+                .online("0-7")
+                .cores(&["0,4", "1,5", "2,6", "3,7"])
+                .packages(&["0,2,4,6", "1,3,5,7"])
+                .caches(3, "Unified", &["0,2,4,6", "1,3,5,7"])
+                .nodes(&[(0, "0,2,4,6"), (1, "1,3,5,7")]),
+            "cpus 0-7 | core 0:0,4 1:1,5 2:2,6 3:3,7 | l3 0:0,2,4,6 1:1,3,5,7 | node 0:0,2,4,6 1:1,3,5,7 |\
+             package 0:0,2,4,6 1:1,3,5,7",
+        ),
+        (
+            "dies and clusters that divide something",
+            board(8)
+                .clusters(&["0-1", "2-3", "4-5", "6-7"])
+                .groups("die_cpus_list", "die_id", &["0-3", "4-7"])
+                .caches(3, "Unified", &["0-3", "4-7"]),
+            "cpus 0-7 | core 0:0 1:1 2:2 3:3 4:4 5:5 6:6 7:7 | cluster 0:0,1 1:2,3 2:4,5 3:6,7 |\
+             l3 0:0-3 1:4-7 | die 0:0-3 1:4-7 | package 0:0-7",
+        ),
+        (
+            "an L2 of the threads of a core",
+            Tree::new()
+                .online("0-7")
+                .cores(&["0,4", "1,5", "2,6", "3,7"])
+                .clusters(&["0-1,4-5", "2-3,6-7"])
+                .packages(&["0-7"])
+                .caches(2, "Unified", &["0,4", "1,5", "2,6", "3,7"])
+                .caches(3, "Unified", &["0-7"]),
+            "cpus 0-7 | core 0:0,4 1:1,5 2:2,6 3:3,7 | cluster 0:0,1,4,5 1:2,3,6,7 | l3 0:0-7 |\
+             package 0:0-7",
+        ),
+        (
+            "clusters of several last-level caches",
+            board(8).clusters(&["0-3", "4-7"]).caches(2, "Unified", &["0-1", "2-3", "4-5", "6-7"]),
+            "cpus 0-7 | core 0:0 1:1 2:2 3:3 4:4 5:5 6:6 7:7 | l3 0:0,1 1:2,3 2:4,5 3:6,7 |\
+             cluster 0:0-3 1:4-7 | package 0:0-7",
+        ),
+        (
+            "an L3 inside a core",
+            Tree::new()
+                .online("0-7")
+                .cores(&["0-7"])
+                .packages(&["0-7"])
+                .groups("book_cpus_list", "book_id", &["0-7"])
+                .caches(3, "Unified", &["0,2,4,6", "1,3,5,7"]),
+            "cpus 0-7 | l3 0:0,2,4,6 1:1,3,5,7 | core 0:0-7 | package 0:0-7 | book 0:0-7",
+        ),
+        (
+            "an older kernel, whose shared L2 shows the modules",
+            Tree::new()
+                .online("0-5")
+                .groups("thread_siblings_list", "core_id", &["0,1", "2", "3", "4", "5"])
+                .groups("core_siblings_list", "physical_package_id", &["0-5"])
+                .caches(2, "Unified", &["0,1", "2-5"])
+                .caches(3, "Unified", &["0-5"]),
+            "cpus 0-5 | core 0:0,1 1:2 2:3 3:4 4:5 | cluster 1:2-5 | l3 0:0-5 | package 0:0-5",
+        ),
+        (
+            "offline and missing CPUs",
+            Tree::new()
+                .online("0-1,4,8-9")
+                .cores(&["0", "1", "4", "5", "8", "9"])
+                .packages(&["0-1,4-5", "8-9"])
+                .caches(3, "Unified", &["0-1,4-5", "8-9"]),
+            "cpus 0,1,4,8,9 | core 0:0 1:1 2:4 4:8 5:9 | l3 0:0,1,4 1:8,9 | package 0:0,1,4 1:8,9",
+        ),
+        (
+            "no list of online CPUs",
+            Tree::new().cores(&["0", "1", "2"]).each("1", "online", "0").each("2", "online", "1"),
+            "cpus 0,2 | core 0:0 2:2",
+        ),
+    ]);
+}
+
+#[test]
+fn kinds_capacities_and_clocks_make_classes() {
+    let dense = |slow: &str| {
+        let fast = Tree::new().online("0-3").each("0-1", "cpufreq/cpuinfo_max_freq", "5100000");
+        fast.each("2-3", "cpufreq/cpuinfo_max_freq", slow)
+    };
+    check(&[
+        (
+            "an Intel hybrid",
+            Tree::new()
+                .online("0-11")
+                .cores(&["0,1", "2,3", "4", "5", "6", "7", "8", "9", "10", "11"])
+                .clusters(&["0,1", "2,3", "4-7", "8-11"])
+                .packages(&["0-11"])
+                .caches(2, "Unified", &["0,1", "2,3", "4-7", "8-11"])
+                .caches(3, "Unified", &["0-11"])
+                .file("/sys/devices/cpu_core/cpus", "0-3\n")
+                .file("/sys/devices/cpu_atom/cpus", "4-11\n"),
+            "cpus 0-11 | core 0:0,1 1:2,3 2:4 3:5 4:6 5:7 6:8 7:9 8:10 9:11 | cluster 2:4-7 3:8-11 |\
+             l3 0:0-11 | package 0:0-11 | class 0 E: 4-11 | class 1 P: 0-3",
+        ),
+        (
+            "low-power cores, outside the L3",
+            board(6)
+                .caches(2, "Unified", &["0", "1", "2-3", "4-5"])
+                .caches(3, "Unified", &["0-3"])
+                .file("/sys/devices/cpu_core/cpus", "0-1")
+                .file("/sys/devices/cpu_atom/cpus", "2-5"),
+            "cpus 0-5 | core 0:0 1:1 2:2 3:3 4:4 5:5 | cluster 2:2,3 | l3 0:0-3 ?:4,5 | package 0:0-5 |\
+             class 0 LP: 4,5 | class 1 E: 2,3 | class 2 P: 0,1",
+        ),
+        (
+            "big and little cores, whose L2 is the last cache",
+            board(6)
+                .clusters(&["0-3", "4-5"])
+                .caches(1, "Data", &["0", "1", "2", "3", "4", "5"])
+                .caches(2, "Unified", &["0-3", "4-5"])
+                .each("0-3", "cpu_capacity", "485")
+                .each("4-5", "cpu_capacity", "1024"),
+            "cpus 0-5 | core 0:0 1:1 2:2 3:3 4:4 5:5 | l3 0:0-3 1:4,5 | package 0:0-5 | cluster as l3 |\
+             class 0 E: 0-3 | class 1 P: 4,5",
+        ),
+        (
+            "three capacities, which get no letters",
+            Tree::new()
+                .online("0-7")
+                .each("0-3", "cpu_capacity", "250")
+                .each("4-5", "cpu_capacity", "760")
+                .each("6", "cpu_capacity", "800")
+                .each("7", "cpu_capacity", "1024"),
+            "cpus 0-7 | class 0 class 0: 0-3 | class 1 class 1: 4-6 | class 2 class 2: 7",
+        ),
+        ("a large gap", dense("3300000"), "cpus 0-3 | class 0 class 0: 2,3 | class 1 class 1: 0,1"),
+        ("a small gap", dense("4700000"), "cpus 0-3"),
+        (
+            "a CPU without a capacity",
+            Tree::new().online("0-2").each("0", "cpu_capacity", "400").each("1", "cpu_capacity", "1024"),
+            "cpus 0-2",
+        ),
+    ]);
 }
 
 #[test]
@@ -72,29 +209,8 @@ fn a_desktop_of_two_l3_keeps_them_apart() {
 }
 
 #[test]
-fn two_sockets_may_be_numbered_in_turns() {
-    let server = Tree::new()
-        .online("0-7")
-        .cores(&["0,4", "1,5", "2,6", "3,7"])
-        .packages(&["0,2,4,6", "1,3,5,7"])
-        .caches(3, "Unified", &["0,2,4,6", "1,3,5,7"])
-        .nodes(&[(0, "0,2,4,6"), (1, "1,3,5,7")]);
-    check(
-        server,
-        "cpus 0-7
-        core 0:0,4 1:1,5 2:2,6 3:3,7
-        l3 0:0,2,4,6 1:1,3,5,7
-        node 0:0,2,4,6 1:1,3,5,7
-        package 0:0,2,4,6 1:1,3,5,7",
-    );
-}
-
-#[test]
 fn nodes_keep_their_numbers_and_may_lack_cpus_or_memory() {
-    let server = Tree::new()
-        .online("0-3")
-        .cores(&["0", "1", "2", "3"])
-        .packages(&["0-3"])
+    let server = board(4)
         .nodes(&[(0, "0-1"), (2, "2-3"), (8, "")])
         .file(
             "/sys/devices/system/node/node0/meminfo",
@@ -110,113 +226,32 @@ fn nodes_keep_their_numbers_and_may_lack_cpus_or_memory() {
 }
 
 #[test]
-fn dies_and_clusters_that_divide_something_are_kept() {
-    let server = Tree::new()
-        .online("0-7")
-        .cores(&["0", "1", "2", "3", "4", "5", "6", "7"])
-        .groups("cluster_cpus_list", "cluster_id", &["0-1", "2-3", "4-5", "6-7"])
-        .groups("die_cpus_list", "die_id", &["0-3", "4-7"])
-        .packages(&["0-7"])
-        .caches(3, "Unified", &["0-3", "4-7"]);
-    check(
-        server,
-        "cpus 0-7
-        core 0:0 1:1 2:2 3:3 4:4 5:5 6:6 7:7
-        cluster 0:0,1 1:2,3 2:4,5 3:6,7
-        l3 0:0-3 1:4-7
-        die 0:0-3 1:4-7
-        package 0:0-7",
-    );
-}
-
-#[test]
 fn an_l2_of_pairs_inside_clusters_of_four_is_a_level_of_its_own() {
-    let server = |clusters: &[&str], l2: &[&str]| {
-        let cores: Vec<String> = (0..8).map(|core| core.to_string()).collect();
-        Tree::new()
-            .online("0-7")
-            .cores(&strs(&cores))
-            .groups("cluster_cpus_list", "cluster_id", clusters)
-            .packages(&["0-7"])
-            .caches(2, "Unified", l2)
-            .caches(3, "Unified", &["0-7"])
-    };
     let (twos, fours): (&[&str], &[&str]) = (&["0-1", "2-3", "4-5", "6-7"], &["0-3", "4-7"]);
-    let cores = "cpus 0-7\n core 0:0 1:1 2:2 3:3 4:4 5:5 6:6 7:7";
-    let around = "l3 0:0-7\n package 0:0-7";
-    check(
-        server(fours, twos),
-        &format!("{cores}\n l2 0:0,1 1:2,3 2:4,5 3:6,7\n cluster 0:0-3 1:4-7\n {around}"),
-    );
-    // Conversely: the L2 contains the clusters; equal groups form one level.
-    check(
-        server(twos, fours),
-        &format!("{cores}\n cluster 0:0,1 1:2,3 2:4,5 3:6,7\n l2 0:0-3 1:4-7\n {around}"),
-    );
-    check(server(fours, fours), &format!("{cores}\n cluster 0:0-3 1:4-7\n {around}"));
-    check(
-        server(fours, &["0-3", "4-5", "6-7"]),
-        &format!("{cores}\n l2 1:4,5 2:6,7\n cluster 0:0-3 1:4-7\n {around}"),
-    );
+    let server = |clusters: &[&str], l2: &[&str]| {
+        let clustered = board(8).clusters(clusters);
+        clustered.caches(2, "Unified", l2).caches(3, "Unified", &["0-7"])
+    };
+    for (name, clusters, l2, levels) in [
+        ("an L2 inside clusters", fours, twos, "l2 0:0,1 1:2,3 2:4,5 3:6,7 | cluster 0:0-3 1:4-7"),
+        ("clusters inside an L2", twos, fours, "cluster 0:0,1 1:2,3 2:4,5 3:6,7 | l2 0:0-3 1:4-7"),
+        ("equal groups", fours, fours, "cluster 0:0-3 1:4-7"),
+        ("one equal group", fours, &["0-3", "4-5", "6-7"], "l2 1:4,5 2:6,7 | cluster 0:0-3 1:4-7"),
+    ] {
+        let cores = "cpus 0-7 | core 0:0 1:1 2:2 3:3 4:4 5:5 6:6 7:7";
+        let expected = format!("{cores} | {levels} | l3 0:0-7 | package 0:0-7");
+        check(&[(name, server(clusters, l2), &expected)]);
+    }
     let topology = read_topology(server(fours, twos).root()).unwrap();
     let relations = [1, 2, 4].map(|other| topology.relation(CpuId(0), CpuId(other)).name());
     assert_eq!(relations, ["l2", "cluster", "l3"]);
 }
 
 #[test]
-fn an_l2_of_the_threads_of_a_core_is_the_core() {
-    let server = Tree::new()
-        .online("0-7")
-        .cores(&["0,4", "1,5", "2,6", "3,7"])
-        .groups("cluster_cpus_list", "cluster_id", &["0-1,4-5", "2-3,6-7"])
-        .packages(&["0-7"])
-        .caches(2, "Unified", &["0,4", "1,5", "2,6", "3,7"])
-        .caches(3, "Unified", &["0-7"]);
-    check(
-        server,
-        "cpus 0-7
-        core 0:0,4 1:1,5 2:2,6 3:3,7
-        cluster 0:0,1,4,5 1:2,3,6,7
-        l3 0:0-7
-        package 0:0-7",
-    );
-}
-
-#[test]
-fn clusters_may_hold_several_last_level_caches() {
-    let board = Tree::new()
-        .online("0-7")
-        .cores(&["0", "1", "2", "3", "4", "5", "6", "7"])
-        .groups("cluster_cpus_list", "cluster_id", &["0-3", "4-7"])
-        .packages(&["0-7"])
-        .caches(2, "Unified", &["0-1", "2-3", "4-5", "6-7"]);
-    check(
-        board,
-        "cpus 0-7
-        core 0:0 1:1 2:2 3:3 4:4 5:5 6:6 7:7
-        l3 0:0,1 1:2,3 2:4,5 3:6,7
-        cluster 0:0-3 1:4-7
-        package 0:0-7",
-    );
-}
-
-#[test]
-fn levels_are_sorted_by_nesting_and_crossing_ones_are_kept() {
-    let power = Tree::new()
-        .online("0-7")
-        .cores(&["0-7"])
-        .packages(&["0-7"])
-        .groups("book_cpus_list", "book_id", &["0-7"])
-        .caches(3, "Unified", &["0,2,4,6", "1,3,5,7"]);
-    check(power, "cpus 0-7\n l3 0:0,2,4,6 1:1,3,5,7\n core 0:0-7\n package 0:0-7\n book 0:0-7");
-    let crossing = Tree::new()
-        .online("0-3")
-        .cores(&["0", "1", "2", "3"])
-        .groups("cluster_cpus_list", "cluster_id", &["0,2", "1,3"])
-        .packages(&["0-3"])
-        .caches(3, "Unified", &["0-1", "2-3"]);
-    let topology = read_topology(crossing.root()).unwrap();
-    assert_eq!(topology.crossing().len(), 4);
+fn crossing_levels_are_kept() {
+    let groups = board(4).clusters(&["0,2", "1,3"]);
+    let crossing = groups.caches(3, "Unified", &["0-1", "2-3"]);
+    assert_eq!(read_topology(crossing.root()).unwrap().crossing().len(), 4);
 }
 
 #[test]
@@ -231,15 +266,24 @@ fn memory_without_cpus_is_named_with_its_distance() {
             tree.file(&format!("/sys/devices/system/node/node{node}/distance"), row)
         })
     };
-    let around = "cpus 0-3\n node 0:0,1 1:2,3\n package 0:0,1 1:2,3";
-    check(
-        expander(["10 21 14\n", "21 10 24\n", "14 24 10\n"]),
-        &format!("{around}\n memory 4 Some(16384) [(0, 14), (1, 24)]"),
-    );
-    // A row with a wrong number of columns is ignored.
-    check(expander(["10 21\n", "21 10 24\n", ""]), &format!("{around}\n memory 4 Some(16384) [(1, 24)]"));
-    let one_socket = Tree::new().online("0-1").packages(&["0-1"]).nodes(&[(0, "0-1"), (1, "")]);
-    check(one_socket, "cpus 0,1\n package 0:0,1\n node as machine\n memory 1 None []");
+    let around = "cpus 0-3 | node 0:0,1 1:2,3 | package 0:0,1 1:2,3";
+    check(&[
+        (
+            "a table of distances",
+            expander(["10 21 14\n", "21 10 24\n", "14 24 10\n"]),
+            &format!("{around} | memory 4 Some(16384) [(0, 14), (1, 24)]"),
+        ),
+        (
+            "a row with a wrong number of columns",
+            expander(["10 21\n", "21 10 24\n", ""]),
+            &format!("{around} | memory 4 Some(16384) [(1, 24)]"),
+        ),
+        (
+            "one socket without distances",
+            Tree::new().online("0-1").packages(&["0-1"]).nodes(&[(0, "0-1"), (1, "")]),
+            "cpus 0,1 | package 0:0,1 | node as machine | memory 1 None []",
+        ),
+    ]);
 }
 
 #[test]
@@ -248,175 +292,31 @@ fn omitted_levels_name_the_equal_level() {
         Tree::new()
             .online("0-3")
             .cores(&["0,1", "2,3"])
-            .groups("cluster_cpus_list", "cluster_id", clusters)
+            .clusters(clusters)
             .groups("die_cpus_list", "die_id", dies)
             .packages(&["0-1", "2-3"])
             .nodes(&[(0, "0-3")])
     };
-    let levels = "cpus 0-3\n core 0:0,1 1:2,3\n package 0:0,1 1:2,3";
-    check(
-        desktop(&["0-1", "2-3"], &["0-1", "2-3"]),
-        &format!("{levels}\n cluster as package\n die as package\n node as machine"),
-    );
+    let levels = "cpus 0-3 | core 0:0,1 1:2,3 | package 0:0,1 1:2,3";
+    check(&[
+        (
+            "equal to the package",
+            desktop(&["0-1", "2-3"], &["0-1", "2-3"]),
+            &format!("{levels} | cluster as package | die as package | node as machine"),
+        ),
+        (
+            "equal to several levels",
+            desktop(&[], &["0", "1", "2-3"]),
+            &format!("{levels} | cluster as several | node as machine"),
+        ),
+    ]);
     let topology = read_topology(desktop(&["0-1", "2-3"], &[]).root()).unwrap();
     assert_eq!(topology.unreported(), Some(vec![Level::Cluster, Level::L3]));
-    check(desktop(&[], &["0", "1", "2-3"]), &format!("{levels}\n cluster as several\n node as machine"));
-}
-
-#[test]
-fn an_intel_hybrid_has_modules_and_two_classes() {
-    let hybrid = Tree::new()
-        .online("0-11")
-        .cores(&["0,1", "2,3", "4", "5", "6", "7", "8", "9", "10", "11"])
-        .groups("cluster_cpus_list", "cluster_id", &["0,1", "2,3", "4-7", "8-11"])
-        .packages(&["0-11"])
-        .caches(2, "Unified", &["0,1", "2,3", "4-7", "8-11"])
-        .caches(3, "Unified", &["0-11"])
-        .file("/sys/devices/cpu_core/cpus", "0-3\n")
-        .file("/sys/devices/cpu_atom/cpus", "4-11\n");
-    check(
-        hybrid,
-        "cpus 0-11
-        core 0:0,1 1:2,3 2:4 3:5 4:6 5:7 6:8 7:9 8:10 9:11
-        cluster 2:4-7 3:8-11
-        l3 0:0-11
-        package 0:0-11
-        class 0 E: 4-11
-        class 1 P: 0-3",
-    );
-}
-
-#[test]
-fn an_older_kernel_shows_modules_by_their_shared_l2() {
-    let hybrid = Tree::new()
-        .online("0-5")
-        .groups("thread_siblings_list", "core_id", &["0,1", "2", "3", "4", "5"])
-        .groups("core_siblings_list", "physical_package_id", &["0-5"])
-        .caches(2, "Unified", &["0,1", "2-5"])
-        .caches(3, "Unified", &["0-5"]);
-    check(
-        hybrid,
-        "cpus 0-5
-        core 0:0,1 1:2 2:3 3:4 4:5
-        cluster 1:2-5
-        l3 0:0-5
-        package 0:0-5",
-    );
-}
-
-#[test]
-fn efficiency_cores_without_the_l3_are_low_power_cores() {
-    let hybrid = Tree::new()
-        .online("0-5")
-        .cores(&["0", "1", "2", "3", "4", "5"])
-        .packages(&["0-5"])
-        .caches(2, "Unified", &["0", "1", "2-3", "4-5"])
-        .caches(3, "Unified", &["0-3"])
-        .file("/sys/devices/cpu_core/cpus", "0-1")
-        .file("/sys/devices/cpu_atom/cpus", "2-5");
-    check(
-        hybrid,
-        "cpus 0-5
-        core 0:0 1:1 2:2 3:3 4:4 5:5
-        cluster 2:2,3
-        l3 0:0-3 ?:4,5
-        package 0:0-5
-        class 0 LP: 4,5
-        class 1 E: 2,3
-        class 2 P: 0,1",
-    );
-}
-
-#[test]
-fn big_and_little_cores_differ_in_capacity_and_their_l2_is_the_last_cache() {
-    let board = Tree::new()
-        .online("0-5")
-        .cores(&["0", "1", "2", "3", "4", "5"])
-        .packages(&["0-5"])
-        .groups("cluster_cpus_list", "cluster_id", &["0-3", "4-5"])
-        .caches(1, "Data", &["0", "1", "2", "3", "4", "5"])
-        .caches(2, "Unified", &["0-3", "4-5"])
-        .each("0-3", "cpu_capacity", "485")
-        .each("4-5", "cpu_capacity", "1024");
-    check(
-        board,
-        "cpus 0-5
-        core 0:0 1:1 2:2 3:3 4:4 5:5
-        l3 0:0-3 1:4,5
-        package 0:0-5
-        cluster as l3
-        class 0 E: 0-3
-        class 1 P: 4,5",
-    );
-}
-
-#[test]
-fn three_capacities_are_ranked_and_get_no_letters() {
-    let phone = Tree::new()
-        .online("0-7")
-        .each("0-3", "cpu_capacity", "250")
-        .each("4-5", "cpu_capacity", "760")
-        .each("6", "cpu_capacity", "800")
-        .each("7", "cpu_capacity", "1024");
-    check(
-        phone,
-        "cpus 0-7
-        class 0 class 0: 0-3
-        class 1 class 1: 4-6
-        class 2 class 2: 7",
-    );
-}
-
-#[test]
-fn a_large_gap_between_highest_clocks_makes_classes_and_a_small_one_does_not() {
-    let dense = |slow: &str| {
-        Tree::new().online("0-3").each("0-1", "cpufreq/cpuinfo_max_freq", "5100000").each(
-            "2-3",
-            "cpufreq/cpuinfo_max_freq",
-            slow,
-        )
-    };
-    check(
-        dense("3300000"),
-        "cpus 0-3
-        class 0 class 0: 2,3
-        class 1 class 1: 0,1",
-    );
-    check(dense("4700000"), "cpus 0-3");
-}
-
-#[test]
-fn a_capacity_that_one_cpu_lacks_makes_no_classes() {
-    check(
-        Tree::new().online("0-2").each("0", "cpu_capacity", "400").each("1", "cpu_capacity", "1024"),
-        "cpus 0-2",
-    );
-}
-
-#[test]
-fn offline_and_missing_cpus_are_omitted() {
-    let holes = Tree::new()
-        .online("0-1,4,8-9")
-        .cores(&["0", "1", "4", "5", "8", "9"])
-        .packages(&["0-1,4-5", "8-9"])
-        .caches(3, "Unified", &["0-1,4-5", "8-9"]);
-    check(
-        holes,
-        "cpus 0,1,4,8,9
-        core 0:0 1:1 2:4 4:8 5:9
-        l3 0:0,1,4 1:8,9
-        package 0:0,1,4 1:8,9",
-    );
 }
 
 #[test]
 fn with_smt_off_every_core_has_one_thread() {
-    let off = Tree::new()
-        .online("0-3")
-        .file("/sys/devices/system/cpu/smt/control", "off\n")
-        .cores(&["0", "1", "2", "3"])
-        .packages(&["0-3"])
-        .caches(3, "Unified", &["0-3"]);
+    let off = board(4).file("/sys/devices/system/cpu/smt/control", "off\n").caches(3, "Unified", &["0-3"]);
     let topology = read_topology(off.root()).unwrap();
     assert!(!topology.has_smt(topology.cpus()));
     assert_eq!(topology.level(Level::Core).len(), 4);
@@ -439,21 +339,13 @@ fn more_cpus_than_a_fixed_mask_holds_are_read() {
 #[test]
 fn a_container_without_sysfs_is_flat() {
     let cpuinfo = "processor\t: 0\nvendor_id\t: GenuineIntel\n\nprocessor\t: 1\nvendor_id\t: GenuineIntel\n";
-    check(Tree::new().file("/proc/cpuinfo", cpuinfo), "cpus 0,1");
-    let mask = "Cpus_allowed_list:\t12-13\n";
-    check(Tree::new().file("/proc/self/status", mask), "cpus 12,13");
-    let renumbered = Tree::new().file("/proc/cpuinfo", cpuinfo).file("/proc/self/status", mask);
-    check(renumbered, "cpus 12,13");
-}
-
-#[test]
-fn without_the_online_list_the_entries_of_sysfs_count() {
-    let tree = Tree::new().cores(&["0", "1", "2"]).each("1", "online", "0").each("2", "online", "1");
-    check(
-        tree,
-        "cpus 0,2
-        core 0:0 2:2",
-    );
+    let cpuinfo = ("/proc/cpuinfo", cpuinfo);
+    let mask = ("/proc/self/status", "Cpus_allowed_list:\t12-13\n");
+    check(&[
+        ("cpuinfo", Tree::with_files(&[cpuinfo]), "cpus 0,1"),
+        ("a mask", Tree::with_files(&[mask]), "cpus 12,13"),
+        ("a mask of other CPUs than cpuinfo", Tree::with_files(&[cpuinfo, mask]), "cpus 12,13"),
+    ]);
 }
 
 #[test]
@@ -464,10 +356,10 @@ fn a_system_without_cpus_is_an_error() {
 
 #[test]
 fn a_garbled_list_is_named_and_a_foreign_one_ignored() {
-    let garbled = Tree::new().online("0-1").each("0", "topology/core_cpus_list", "zero");
-    let error = read_topology(garbled.root()).unwrap_err();
+    let listed = |list| Tree::new().online("0-1").each("0", "topology/core_cpus_list", list);
+    let error = read_topology(listed("zero").root()).unwrap_err();
     assert_eq!(error.to_string(), "read /sys/devices/system/cpu/cpu0/topology/core_cpus_list as a CPU list");
-    check(Tree::new().online("0-1").each("0", "topology/core_cpus_list", "1"), "cpus 0,1");
+    check(&[("a list without the CPU itself", listed("1"), "cpus 0,1")]);
 }
 
 #[cfg(target_os = "linux")]
