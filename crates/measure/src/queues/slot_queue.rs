@@ -184,10 +184,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_queue_holds_exactly_its_capacity_and_frees_remaining_messages() {
-        promises::holds_exactly::<SlotQueue, u64>();
-        promises::holds_exactly::<SlotQueue, Block<2>>();
-        promises::holds_exactly::<SlotQueue, String>();
+    fn a_queue_of_slots_keeps_the_promises_of_a_ring() {
+        promises::all::<SlotQueue, u64>();
+        promises::all::<SlotQueue, Block<2>>();
+        promises::all::<SlotQueue, String>();
     }
 
     #[test]
@@ -204,14 +204,6 @@ mod tests {
     }
 
     #[test]
-    fn batches_of_slots_are_sent_as_a_whole() {
-        promises::sends_whole_batches::<SlotQueue, u64>();
-        promises::sends_whole_batches::<SlotQueue, Block<2>>();
-        promises::sends_whole_batches::<SlotQueue, String>();
-        promises::mixes_batches_and_single_messages::<SlotQueue, String>();
-    }
-
-    #[test]
     fn a_batch_with_the_empty_mark_leaves_no_message() {
         let (mut sender, mut receiver) = SlotQueue::open::<u64>(&Shape { capacity: 4, spins: 0 }).unwrap();
         let bad = sender.try_send_batch(3, &|index| if index == 1 { u64::MAX } else { index as u64 });
@@ -219,10 +211,5 @@ mod tests {
         assert!(receiver.try_receive().is_err());
         assert_eq!(sender.try_send_batch(4, &|index| index as u64), Ok(4), "all places are empty");
         (0..4).for_each(|number| assert_eq!(receiver.try_receive(), Ok(number)));
-    }
-
-    #[test]
-    fn impossible_slot_capacities_are_refused_with_a_reason() {
-        promises::refuses_impossible_capacities::<SlotQueue>();
     }
 }
