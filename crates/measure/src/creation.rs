@@ -264,11 +264,8 @@ mod tests {
     #[test]
     fn refused_creations_are_not_reported_as_refused_pins() {
         let failure = |refused: Refused| refused.failure(CpuId(3));
-        assert_eq!(
-            failure(Refused::Creation(libc::EAGAIN)),
-            TrialFailure::NoResources { errno: libc::EAGAIN },
-            "pids.max"
-        );
+        let full = failure(Refused::Creation(libc::EAGAIN));
+        assert_eq!(full, TrialFailure::NoResources { errno: libc::EAGAIN }, "pids.max");
         assert_eq!(failure(Refused::Pin(libc::EINVAL)), TrialFailure::NotPinned { cpu: CpuId(3), errno: 22 });
         let denied = failure(Refused::Creation(libc::EPERM)).to_string();
         assert!(denied.contains("errno 1") && !denied.contains("pinned"), "{denied}");

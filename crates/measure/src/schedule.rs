@@ -215,20 +215,26 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
+    /// A machine with all its pairs.
     fn machine(cores: u32, threads: u32) -> (Topology, Vec<[CpuId; 2]>) {
-        let cpus: Vec<CpuId> = (0..cores * threads).map(CpuId).collect();
-        let domains = (0..cores)
-            .map(|core| Domain {
-                level: Level::Core,
-                cpus: (0..threads).map(|thread| CpuId(core + thread * cores)).collect(),
-                os_id: Some(core),
-            })
-            .collect();
-        let topology = Topology::new(cpus.iter().copied().collect(), domains, Default::default());
-        let pairs = (0..cpus.len())
-            .flat_map(|high| (0..high).map(move |low| [CpuId(low as u32), CpuId(high as u32)]))
-            .collect();
-        (topology, pairs)
+        let cpus = cores * threads;
+        let core = |core| Domain {
+            level: Level::Core,
+            cpus: (0..threads).map(|thread| CpuId(core + thread * cores)).collect(),
+            os_id: Some(core),
+        };
+        let domains = (0..cores).map(core).collect();
+        let topology = Topology::new((0..cpus).map(CpuId).collect(), domains, Default::default());
+        let pairs = (0..cpus).flat_map(|high| (0..high).map(move |low| [CpuId(low), CpuId(high)]));
+        (topology, pairs.collect())
+    }
+
+    /// Schedules all pairs and checks the rounds.
+    fn all_parallel(topology: &Topology, pairs: &[[CpuId; 2]], key: u64) -> Vec<CellRound> {
+        let cells: Vec<u32> = (0..pairs.len() as u32).collect();
+        let rounds = parallel(topology, pairs, &cells, usize::MAX, Key::from_words(&[key]));
+        check(topology, pairs, &cells, &rounds, usize::MAX);
+        rounds
     }
 
     fn check(topology: &Topology, pairs: &[[CpuId; 2]], cells: &[u32], rounds: &[CellRound], width: usize) {
@@ -254,9 +260,7 @@ mod tests {
     fn a_tournament_of_n_cores_takes_n_minus_one_rounds() {
         for cores in [2, 7, 8, 192] {
             let (topology, pairs) = machine(cores, 1);
-            let cells: Vec<u32> = (0..pairs.len() as u32).collect();
-            let rounds = parallel(&topology, &pairs, &cells, usize::MAX, Key::from_words(&[5]));
-            check(&topology, &pairs, &cells, &rounds, usize::MAX);
+            let rounds = all_parallel(&topology, &pairs, 5);
             assert_eq!(rounds.len() as u32, if cores % 2 == 0 { cores - 1 } else { cores });
         }
     }
@@ -264,24 +268,16 @@ mod tests {
     #[test]
     fn siblings_never_work_in_different_pairs_of_a_round() {
         let (topology, pairs) = machine(16, 2);
-        let cells: Vec<u32> = (0..pairs.len() as u32).collect();
-        let rounds = parallel(&topology, &pairs, &cells, usize::MAX, Key::from_words(&[6]));
-        check(&topology, &pairs, &cells, &rounds, usize::MAX);
-        assert_eq!(rounds.len(), 1 + 4 * 15);
+        assert_eq!(all_parallel(&topology, &pairs, 6).len(), 1 + 4 * 15);
     }
 
     #[test]
     fn the_grouping_changes_from_pass_to_pass() {
         let (topology, pairs) = machine(16, 1);
-        let cells: Vec<u32> = (0..pairs.len() as u32).collect();
         let grouping = |key| -> BTreeSet<CellRound> {
-            parallel(&topology, &pairs, &cells, usize::MAX, Key::from_words(&[key]))
-                .into_iter()
-                .map(|mut round| {
-                    round.sort_unstable();
-                    round
-                })
-                .collect()
+            let mut rounds = all_parallel(&topology, &pairs, key);
+            rounds.iter_mut().for_each(|round| round.sort_unstable());
+            rounds.into_iter().collect()
         };
         assert!(grouping(1).intersection(&grouping(2)).count() <= 1);
     }

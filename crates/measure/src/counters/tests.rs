@@ -31,15 +31,11 @@ fn exact<C: Counter>(read_share: f64) {
         let threads: Vec<_> = (0..THREADS).map(|thread| scope.spawn(move || run(thread))).collect();
         threads.into_iter().flat_map(|thread| thread.join().expect("no thread panics")).collect()
     });
-    assert_eq!(counter.total(), steps.len() as u64, "{}", std::any::type_name::<C>());
-    assert!(counter.is_sound(), "{}", std::any::type_name::<C>());
-    let mut previous: Vec<u64> = steps
-        .iter()
-        .filter_map(|step| match step {
-            Step::Added(before) => Some(*before),
-            _ => None,
-        })
-        .collect();
+    let name = std::any::type_name::<C>();
+    assert_eq!(counter.total(), steps.len() as u64, "{name}");
+    assert!(counter.is_sound(), "{name}");
+    let before = |step: &Step| if let Step::Added(before) = step { Some(*before) } else { None };
+    let mut previous: Vec<u64> = steps.iter().filter_map(before).collect();
     previous.sort_unstable();
     assert!(previous.iter().enumerate().all(|(index, &before)| index as u64 == before));
 }
@@ -67,9 +63,7 @@ fn every_number_is_handed_out_once() {
 #[test]
 fn library_locks_lose_no_updates() {
     use super::sleeping::{ReadersWriter, Sleeping};
-    use crate::primitives::parking_lot::LotMutex;
-    use crate::primitives::standard::StdMutex;
-    use crate::primitives::system::PlainMutex;
+    use crate::primitives::{parking_lot::LotMutex, standard::StdMutex, system::PlainMutex};
     exact::<Guarded<Sleeping<StdMutex>>>(0.0);
     exact::<Guarded<Sleeping<LotMutex>>>(0.0);
     exact::<Guarded<PlainMutex>>(0.0);
@@ -80,9 +74,7 @@ fn library_locks_lose_no_updates() {
 #[test]
 fn a_lock_and_its_number_share_a_line() {
     use super::sleeping::Sleeping;
-    use crate::primitives::parking_lot::LotMutex;
-    use crate::primitives::standard::StdMutex;
-    use crate::primitives::system::PlainMutex;
+    use crate::primitives::{parking_lot::LotMutex, standard::StdMutex, system::PlainMutex};
     let sizes = [
         size_of::<Guarded<TasLock<false>>>(),
         size_of::<Guarded<TicketLock>>(),
@@ -145,61 +137,38 @@ fn reads_have_the_requested_share() {
 /// Passes of `contend` with correct counters and an incorrect one.
 #[cfg(all(target_os = "linux", not(miri)))]
 mod passes {
-    use crate::counters::atomic::FetchAdd;
+    use super::*;
     use crate::counters::catalogue::method_by_id;
-    use crate::counters::guarded::Guarded;
-    use crate::counters::guarded::Lock;
-    use crate::counters::mcs::McsLock;
-    use crate::counters::{Counter, Setup, Step};
     use crate::host::affinity;
     use crate::host::executor::HostExecutor;
     use crate::host::priority::Priority;
-    use crate::kernel_context::Guard;
-    use crate::kernel_context::Halt;
     use crate::probes::contend::{Config, Pass};
     use crate::stop::Stop;
-    use crate::sync::AtomicU64;
     use crate::sync::Ordering::Relaxed;
     use crate::trial_context::TrialContext;
     use coretalk_model::contend::names;
     use coretalk_model::series::Observed;
-    use coretalk_model::{CpuId, Flags, TickRate};
-    use coretalk_model::{Flag, Picos};
+    use coretalk_model::{CpuId, Flag, Flags, Picos, TickRate};
 
-    /// A lock without effect: two threads are inside together, and both read the number before either writes it.
-    struct Broken;
+    /// A counter behind a lock without effect: two threads are inside together. The delay between load and store makes
+    /// every schedule lose updates.
+    struct Broken(AtomicU64);
 
-    impl Lock for Broken {
+    impl Counter for Broken {
         type Handle<'a> = ();
-        type Held<'a> = ();
-        fn new(_: usize) -> Broken {
-            Broken
+        fn new(_: &Setup) -> Broken {
+            Broken(AtomicU64::new(0))
         }
         fn handle(&self, _: usize) {}
-        fn lock(&self, (): &mut (), _: &Guard<'_>) -> Result<(), Halt> {
-            Ok(())
-        }
-    }
-
-    /// As [`Guarded`], with a delay between load and store, so that every schedule loses updates.
-    struct Slow(Broken, AtomicU64);
-
-    impl Counter for Slow {
-        type Handle<'a> = ();
-        fn new(setup: &Setup) -> Slow {
-            Slow(Broken::new(setup.threads), AtomicU64::new(0))
-        }
-        fn handle(&self, _: usize) {}
-        fn step(&self, (): &mut (), guard: &Guard<'_>, inside: impl FnOnce()) -> Result<Step, Halt> {
-            self.0.lock(&mut (), guard)?;
+        fn step(&self, (): &mut (), _: &Guard<'_>, inside: impl FnOnce()) -> Result<Step, Halt> {
             inside();
-            let before = self.1.load(Relaxed);
+            let before = self.0.load(Relaxed);
             std::thread::sleep(std::time::Duration::from_micros(50));
-            self.1.store(before + 1, Relaxed);
+            self.0.store(before + 1, Relaxed);
             Ok(Step::Added(before))
         }
         fn total(&self) -> u64 {
-            self.1.load(Relaxed)
+            self.0.load(Relaxed)
         }
     }
 
@@ -208,44 +177,38 @@ mod passes {
         let executor =
             HostExecutor { rate: TickRate { hz: 1e9 }, priority: Priority::Inherited, stop: &stop };
         let here: Vec<CpuId> = affinity::current_mask().expect("a mask").iter().take(2).collect();
-        let cpus: Vec<CpuId> = here.iter().copied().cycle().take(threads).collect();
+        let cpus: Vec<CpuId> = here.into_iter().cycle().take(threads).collect();
         let context = TrialContext::new(&executor, &cpus, executor.rate, 0.0);
-        let config = Config {
-            method: method_by_id(method).expect("a method"),
-            sections_ns: [0.0, 0.0],
-            read_share: 0.0,
-        };
+        let method = method_by_id(method).expect("a method");
+        let config = Config { method, sections_ns: [0.0, 0.0], read_share: 0.0 };
         Pass { context: &context, config, span: Picos::from_ms(20) }.perform::<C>().expect("a pass")
     }
 
     #[test]
     fn a_broken_lock_is_invalid() {
-        let observed = pass::<Slow>("tas", 2);
-        assert!(observed.flags.contains(Flag::Invalid), "{:?}", observed.numbers.counts);
-        assert!(observed.numbers.counts[names::FINAL] < observed.numbers.counts[names::EXPECTED]);
+        let Observed { flags, numbers, .. } = pass::<Broken>("tas", 2);
+        assert!(flags.contains(Flag::Invalid), "{:?}", numbers.counts);
+        assert!(numbers.counts[names::FINAL] < numbers.counts[names::EXPECTED]);
     }
 
     #[test]
     fn a_correct_lock_is_exact_and_has_every_result() {
-        let observed = pass::<Guarded<McsLock>>("mcs", 2);
-        assert_eq!(observed.numbers.counts[names::FINAL], observed.numbers.counts[names::EXPECTED]);
-        assert!(!observed.flags.contains(Flag::Invalid));
-        assert!(observed.numbers.histograms[names::ACQUIRE].count() > 0);
+        let Observed { flags, numbers, .. } = pass::<Guarded<McsLock>>("mcs", 2);
+        assert_eq!(numbers.counts[names::FINAL], numbers.counts[names::EXPECTED]);
+        assert!(!flags.contains(Flag::Invalid));
+        assert!(numbers.histograms[names::ACQUIRE].count() > 0);
         for name in [names::WALL_NS, names::JAIN, names::RUN_LENGTH, names::CPU_NS] {
-            assert!(observed.numbers.values[name] > 0.0, "{name}");
+            assert!(numbers.values[name] > 0.0, "{name}");
         }
-        assert!(observed.numbers.values[names::JAIN] <= 1.0 + 1e-9);
+        assert!(numbers.values[names::JAIN] <= 1.0 + 1e-9);
         // A busy system may not run two threads within the same milliseconds, so the overlap may be 0.
-        assert!((0.0..=1.0).contains(&observed.numbers.values[names::OVERLAP]));
+        assert!((0.0..=1.0).contains(&numbers.values[names::OVERLAP]));
     }
 
     #[test]
     fn a_single_thread_has_perfect_fairness_and_overlap() {
-        let observed = pass::<FetchAdd>("fetch-add", 1);
-        assert_eq!(observed.flags, Flags::NONE);
-        assert_eq!(
-            (observed.numbers.values[names::JAIN], observed.numbers.values[names::OVERLAP]),
-            (1.0, 1.0)
-        );
+        let Observed { flags, numbers, .. } = pass::<FetchAdd>("fetch-add", 1);
+        assert_eq!(flags, Flags::NONE);
+        assert_eq!([names::JAIN, names::OVERLAP].map(|name| numbers.values[name]), [1.0, 1.0]);
     }
 }

@@ -270,36 +270,26 @@ mod tests {
     }
 
     #[test]
-    fn core_to_core_latency_prints_a_triangle_and_a_summary() {
+    fn tables_follow_their_tools() {
         // The layout of version 1.2.0, which prints `      1  111±1 ` and `Min  latency: 111.0ns ±1.1 cores: (1,0)`.
-        let expected = "CPU: EPYC\nNum cores: 3\nNum iterations per samples: 1000\nNum samples: 300\n\n\
+        let core_to_core = "CPU: EPYC\nNum cores: 3\nNum iterations per samples: 1000\nNum samples: 300\n\n\
             1) CAS latency on a single shared cache line\n\n           \
             0       1      10   \n      0\n      1   23±1 \n     10  111±1         \n\n    \
             Min  latency: 23.2ns ±1.1 cores: (1,0)\n    Max  latency: 111.0ns ±1.1 cores: (10,0)\n    \
             Mean latency: 67.1ns\n";
-        assert_eq!(rendered(Tool::CoreToCoreLatency), expected);
-    }
-
-    #[test]
-    fn c2clat_prints_a_full_table() {
-        let expected = " CPU    0    1   10\n   0    0   23  111\n   1   23    0    -\n  10  111    -    0\n";
-        assert_eq!(rendered(Tool::C2clat), expected);
-    }
-
-    #[test]
-    fn comma_rows_follow_their_tools() {
-        assert_eq!(rendered(Tool::CpuLatency), ",,\n23.18,,\n110.96,,\n");
-        assert_eq!(
-            rendered(Tool::CoherencyLatency),
-            "Cache line offset: 0\nx,23.180000,110.960000\n23.180000,x,x\n110.960000,x,x\n"
-        );
-    }
-
-    #[test]
-    fn multichase_prints_the_upper_triangle() {
-        let expected = "avg latency to communicate a modified line from one core to another\ntimes are in ns\n\n          \
+        let c2clat = " CPU    0    1   10\n   0    0   23  111\n   1   23    0    -\n  10  111    -    0\n";
+        let coherency = "Cache line offset: 0\nx,23.180000,110.960000\n23.180000,x,x\n110.960000,x,x\n";
+        let multichase = "avg latency to communicate a modified line from one core to another\ntimes are in ns\n\n          \
             1      10\n 0:    23.2   111.0\n 1:                \n\n";
-        assert_eq!(rendered(Tool::Multichase), expected);
+        for (tool, expected) in [
+            (Tool::CoreToCoreLatency, core_to_core),
+            (Tool::C2clat, c2clat),
+            (Tool::CpuLatency, ",,\n23.18,,\n110.96,,\n"),
+            (Tool::CoherencyLatency, coherency),
+            (Tool::Multichase, multichase),
+        ] {
+            assert_eq!(rendered(tool), expected, "{tool:?}");
+        }
     }
 
     #[test]

@@ -173,8 +173,9 @@ mod tests {
 
     #[test]
     fn placed_kinds_get_pairs_and_the_others_run_anywhere() {
-        let places = |kind| -> Vec<usize> {
-            trials_of(kind, "0-1").unwrap().iter().map(|trial| trial.placement.len()).collect()
+        let places = |kind| {
+            let trials = trials_of(kind, "0-1").unwrap();
+            trials.iter().map(|trial| trial.placement.len()).collect::<Vec<_>>()
         };
         assert_eq!(places("pool"), [2, 2, 2, 2]);
         assert_eq!(places("fork"), [2, 1, 2, 1]);
@@ -186,12 +187,8 @@ mod tests {
 
     #[test]
     fn invalid_kinds_are_refused_in_a_sentence() {
-        assert!(
-            trials_of("forks", "0-1").unwrap_err().to_string().ends_with("a similar name exists: `fork`")
-        );
-        assert_eq!(
-            trials_of("pool,pool", "0-1").unwrap_err().to_string(),
-            "--kind lists pool twice; list it once"
-        );
+        let refusal = |kinds| trials_of(kinds, "0-1").unwrap_err().to_string();
+        assert!(refusal("forks").ends_with("a similar name exists: `fork`"));
+        assert_eq!(refusal("pool,pool"), "--kind lists pool twice; list it once");
     }
 }

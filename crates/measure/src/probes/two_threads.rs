@@ -123,9 +123,8 @@ mod threads {
             assert!(responder.buckets.is_empty() && responder.beyond.is_empty());
             if kernel.id.as_str() == "one-way" {
                 let ways = initiator.beyond.iter().map(|&code| OneWay::unpack(code).way);
-                assert!(
-                    ways.eq([Direction::Out, Direction::Back].into_iter().cycle().take(expected as usize))
-                );
+                let turns = [Direction::Out, Direction::Back].into_iter().cycle();
+                assert!(ways.eq(turns.take(expected as usize)));
             }
         }
     }
@@ -158,20 +157,9 @@ mod threads {
                         if reason == Halt::Deadline { counter::now_ticks() + 2_000_000 } else { u64::MAX };
                     let guard = Guard { halt: &halt, deadline_ticks, now_ticks: counter::now_ticks };
                     let lines: Vec<Line> = (0..kernel.lines_per_place).map(|_| Line::new()).collect();
-                    let run_role = |role| {
-                        run_kernel_role(
-                            kernel,
-                            role,
-                            &lines,
-                            1,
-                            0,
-                            Plan::Batches { visits, round_trips },
-                            &guard,
-                        )
-                        .ended
-                    };
+                    let plan = Plan::Batches { visits, round_trips };
+                    let run_role = &|role| run_kernel_role(kernel, role, &lines, 1, 0, plan, &guard).ended;
                     std::thread::scope(|scope| {
-                        let run_role = &run_role;
                         let roles = [0, 1].map(|role| scope.spawn(move || run_role(role)));
                         std::thread::sleep(Duration::from_millis(1));
                         if reason != Halt::Deadline {

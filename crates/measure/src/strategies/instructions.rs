@@ -232,8 +232,7 @@ mod tests {
 
     #[test]
     fn foreign_instructions_are_lacking_and_every_reason_names_the_feature() {
-        let all = [Instruction::Umwait, Instruction::Tpause, Instruction::Mwaitx, Instruction::Wfe];
-        for instruction in all {
+        for instruction in [Instruction::Umwait, Instruction::Tpause, Instruction::Mwaitx, Instruction::Wfe] {
             if let Some(lack) = lack(instruction) {
                 let [name, feature] = instruction.names();
                 assert!(lack.contains(name) && lack.contains(feature), "{lack}");

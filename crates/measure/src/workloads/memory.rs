@@ -187,13 +187,8 @@ mod tests {
 
     #[test]
     fn each_stream_kernel_computes_its_result() {
-        let kinds = [
-            WorkloadKind::StreamCopy,
-            WorkloadKind::StreamScale,
-            WorkloadKind::StreamAdd,
-            WorkloadKind::StreamTriad,
-        ];
-        for kind in kinds {
+        use WorkloadKind::{StreamAdd, StreamCopy, StreamScale, StreamTriad};
+        for kind in [StreamCopy, StreamScale, StreamAdd, StreamTriad] {
             let (mut a, mut b, mut c) = (vec![1.0; 1000], vec![2.0; 1000], vec![0.5; 1000]);
             for _ in 0..2 {
                 pass(kind, (&mut a, &mut b, &mut c));
@@ -222,18 +217,14 @@ mod tests {
             }
         }
         let total = |list: &str| last_level_bytes_in(root.path(), &list.parse().unwrap());
-        assert_eq!(total("0-1"), Some(32 << 20));
-        assert_eq!(total("0-2"), Some(48 << 20));
         // The cache of CPU 3 is unknown, so the total is unknown.
-        assert_eq!(total("0-3"), None);
-        assert_eq!(total(""), None);
+        let totals = ["0-1", "0-2", "0-3", ""].map(total);
+        assert_eq!(totals, [Some(32 << 20), Some(48 << 20), None, None]);
     }
 
     #[test]
     fn sizes_have_units() {
-        assert_eq!(
-            [parse_bytes("512"), parse_bytes("8M"), parse_bytes("1G"), parse_bytes("8T"), parse_bytes("M")],
-            [Some(512), Some(8 << 20), Some(1 << 30), None, None]
-        );
+        let sizes = ["512", "8M", "1G", "8T", "M"].map(parse_bytes);
+        assert_eq!(sizes, [Some(512), Some(8 << 20), Some(1 << 30), None, None]);
     }
 }

@@ -123,15 +123,8 @@ mod tests {
     use crate::counters::catalogue::method_by_id;
 
     fn observation(operations: u64, window: [u64; 2], parts: &[u32]) -> Observation {
-        Observation {
-            added: operations,
-            runs: operations / 2,
-            ordered: true,
-            operations,
-            window,
-            parts: parts.to_vec(),
-            ..Observation::default()
-        }
+        let (added, runs, parts) = (operations, operations / 2, parts.to_vec());
+        Observation { added, runs, ordered: true, operations, window, parts, ..Observation::default() }
     }
 
     #[test]
@@ -142,20 +135,18 @@ mod tests {
             observation(1_000, [100_000, 1_100_000], &[1, 4, 9]),
         ];
         rates(&mut observed, &both, TickRate { hz: 1e9 });
-        let near = |name: &str, value: f64| {
-            assert!(
-                (observed.numbers.values[name] / value - 1.0).abs() < 1e-9,
-                "{name}: {}",
-                observed.numbers.values[name]
-            );
-        };
-        near(names::WALL_NS, 250.0);
-        near(names::THREAD_NS, 500.0);
-        near(names::SHARE_MIN, 0.25);
-        near(names::JAIN, 0.8);
-        near(names::JAIN_1MS, (0.8 + 0.5) / 2.0);
-        near(names::OVERLAP, 0.9 / 1.1);
-        near(names::RUN_LENGTH, 2.0);
+        for (name, value) in [
+            (names::WALL_NS, 250.0),
+            (names::THREAD_NS, 500.0),
+            (names::SHARE_MIN, 0.25),
+            (names::JAIN, 0.8),
+            (names::JAIN_1MS, (0.8 + 0.5) / 2.0),
+            (names::OVERLAP, 0.9 / 1.1),
+            (names::RUN_LENGTH, 2.0),
+        ] {
+            let found = observed.numbers.values[name];
+            assert!((found / value - 1.0).abs() < 1e-9, "{name}: {found}");
+        }
         assert!(!observed.numbers.values.contains_key(names::CPU_NS), "unknown is left out");
     }
 

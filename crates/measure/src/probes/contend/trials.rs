@@ -186,10 +186,6 @@ mod tests {
         trials(&SeriesRequest { topology, cpus: &cpus, pairs: &[], options: &options })
     }
 
-    fn ids(cpus: &[CpuId]) -> Vec<u32> {
-        cpus.iter().map(|cpu| cpu.0).collect()
-    }
-
     #[test]
     fn threads_go_up_to_twice_the_cpus() {
         assert_eq!(thread_counts(1), [1, 2]);
@@ -203,7 +199,7 @@ mod tests {
         let placed = |scenario, arrange: &str, threads: &str| {
             let options = Parameters::default().with("method", "mcs").with("critical_ns", 0.0);
             let all = trials_of(scenario, options.with("arrange", arrange).with("threads", threads)).unwrap();
-            ids(&all[0].placement)
+            all[0].placement.iter().map(|cpu| cpu.0).collect::<Vec<_>>()
         };
         assert_eq!(placed("chiplet-16-smt", "compact-smt", "4"), [0, 16, 1, 17]);
         assert_eq!(placed("chiplet-16-smt", "compact-core", "4"), [0, 1, 2, 3]);

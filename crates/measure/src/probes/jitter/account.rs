@@ -137,12 +137,8 @@ mod tests {
 
     #[test]
     fn only_gaps_with_evidence_have_a_cause() {
-        let known = shares(&Evidence {
-            ticks: Some(1),
-            interrupts: Some(1),
-            stolen_ms: Some(10.0),
-            throttled_ms: Some(0.0),
-        });
+        let (ticks, interrupts) = (Some(1), Some(1));
+        let known = shares(&Evidence { ticks, interrupts, stolen_ms: Some(10.0), throttled_ms: Some(0.0) });
         let expected = [0.005, 0.0, 0.000_002_5, 0.000_002_5, 0.009_4, 0.0];
         for (found, expected) in known.iter().zip(expected) {
             assert!((found.unwrap() - expected).abs() < 1e-9, "{known:?}");

@@ -275,22 +275,24 @@ mod tests {
         }
     }
 
+    fn spec(queue: &str, payload: &str, capacity: f64) -> TrialSpec {
+        let parameters = Parameters::default().with("queue", queue).with("payload", payload);
+        let parameters = parameters.with("capacity", capacity);
+        TrialSpec { probe: "queue".into(), parameters, placement: vec![CpuId(0), CpuId(1)] }
+    }
+
     fn failure(queue: &str, capacity: f64) -> String {
-        let parameters =
-            Parameters::default().with("queue", queue).with("payload", "u64").with("capacity", capacity);
-        let cpus = [CpuId(0), CpuId(1)];
-        let spec = TrialSpec { probe: "queue".into(), parameters, placement: cpus.to_vec() };
+        let spec = spec(queue, "u64", capacity);
         let (options, span) = (Parameters::default(), Picos::from_ms(1));
         let order = TrialOrder { probe: &Queue, spec: &spec, options: &options, span, key: 0, process: 0 };
-        let context = TrialContext::new(&NoThreads, &cpus, TickRate { hz: 1e9 }, 0.0);
+        let context = TrialContext::new(&NoThreads, &spec.placement, TickRate { hz: 1e9 }, 0.0);
         perform(&context, &order).unwrap_err().to_string()
     }
 
     #[test]
     fn switch_counts_or_else_the_kind_show_whether_a_queue_waits_for_quanta() {
         let hangs = |queue: &str, capacity: f64, switches| {
-            let parameters = Parameters::default().with("queue", queue).with("capacity", capacity);
-            let spec = TrialSpec { probe: "queue".into(), parameters, placement: vec![CpuId(0); 2] };
+            let spec = TrialSpec { placement: vec![CpuId(0); 2], ..spec(queue, "u64", capacity) };
             waits_for_quanta(&Config::from_spec(&spec).unwrap(), switches, 200_000, 50_000_000)
         };
         for (queue, capacity, switches, expected) in [
@@ -317,12 +319,7 @@ mod tests {
 
     #[test]
     fn a_queue_larger_than_memory_is_refused_before_it_is_made() {
-        let parameters = Parameters::default()
-            .with("queue", "semaphore")
-            .with("payload", "bytes:1024")
-            .with("capacity", 4_194_302.0);
-        let spec = TrialSpec { probe: "queue".into(), parameters, placement: vec![CpuId(0), CpuId(1)] };
-        let config = Config::from_spec(&spec).unwrap();
+        let config = Config::from_spec(&spec("semaphore", "bytes:1024", 4_194_302.0)).unwrap();
         assert_eq!(config.bytes(), 4_194_302 * 1_032);
         let message = too_large("semaphore", &config, 2_000_000_000);
         assert!(message.contains("takes about 4329 MB") && message.contains("is 1000 MB"), "{message}");

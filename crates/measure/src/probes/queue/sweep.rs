@@ -57,9 +57,8 @@ mod tests {
             assert_eq!((all[0], all[RATES - 1]), (ends.0.parse().unwrap(), ends.1.parse().unwrap()));
             let step = (all[RATES - 1] / all[0]).powf(0.05);
             for pair in all.windows(2) {
-                assert!(
-                    (pair[1] / pair[0]).ln() > 0.5 * step.ln() && (pair[1] / pair[0]).ln() < 1.5 * step.ln()
-                );
+                let steps = (pair[1] / pair[0]).ln() / step.ln();
+                assert!(steps > 0.5 && steps < 1.5, "{text}: {pair:?}");
             }
         }
     }

@@ -237,14 +237,11 @@ mod tests {
                     assert!(round.len() <= 5);
                     let mut busy = CpuSet::new();
                     for &trial in round {
-                        let placement = settings.trials[trial].placement.iter();
-                        let cores: CpuSet = placement
-                            .flat_map(|&cpu| concurrency.topology.siblings(cpu).iter().collect::<Vec<_>>())
-                            .collect();
+                        let cpus = settings.trials[trial].placement.iter();
+                        let cores = cpus.map(|&cpu| concurrency.topology.siblings(cpu));
+                        let cores = cores.fold(CpuSet::new(), |all, core| all.union(&core));
                         assert!(busy.intersection(&cores).is_empty(), "seed {seed}: {round:?}");
-                        cores.iter().for_each(|cpu| {
-                            busy.insert(cpu);
-                        });
+                        busy = busy.union(&cores);
                     }
                 }
             }
