@@ -5,17 +5,18 @@ mod resuming;
 mod round_trip;
 mod selecting;
 
-use super::{NewRun, RunWriter};
-use coretalk_measure::session::{Commit, Decision};
+use super::{NewRun, RawTicks, RunFile, RunWriter, StoreError, stamp};
+use coretalk_measure::session::{Commit, Decision, Sink, SinkError};
 use coretalk_model::environment::{Atomics, BuildFacts, Linking};
 use coretalk_model::latency::{
-    Counts, HintChoice, HomeSetting, LatencySettings, PairChoice, Parallel, Purpose, RecordedRound,
-    RecordedTrial, Spacing, SpanSummary, Tails, Visit,
+    Counts, HintChoice, HomeSetting, LatencySettings, Parallel, Purpose, RecordedRound, RecordedTrial,
+    Spacing, SpanSummary, Tails, Visit,
 };
-use coretalk_model::run::RunHeader;
-use coretalk_model::run::RunSettings;
+use coretalk_model::run::{RunHeader, RunSettings};
 use coretalk_model::*;
+use std::ops::Range;
 use std::path::Path;
+use tempfile::{TempDir, tempdir};
 
 /// A run on a small machine that uses every feature of the format.
 struct Sample {
@@ -62,14 +63,9 @@ fn sample(id: &str) -> Sample {
         header: RunHeader {
             id: id.to_owned(),
             started: "2026-01-02T03:04:05.678Z".into(),
-            command: vec!["latency".into(), "--cpus".into(), "0-3".into()],
-            seed: u64::MAX,
-            simulated: false,
-            complete: false,
-            departed: Vec::new(),
             tags: vec!["first".into()],
-            segments: 1,
             tool_version: "0.1.0".into(),
+            ..stamp::header(["latency", "--cpus", "0-3"].map(String::from).to_vec(), u64::MAX)
         },
         environment,
         findings: vec![DoctorFinding {
@@ -80,12 +76,9 @@ fn sample(id: &str) -> Sample {
         }],
         topology: Topology::new(cpus.clone(), domains, [(CpuId(0), class)].into()),
         settings: LatencySettings {
-            cpus: vec![CpuId(0), CpuId(2), CpuId(1), CpuId(3)],
-            pairs: PairChoice::All,
             protocols: vec![Protocol::Cas, Protocol::OneWay],
             hint: HintChoice::Pause,
             home: HomeSetting::Node(Home(1)),
-            lines: None,
             counts: Counts::Fixed { samples: 300, iterations: 1000 },
             parallel: Parallel::AtMost(3),
             precision: 0.1 + 0.2,
@@ -94,9 +87,9 @@ fn sample(id: &str) -> Sample {
             seed: u64::MAX,
             tails: Some(Tails { rate_per_s: 1e6 }),
             imitate: vec![Tool::C2clatW],
-            ladder: true,
             analyses: 5,
             keep_raw: true,
+            ..LatencySettings::for_cpus([0, 2, 1, 3].map(CpuId).to_vec())
         },
         allowed: cpus,
     }
@@ -139,55 +132,61 @@ fn slot(number: u32) -> Commit {
         flags: Flags::NONE.with(Flag::CoordShared),
         spans: vec![span("cas+pause", 22.25), span("cas", 21.0 + number as f32 / 7.0)],
     };
+    let kernel = KernelId("as:c2clat-w".into());
+    let samples = Samples::Counts { counts: vec![(40, 7), (41, u64::from(number)), (90_000, 1)] };
     let raw = Recording {
         started: started + Picos(11),
         elapsed: Picos::from_us(90),
-        spans: vec![Span {
-            kernel: KernelId("as:c2clat-w".into()),
-            home: Home(0),
-            round_trips: 1,
-            samples: Samples::Counts { counts: vec![(40, 7), (41, u64::from(number)), (90_000, 1)] },
-        }],
+        spans: vec![Span { kernel, home: Home(0), round_trips: 1, samples }],
         core_ghz: vec![Some([4.25, 4.3]), None],
         disturbance: Disturbance { voluntary_switches: Some(3), ..Disturbance::default() },
     };
-    let round = |purpose, trials| RecordedRound {
-        purpose,
-        pass: number,
-        started,
-        elapsed: Picos::from_us(100),
-        trials,
-    };
+    let elapsed = Picos::from_us(100);
+    let round = |purpose, trials| RecordedRound { purpose, pass: number, started, elapsed, trials };
     let lost = TrialFailure::NotPinned { cpu: CpuId(3), errno: -22 };
-    Commit {
-        rounds: vec![
-            round(
-                Purpose::Map,
-                vec![
-                    RecordedTrial { cell: 5, outcome: Ok(visit(5)), raw: None },
-                    RecordedTrial { cell: 1, outcome: Err(lost), raw: None },
-                ],
-            ),
-            round(
-                Purpose::Imitation,
-                vec![RecordedTrial { cell: 0, outcome: Ok(visit(0)), raw: Some(Box::new(raw)) }],
-            ),
-        ],
-        ..Commit::default()
-    }
+    let trial = |cell, outcome| RecordedTrial { cell, outcome, raw: None };
+    let map = vec![trial(5, Ok(visit(5))), trial(1, Err(lost))];
+    let imitation = RecordedTrial { raw: Some(Box::new(raw)), ..trial(0, Ok(visit(0))) };
+    let rounds = vec![round(Purpose::Map, map), round(Purpose::Imitation, vec![imitation])];
+    Commit { rounds, ..Commit::default() }
+}
+
+fn rounds_of(slots: Range<u32>) -> Vec<RecordedRound> {
+    slots.flat_map(|number| slot(number).rounds).collect()
 }
 
 fn decision(key: &str, value: &str) -> Decision {
     Decision { key: key.into(), value: value.into() }
 }
 
+/// A new run file in a temporary folder.
+fn new_file() -> (TempDir, RunWriter) {
+    let folder = tempdir().unwrap();
+    let writer = sample("0193-a").create(folder.path());
+    (folder, writer)
+}
+
+fn read_rounds(file: &RunFile) -> Result<Vec<RecordedRound>, StoreError> {
+    let mut rounds = Vec::new();
+    file.each_round(RawTicks::All, |_, round| rounds.push(round))?;
+    Ok(rounds)
+}
+
+fn store_error(error: &SinkError) -> &StoreError {
+    error.0.downcast_ref().unwrap()
+}
+
 fn names(directory: &Path) -> Vec<String> {
-    let mut names: Vec<String> = std::fs::read_dir(directory)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
+    let entries = std::fs::read_dir(directory).unwrap();
+    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
+}
+
+/// The first column of a query.
+fn texts(db: &rusqlite::Connection, query: &str) -> Vec<String> {
+    let mut rows = db.prepare(query).unwrap();
+    rows.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
 }
 
 /// Other programs rely on the document for tables and settings, and on the JSON schema for keys of the environment.
@@ -199,18 +198,13 @@ fn every_table_and_key_is_in_the_format_document() {
     let assert_documented =
         |name: String| assert!(format.contains(&name), "add `{name}` to docs/format/run-file.md");
     assert_documented(format!("at present **{}**", super::schema::VERSION));
-    let folder = tempfile::tempdir().unwrap();
-    let writer = sample("0193-a").create(folder.path());
-    let names = |query: &str| -> Vec<String> {
-        let mut rows = writer.db.prepare(query).unwrap();
-        rows.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
-    };
-    names("SELECT name FROM sqlite_schema WHERE type = 'table'")
-        .iter()
-        .for_each(|name| assert_documented(format!("**{name}**")));
-    names("SELECT key FROM settings").iter().for_each(|key| assert_documented(format!("`{key}`")));
+    let (_folder, writer) = new_file();
+    let tables = texts(&writer.db, "SELECT name FROM sqlite_schema WHERE type = 'table'");
+    tables.iter().for_each(|name| assert_documented(format!("**{name}**")));
+    let settings = texts(&writer.db, "SELECT key FROM settings");
+    settings.iter().for_each(|key| assert_documented(format!("`{key}`")));
     let schema: serde_json::Value = serde_json::from_str(&read("schema/coretalk.run.v1.json")).unwrap();
-    for key in names("SELECT key FROM environment WHERE key NOT IN ('tool-version', 'cpu-use')") {
+    for key in texts(&writer.db, "SELECT key FROM environment WHERE key NOT IN ('tool-version', 'cpu-use')") {
         let (part, name) =
             key.strip_prefix("clock-").map_or(("Environment", key.as_str()), |name| ("Clock", name));
         let field = format!("/$defs/{part}Doc/properties/{}", name.replace('-', "_"));

@@ -1,9 +1,8 @@
 //! Resuming a run.
 
 use super::*;
-use crate::store::{Conditions, FailureClass, RawTicks, ResumeError, RunFile, StoreError, compatible};
+use crate::store::{Conditions, FailureClass, ResumeError, compatible};
 use coretalk_measure::Stop;
-use coretalk_measure::session::Sink;
 use coretalk_model::latency::LatencyResult;
 
 fn conditions(sample: &Sample) -> Conditions {
@@ -12,22 +11,18 @@ fn conditions(sample: &Sample) -> Conditions {
 
 #[test]
 fn a_resumed_run_continues_in_a_new_segment_with_a_new_budget() {
-    let folder = tempfile::tempdir().unwrap();
     let sample = sample("0193-a");
-    let mut writer = sample.create(folder.path());
+    let (_folder, mut writer) = new_file();
     writer.commit(&slot(0)).unwrap();
     writer.decide(&decision("hint", "1")).unwrap();
     writer.finish(&LatencyResult::default()).unwrap();
     let path = writer.close().unwrap();
 
-    let budget = Some(Picos::from_ms(9000));
-    let mut resumed = RunWriter::resume(&path, &conditions(&sample), budget).unwrap();
+    let budget = Picos::from_ms(9000);
+    let mut resumed = RunWriter::resume(&path, &conditions(&sample), Some(budget)).unwrap();
     assert_eq!((resumed.header.segments, resumed.header.complete), (2, false));
-    assert_eq!(resumed.settings.unwrap().budget, Picos::from_ms(9000));
-    assert_eq!(
-        (resumed.topology, resumed.environment),
-        (sample.topology.clone(), sample.environment.clone())
-    );
+    assert_eq!(resumed.settings.unwrap().budget, budget);
+    assert_eq!((resumed.topology, resumed.environment), (sample.topology, sample.environment));
     assert_eq!(trial_segments(resumed.writer.path()).len(), 3);
     assert_eq!(resumed.record.decision("hint"), Some("1"));
     resumed.writer.commit(&slot(1)).unwrap();
@@ -35,19 +30,17 @@ fn a_resumed_run_continues_in_a_new_segment_with_a_new_budget() {
     resumed.writer.finish(&done).unwrap();
 
     let file = RunFile::open(&resumed.writer.close().unwrap()).unwrap();
-    assert_eq!(file.settings().unwrap().unwrap().budget, Picos::from_ms(9000));
+    assert_eq!(file.settings().unwrap().unwrap().budget, budget);
     let ended: Vec<_> = file.segments().unwrap().into_iter().map(|segment| segment.ended.unwrap()).collect();
     assert_eq!(ended, ["interrupted", "budget"]);
-    let segments: Vec<u32> = trial_segments(file.path());
-    assert_eq!(segments, [0, 0, 0, 1, 1, 1]);
+    assert_eq!(trial_segments(file.path()), [0, 0, 0, 1, 1, 1]);
     assert!(file.header().unwrap().complete);
 }
 
 #[test]
 fn the_last_commit_records_an_interruption_of_the_segment() {
-    let folder = tempfile::tempdir().unwrap();
     let stop = Stop::new();
-    let mut writer = sample("0193-a").create(folder.path());
+    let (_folder, mut writer) = new_file();
     writer.set_stop(&stop);
     let ended =
         |writer: &RunWriter| RunFile::open(writer.path()).unwrap().segments().unwrap().pop().unwrap().ended;
@@ -68,25 +61,24 @@ fn the_last_commit_records_an_interruption_of_the_segment() {
 fn another_machine_is_refused_and_the_file_is_unchanged() {
     let mut recorded = sample("0193-a");
     recorded.environment.runtimes.insert("java".into(), "OpenJDK 17".into());
-    let change = |what: fn(&mut Conditions)| {
-        let mut here = conditions(&recorded);
-        what(&mut here);
-        here
-    };
-    for (here, word) in [
-        (change(|here| here.environment.cpu_model = None), "the CPU Example 9000, but here it is unknown"),
-        (change(|here| here.environment.kernel = Some("Linux 7.0".into())), "the kernel Linux 6.12"),
-        (change(|here| here.environment.tool_version = "0.2.0".into()), "coretalk 0.1.0"),
-        (change(|here| here.environment.simulated = Some("hybrid".into())), "sim:hybrid"),
-        (change(|here| here.allowed = "0-2".parse().unwrap()), "the allowed CPUs 0-3, but here it is 0-2"),
+    type Change = fn(&mut Conditions);
+    let changes: [(Change, &str); 6] = [
+        (|here| here.environment.cpu_model = None, "the CPU Example 9000, but here it is unknown"),
+        (|here| here.environment.kernel = Some("Linux 7.0".into()), "the kernel Linux 6.12"),
+        (|here| here.environment.tool_version = "0.2.0".into(), "coretalk 0.1.0"),
+        (|here| here.environment.simulated = Some("hybrid".into()), "sim:hybrid"),
+        (|here| here.allowed = "0-2".parse().unwrap(), "the allowed CPUs 0-3, but here it is 0-2"),
         (
-            change(|here| _ = here.environment.runtimes.insert("java".into(), "OpenJDK 21".into())),
+            |here| _ = here.environment.runtimes.insert("java".into(), "OpenJDK 21".into()),
             "the runtime java OpenJDK 17, but here it is java OpenJDK 21",
         ),
-    ] {
+    ];
+    for (change, word) in changes {
+        let mut here = conditions(&recorded);
+        change(&mut here);
         let refusal = compatible(&conditions(&recorded), &here).unwrap_err();
         assert!(refusal.to_string().contains(word), "{refusal}");
-        let folder = tempfile::tempdir().unwrap();
+        let folder = tempdir().unwrap();
         let path = recorded.create(folder.path()).close().unwrap();
         let before = std::fs::read(&path).unwrap();
         let error = RunWriter::resume(&path, &here, None).unwrap_err();
@@ -103,15 +95,14 @@ fn another_machine_is_refused_and_the_file_is_unchanged() {
 
 #[test]
 fn when_two_processes_resume_a_run_the_earlier_one_fails() {
-    let folder = tempfile::tempdir().unwrap();
-    let sample = sample("0193-a");
-    let path = sample.create(folder.path()).close().unwrap();
-    let mut first = RunWriter::resume(&path, &conditions(&sample), None).unwrap().writer;
+    let (_folder, writer) = new_file();
+    let path = writer.close().unwrap();
+    let resume = || RunWriter::resume(&path, &conditions(&sample("0193-a")), None).unwrap().writer;
+    let mut first = resume();
     first.commit(&slot(0)).unwrap();
-    let mut second = RunWriter::resume(&path, &conditions(&sample), None).unwrap().writer;
+    let mut second = resume();
     let error = first.commit(&slot(1)).unwrap_err();
-    let source = error.0.downcast_ref::<StoreError>().unwrap();
-    assert!(matches!(source, StoreError::Overtaken { .. }), "{source}");
+    assert!(matches!(store_error(&error), StoreError::Overtaken { .. }), "{error}");
     second.commit(&slot(2)).unwrap();
     assert_eq!(RunFile::open(&path).unwrap().rounds().unwrap(), 4);
 }

@@ -1,16 +1,17 @@
 //! Everything that is written reads back unchanged.
 
 use super::*;
-use crate::store::{RawTicks, RunFile, VERSION};
-use coretalk_measure::session::Sink;
+use crate::store::VERSION;
 use coretalk_model::latency::{CellValue, LatencyMap, LatencyResult, MissingReason, PairOutcome, Regime};
 use coretalk_model::stats::Estimate;
-use coretalk_model::{CommandReason, OrNan};
+use coretalk_model::{CommandEnd, CommandReason, OrNan};
+use proptest::collection::vec;
+use proptest::option;
 use proptest::prelude::*;
 
 #[test]
 fn a_run_without_rounds_is_whole() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempdir().unwrap();
     let sample = sample("0193-a");
     let writer = sample.create(folder.path());
     let file = RunFile::open(writer.path()).unwrap();
@@ -30,17 +31,9 @@ fn a_run_without_rounds_is_whole() {
 /// Other programs and later versions of this one read these keys and values.
 #[test]
 fn names_of_stored_settings_are_frozen() {
-    let folder = tempfile::tempdir().unwrap();
-    let writer = sample("0193-a").create(folder.path());
-    let file = RunFile::open(writer.path()).unwrap();
-    let kept: Vec<String> = file
-        .read(|db| {
-            let mut rows = db.prepare("SELECT key || ' ' || value FROM settings ORDER BY key")?;
-            rows.query_map([], |row| row.get(0))?.collect()
-        })
-        .unwrap();
+    let (_folder, writer) = new_file();
     assert_eq!(
-        kept,
+        texts(&writer.db, "SELECT key || ' ' || value FROM settings ORDER BY key"),
         [
             "budget-ps 1500000000000",
             "counts {\"fixed\":{\"iterations\":1000,\"samples\":300}}",
@@ -64,24 +57,18 @@ fn names_of_stored_settings_are_frozen() {
 
 #[test]
 fn facts_beyond_groups_are_kept_and_unknown_in_older_files() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempdir().unwrap();
     let mut sample = sample("0193-a");
     let l2 = topology::Domain { level: Level::L2, cpus: "0-1".parse().unwrap(), os_id: None };
     let domains = sample.topology.domains().iter().cloned().chain([l2]).collect();
     let memory = |number, memory_bytes, distances| topology::MemoryNode { number, memory_bytes, distances };
+    let die = topology::Same::Level(Level::Package);
+    let (node, cluster) = (topology::Same::Machine, topology::Same::Several);
+    let groups = ["0", "1"].map(|cpus| cpus.parse().unwrap()).to_vec();
     let other_facts = topology::OtherFacts {
-        same: [
-            (Level::Die, topology::Same::Level(Level::Package)),
-            (Level::Node, topology::Same::Machine),
-            (Level::Cluster, topology::Same::Several),
-        ]
-        .into(),
+        same: [(Level::Die, die), (Level::Node, node), (Level::Cluster, cluster)].into(),
         memory_nodes: vec![memory(4, Some(1 << 40), vec![(0, 14), (1, 24)]), memory(7, None, vec![])],
-        caches: vec![topology::CacheSize {
-            name: "L1d".into(),
-            bytes: 48 << 10,
-            groups: ["0", "1"].map(|cpus| cpus.parse().unwrap()).to_vec(),
-        }],
+        caches: vec![topology::CacheSize { name: "L1d".into(), bytes: 48 << 10, groups }],
     };
     sample.topology =
         Topology::new(sample.topology.cpus().clone(), domains, Default::default()).with(Some(other_facts));
@@ -96,35 +83,22 @@ fn facts_beyond_groups_are_kept_and_unknown_in_older_files() {
 
 #[test]
 fn commits_and_decisions_read_back_in_order_with_their_raw_ticks() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut writer = sample("0193-a").create(folder.path());
-    for number in 0..5 {
-        writer.commit(&slot(number)).unwrap();
-    }
+    let (_folder, mut writer) = new_file();
+    (0..5).for_each(|number| writer.commit(&slot(number)).unwrap());
     writer.decide(&decision("hint", "\"none\"")).unwrap();
     writer.decide(&decision("hint", "\"pause\"")).unwrap();
     let file = RunFile::open(writer.path()).unwrap();
-    let mut rounds = Vec::new();
-    file.each_round(RawTicks::All, |segment, round| {
-        assert_eq!(segment, 0);
-        rounds.push(round);
-    })
-    .unwrap();
-    assert_eq!(rounds, (0..5).flat_map(|number| slot(number).rounds).collect::<Vec<_>>());
-    let record = file.record().unwrap();
-    assert_eq!(record.decision("hint"), Some("\"pause\""));
-    let mut raw = 0;
-    file.each_round(RawTicks::Leave, |_, round| {
-        raw += round.trials.iter().filter(|trial| trial.raw.is_some()).count();
-    })
-    .unwrap();
-    assert_eq!(raw, 0);
+    assert_eq!(read_rounds(&file).unwrap(), rounds_of(0..5));
+    assert_eq!(file.record().unwrap().decision("hint"), Some("\"pause\""));
+    let without_ticks = |segment, round: RecordedRound| {
+        assert!(segment == 0 && round.trials.iter().all(|trial| trial.raw.is_none()));
+    };
+    file.each_round(RawTicks::Leave, without_ticks).unwrap();
 }
 
 #[test]
 fn finishing_fills_the_tables_for_people_and_leaves_no_journal() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut writer = sample("0193-a").create(folder.path());
+    let (folder, mut writer) = new_file();
     writer.commit(&slot(0)).unwrap();
     assert!(names(folder.path()).contains(&"0193-a.coretalk-journal".to_owned()), "the mode is TRUNCATE");
     writer.finish(&result()).unwrap();
@@ -132,25 +106,18 @@ fn finishing_fills_the_tables_for_people_and_leaves_no_journal() {
     let file = RunFile::open(writer.path()).unwrap();
     assert!(file.header().unwrap().complete);
     assert_eq!(file.segments().unwrap()[0].ended.as_deref(), Some("complete"));
-    let rows: Vec<String> = file
-        .read(|db| {
-            let mut rows = db.prepare(
-                "SELECT concat_ws(' ', from_cpu, to_cpu, median_ns, line_spread, flags, reason) FROM matrix_cas",
-            )?;
-            rows.query_map([], |row| row.get(0))?.collect()
-        })
-        .unwrap();
+    let columns = "concat_ws(' ', from_cpu, to_cpu, median_ns, line_spread, flags, reason)";
     assert_eq!(
-        rows,
+        texts(&file.db, &format!("SELECT {columns} FROM matrix_cas")),
         ["0 4 22.5 1.1 freq,asym", "0 2 CPU 2 refused the pin", "4 2 CPU 2 refused the pin"],
         "what is unknown is NULL"
     );
 }
 
 fn result() -> LatencyResult {
-    let estimate = Estimate { point: 22.5, low: 22.0, high: 23.0, confidence: 0.95, effective_n: 8.0 };
+    let latency_ns = Estimate { point: 22.5, low: 22.0, high: 23.0, confidence: 0.95, effective_n: 8.0 };
     let value = CellValue {
-        latency_ns: estimate,
+        latency_ns,
         cycles: OrNan::NONE,
         core_ghz: OrNan::NONE,
         min_ns: 21.0,
@@ -165,11 +132,10 @@ fn result() -> LatencyResult {
         flags: Flags::NONE.with(Flag::Asym).with(Flag::Freq),
         rare: None,
     };
+    let reason = MissingReason::Failed(TrialFailure::from_reason("CPU 2 refused the pin"));
     let cells = Matrix::symmetric(vec![CpuId(0), CpuId(4), CpuId(2)], |row, _| match row {
         1 => PairOutcome::Measured(value.clone()),
-        _ => PairOutcome::Missing {
-            reason: MissingReason::Failed(TrialFailure::from_reason("CPU 2 refused the pin")),
-        },
+        _ => PairOutcome::Missing { reason: reason.clone() },
     });
     let map = LatencyMap {
         protocol: Protocol::Cas,
@@ -184,7 +150,7 @@ fn result() -> LatencyResult {
 
 #[test]
 fn a_run_kept_elsewhere_is_moved_at_the_end_with_a_notice() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempdir().unwrap();
     let sample = sample(&format!("0193-apart-{}", std::process::id()));
     let mut writer = RunWriter::create_apart(folder.path(), &sample.new_run()).unwrap();
     assert!(writer.notice().unwrap().contains("refuses locks"));
@@ -201,7 +167,7 @@ fn a_run_kept_elsewhere_is_moved_at_the_end_with_a_notice() {
 
 #[test]
 fn incomplete_files_of_a_crash_are_removed_after_an_hour() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempdir().unwrap();
     let make = |name: &str, age_s| {
         let file = std::fs::File::create(folder.path().join(name)).unwrap();
         file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(age_s)).unwrap();
@@ -218,14 +184,8 @@ fn a_kernel() -> impl Strategy<Value = KernelId> {
     prop_oneof!["cas", "cas\\+pause", "as:c2clat", "[ -~]{0,12}"].prop_map(|name| KernelId(name.into()))
 }
 
-fn a_latency() -> impl Strategy<Value = f32> {
-    0f32..1e11
-}
-
-fn a_clock() -> impl Strategy<Value = f32> {
-    0f32..100.0
-}
-
+const LATENCY_NS: Range<f32> = 0.0..1e11;
+const CLOCK_GHZ: Range<f32> = 0.0..100.0;
 fn a_time() -> impl Strategy<Value = Picos> {
     (0u64..1 << 62).prop_map(Picos)
 }
@@ -235,33 +195,24 @@ fn a_cpu() -> impl Strategy<Value = CpuId> {
 }
 
 fn a_visit() -> impl Strategy<Value = Visit> {
-    let more = (proptest::option::of(a_latency()), proptest::option::of(0f32..f32::MAX));
-    let span = (a_kernel(), any::<u32>(), [a_latency(), a_latency()], more, any::<[u32; 2]>()).prop_map(
+    let home = any::<u32>().prop_map(Home);
+    let more = (option::of(LATENCY_NS), option::of(0f32..f32::MAX));
+    let span = (a_kernel(), home, [LATENCY_NS, LATENCY_NS], more, any::<[u32; 2]>()).prop_map(
         |(kernel, home, [location_ns, floor_ns], (line_error_ns, line_spread), [kept, dropped])| {
-            SpanSummary {
-                kernel,
-                home: Home(home),
-                location_ns,
-                line_error_ns,
-                floor_ns,
-                line_spread,
-                kept,
-                dropped,
-            }
+            SpanSummary { kernel, home, location_ns, line_error_ns, floor_ns, line_spread, kept, dropped }
         },
     );
-    let spans = proptest::collection::vec(span, 0..4);
-    let clock = proptest::option::of(a_clock());
-    (a_time(), clock, any::<u32>(), spans).prop_map(|(started, core_ghz, flags, spans)| Visit {
-        cell: 0,
-        started,
-        core_ghz,
-        flags: Flags(flags),
-        spans,
-    })
+    let flags = any::<u32>().prop_map(Flags);
+    (a_time(), option::of(CLOCK_GHZ), flags, vec(span, 0..4))
+        .prop_map(|(started, core_ghz, flags, spans)| Visit { cell: 0, started, core_ghz, flags, spans })
 }
 
 fn a_failure() -> impl Strategy<Value = TrialFailure> {
+    let end = option::of(prop_oneof![
+        any::<i32>().prop_map(CommandEnd::Status),
+        any::<i32>().prop_map(CommandEnd::Signal)
+    ]);
+    let [stdout, stderr] = ["", "né"].map(String::from);
     prop_oneof![
         (a_cpu(), any::<i32>()).prop_map(|(cpu, errno)| TrialFailure::NotPinned { cpu, errno }),
         a_cpu().prop_map(|cpu| TrialFailure::CpuLost { cpu }),
@@ -271,19 +222,9 @@ fn a_failure() -> impl Strategy<Value = TrialFailure> {
         Just(TrialFailure::Interrupted),
         Just(TrialFailure::Damaged),
         any::<i32>().prop_map(|errno| TrialFailure::NoResources { errno }),
-        (
-            a_reason(),
-            proptest::option::of(prop_oneof![
-                any::<i32>().prop_map(coretalk_model::CommandEnd::Status),
-                any::<i32>().prop_map(coretalk_model::CommandEnd::Signal)
-            ])
-        )
-            .prop_map(|(reason, end)| TrialFailure::Command {
-                reason,
-                end,
-                stdout: String::new(),
-                stderr: "né".into()
-            }),
+        (a_reason(), end, Just(stdout), Just(stderr)).prop_map(|(reason, end, stdout, stderr)| {
+            TrialFailure::Command { reason, end, stdout, stderr }
+        }),
     ]
 }
 
@@ -296,43 +237,32 @@ fn a_reason() -> impl Strategy<Value = CommandReason> {
 }
 
 fn a_recording() -> impl Strategy<Value = Recording> {
-    let ticks = || proptest::collection::vec(prop_oneof![5 => 1400u32..1700, 1 => any::<u32>()], 0..40);
+    let ticks = || vec(prop_oneof![5 => 1400u32..1700, 1 => any::<u32>()], 0..40);
     let samples = prop_oneof![
         (0u32..6, ticks()).prop_map(|(visits, ticks)| Samples::Batches { visits, ticks }),
         ticks().prop_map(|ticks| Samples::Events { ticks }),
-        proptest::collection::vec((0u64..1 << 62, 0u64..1 << 50), 0..6)
-            .prop_map(|counts| Samples::Counts { counts }),
+        vec((0u64..1 << 62, 0u64..1 << 50), 0..6).prop_map(|counts| Samples::Counts { counts }),
     ];
-    let span =
-        (a_kernel(), 0u32..4, any::<u32>(), samples).prop_map(|(kernel, home, round_trips, samples)| Span {
-            kernel,
-            home: Home(home),
-            round_trips,
-            samples,
-        });
-    let clocks = proptest::collection::vec(proptest::option::of([a_clock(), a_clock()]), 0..3);
-    let stolen = proptest::option::of(-1e9f32..1e9);
-    let disturbance = (any::<[Option<u32>; 2]>(), stolen, any::<[bool; 7]>()).prop_map(
-        |(
-            [involuntary_switches, voluntary_switches],
-            steal_ms,
-            [migrated, coordinator_shared, sibling_busy, throttled, quota, others_busy, lines_elsewhere],
-        )| {
+    let span = (a_kernel(), (0u32..4).prop_map(Home), any::<u32>(), samples)
+        .prop_map(|(kernel, home, round_trips, samples)| Span { kernel, home, round_trips, samples });
+    let clocks = vec(option::of([CLOCK_GHZ, CLOCK_GHZ]), 0..3);
+    let stolen = option::of(-1e9f32..1e9);
+    let disturbance =
+        (any::<[Option<u32>; 2]>(), stolen, any::<[bool; 7]>()).prop_map(|(switches, steal_ms, is)| {
             Disturbance {
-                involuntary_switches,
-                voluntary_switches,
+                involuntary_switches: switches[0],
+                voluntary_switches: switches[1],
                 steal_ms,
-                migrated,
-                coordinator_shared,
-                sibling_busy,
-                throttled,
-                quota,
-                others_busy,
-                lines_elsewhere,
+                migrated: is[0],
+                coordinator_shared: is[1],
+                sibling_busy: is[2],
+                throttled: is[3],
+                quota: is[4],
+                others_busy: is[5],
+                lines_elsewhere: is[6],
             }
-        },
-    );
-    ([a_time(), a_time()], proptest::collection::vec(span, 0..4), clocks, disturbance).prop_map(
+        });
+    ([a_time(), a_time()], vec(span, 0..4), clocks, disturbance).prop_map(
         |([started, elapsed], spans, core_ghz, disturbance)| Recording {
             started,
             elapsed,
@@ -344,17 +274,16 @@ fn a_recording() -> impl Strategy<Value = Recording> {
 }
 
 fn a_round() -> impl Strategy<Value = RecordedRound> {
-    let trial =
-        (0u32..6, proptest::result::maybe_ok(a_visit(), a_failure()), proptest::option::of(a_recording()))
-            .prop_map(|(cell, outcome, raw)| RecordedTrial {
-                cell,
-                outcome: outcome.map(|visit| Visit { cell, ..visit }),
-                raw: raw.map(Box::new),
-            });
-    let trials = proptest::collection::vec(trial, 0..5);
-    (0..Purpose::ALL.len(), any::<u32>(), [a_time(), a_time()], trials).prop_map(
+    let trial = (0u32..6, proptest::result::maybe_ok(a_visit(), a_failure()), option::of(a_recording()))
+        .prop_map(|(cell, outcome, raw)| RecordedTrial {
+            cell,
+            outcome: outcome.map(|visit| Visit { cell, ..visit }),
+            raw: raw.map(Box::new),
+        });
+    let purpose = proptest::sample::select(&Purpose::ALL[..]);
+    (purpose, any::<u32>(), [a_time(), a_time()], vec(trial, 0..5)).prop_map(
         |(purpose, pass, [started, elapsed], trials)| RecordedRound {
-            purpose: Purpose::ALL[purpose],
+            purpose,
             pass,
             started,
             elapsed,
@@ -368,16 +297,13 @@ proptest! {
 
     #[test]
     fn rounds_of_a_session_read_back_bit_for_bit(
-        commits in proptest::collection::vec(proptest::collection::vec(a_round(), 0..4), 1..4),
+        commits in vec(vec(a_round(), 0..4), 1..4),
     ) {
-        let folder = tempfile::tempdir().unwrap();
-        let mut writer = sample("0193-a").create(folder.path());
+        let (_folder, mut writer) = new_file();
         for rounds in &commits {
             writer.commit(&Commit { rounds: rounds.clone(), ..Commit::default() }).unwrap();
         }
-        let mut read = Vec::new();
-        RunFile::open(writer.path()).unwrap().each_round(RawTicks::All, |_, round| read.push(round)).unwrap();
-        prop_assert_eq!(read, commits.concat());
+        prop_assert_eq!(read_rounds(&RunFile::open(writer.path()).unwrap()).unwrap(), commits.concat());
     }
 }
 
@@ -387,15 +313,15 @@ fn a_file_of_every_earlier_version_is_read_and_migrated() {
     for version in 1..VERSION {
         let old = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join(format!("crates/coretalk/src/store/tests/versions/{version}.sqlite"));
-        let folder = tempfile::tempdir().unwrap();
+        let folder = tempdir().unwrap();
         let copy = folder.path().join("old.coretalk");
         std::fs::write(&copy, std::fs::read(old).unwrap()).unwrap();
         for opening in ["migrates", "finds the newest"] {
             let file = RunFile::open(&copy).unwrap_or_else(|error| panic!("{opening}: {error}"));
             assert_eq!(file.header().unwrap().tags, [format!("of-version-{version}")]);
             assert_eq!(file.db.query_row("PRAGMA user_version", [], |row| row.get(0)), Ok(VERSION));
-            let mut trials = Vec::new();
-            file.each_round(RawTicks::All, |_, round| trials.extend(round.trials)).unwrap();
+            let rounds = read_rounds(&file).unwrap();
+            let trials: Vec<_> = rounds.iter().flat_map(|round| &round.trials).collect();
             assert_eq!(trials.len(), if version < 3 { 1 } else { 8 }, "of version {version}");
             assert!(trials.iter().all(|trial| trial.outcome.is_ok()));
             assert_eq!(file.report().unwrap().topology.cpus().len(), 32);

@@ -1,7 +1,7 @@
 //! Selection of the directory and of the run.
 
 use super::*;
-use crate::store::{Directory, DirectorySources, FailureClass, Names, RunFile, StoreError, find};
+use crate::store::{Directory, DirectorySources, FailureClass, Names, find};
 use std::path::PathBuf;
 
 const OLD: &str = "0193a5b2-0000-7000-8000-00000000aaaa";
@@ -9,16 +9,20 @@ const MIDDLE: &str = "0193a5b2-1111-7000-8000-0000000baaaa";
 const NEW: &str = "0193a5c0-0000-7000-8000-00000000cccc";
 
 /// A store of three runs and one file that is not a run.
-fn store() -> (tempfile::TempDir, Directory) {
-    let folder = tempfile::tempdir().unwrap();
+fn store() -> (TempDir, Directory) {
+    let folder = tempdir().unwrap();
     for id in [OLD, MIDDLE, NEW] {
         sample(id).create(folder.path()).close().unwrap();
     }
-    std::fs::write(folder.path().join("0193a5b9-broken.coretalk"), "no run").unwrap();
+    std::fs::write(path_of(&folder, "0193a5b9-broken"), "no run").unwrap();
     std::fs::write(folder.path().join("notes.txt"), "").unwrap();
     std::fs::write(folder.path().join(".half.coretalk-new"), "").unwrap();
     let directory = Directory::at(folder.path());
     (folder, directory)
+}
+
+fn path_of(folder: &TempDir, id: &str) -> PathBuf {
+    folder.path().join(format!("{id}.coretalk"))
 }
 
 #[test]
@@ -34,9 +38,9 @@ fn runs_are_listed_newest_first_and_a_broken_file_hides_none() {
 fn a_run_is_found_by_what_users_type() {
     let (folder, directory) = store();
     // These tags are older than the run whose id they begin; the command would refuse them now.
-    let old = RunFile::open(&folder.path().join(format!("{OLD}.coretalk"))).unwrap();
+    let old = RunFile::open(&path_of(&folder, OLD)).unwrap();
     old.db.execute_batch("INSERT INTO tags VALUES ('0193a5c', ''), ('0193', '')").unwrap();
-    let path = folder.path().join(format!("{MIDDLE}.coretalk"));
+    let path = path_of(&folder, MIDDLE);
     for (selector, id) in [
         ("latest", NEW),
         ("latest~0", NEW),
@@ -51,8 +55,7 @@ fn a_run_is_found_by_what_users_type() {
         ("baaaa", MIDDLE),
         (path.to_str().unwrap(), MIDDLE),
     ] {
-        let found = find(&directory, selector).unwrap();
-        assert_eq!(found.path, folder.path().join(format!("{id}.coretalk")), "{selector}");
+        assert_eq!(find(&directory, selector).unwrap().path, path_of(&folder, id), "{selector}");
     }
 }
 
@@ -73,14 +76,14 @@ fn an_unknown_run_is_a_usage_error_that_names_existing_runs() {
     }
     assert!(matches!(find(&directory, "./none.coretalk"), Err(StoreError::Missing { .. })));
     assert!(matches!(find(&directory, "/"), Err(StoreError::Foreign { .. })), "a directory is there");
-    let empty = tempfile::tempdir().unwrap();
+    let empty = tempdir().unwrap();
     let error = find(&Directory::at(empty.path()), "latest").unwrap_err();
     assert!(error.to_string().contains("no runs"), "{error}");
 }
 
 #[test]
 fn the_names_that_output_gives_runs_find_them() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempdir().unwrap();
     // The first two end alike, and the third ends as all of them begin.
     let ids = [OLD, "0193a5b2-1111-7000-8000-00000001aaaa", "0193a5b2-2222-7000-8000-000000000193"];
     for id in ids {
@@ -91,7 +94,7 @@ fn the_names_that_output_gives_runs_find_them() {
     let names = ids.map(|id| known.short(id));
     assert_eq!(names, ["0aaaa", "1aaaa", "00193"]);
     for (id, name) in ids.into_iter().zip(names) {
-        assert_eq!(find(&directory, name).unwrap().path, folder.path().join(format!("{id}.coretalk")));
+        assert_eq!(find(&directory, name).unwrap().path, path_of(&folder, id));
     }
     let StoreError::AmbiguousRun { fitting, .. } = find(&directory, "aaaa").unwrap_err() else {
         panic!("two runs end with it")
@@ -103,11 +106,11 @@ fn the_names_that_output_gives_runs_find_them() {
 
 #[test]
 fn an_id_is_found_by_file_names_only_and_a_tag_by_tags_only() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempdir().unwrap();
     let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/coretalk/src/store/tests/versions/3.sqlite");
     for id in [OLD, MIDDLE, NEW] {
         // Not `fs::copy`: the original may be read-only.
-        std::fs::write(folder.path().join(format!("{id}.coretalk")), std::fs::read(&old).unwrap()).unwrap();
+        std::fs::write(path_of(&folder, id), std::fs::read(&old).unwrap()).unwrap();
     }
     let directory = Directory::at(folder.path());
     // Opening migrates a file to the newest schema, which leaves a trace.
@@ -127,7 +130,7 @@ fn an_id_is_found_by_file_names_only_and_a_tag_by_tags_only() {
 #[test]
 fn a_tag_is_found_in_a_file_that_is_being_written() {
     let (folder, directory) = store();
-    let path = folder.path().join(format!("{OLD}.coretalk"));
+    let path = path_of(&folder, OLD);
     let writer = rusqlite::Connection::open(&path).unwrap();
     writer.execute_batch("BEGIN EXCLUSIVE; INSERT INTO tags VALUES ('late', '')").unwrap();
     std::thread::scope(|scope| {
@@ -141,8 +144,7 @@ fn a_tag_is_found_in_a_file_that_is_being_written() {
 
 #[test]
 fn names_are_the_shortest_distinct_suffixes() {
-    let letters = |number: usize| format!("{:06x}", number * number * 7919 % 4099);
-    let ids: Vec<String> = (0..400).map(letters).collect();
+    let ids: Vec<String> = (0..400).map(|number| format!("{:06x}", number * number * 7919 % 4099)).collect();
     let names = Names::from_ids(ids.clone());
     for id in &ids {
         let others = || ids.iter().filter(|other| *other != id);
@@ -155,7 +157,7 @@ fn names_are_the_shortest_distinct_suffixes() {
 #[cfg(unix)]
 #[test]
 fn devices_are_refused_without_being_opened() {
-    let directory = Directory::at(tempfile::tempdir().unwrap().path());
+    let directory = Directory::at(tempdir().unwrap().path());
     for path in ["/dev/zero", "/dev/null"] {
         let Err(StoreError::Foreign { what, .. }) = find(&directory, path) else {
             panic!("{path} was taken")
@@ -168,7 +170,7 @@ fn devices_are_refused_without_being_opened() {
 fn the_newest_of_equal_tags_wins_with_a_notice() {
     let (folder, directory) = store();
     let tag = |id: &str| {
-        RunFile::open(&folder.path().join(format!("{id}.coretalk"))).unwrap().tag("base").unwrap();
+        RunFile::open(&path_of(&folder, id)).unwrap().tag("base").unwrap();
         // Times of tags have a resolution of one millisecond.
         std::thread::sleep(std::time::Duration::from_millis(3));
     };
@@ -176,14 +178,14 @@ fn the_newest_of_equal_tags_wins_with_a_notice() {
     assert_eq!(find(&directory, "base").unwrap().notice, None);
     tag(OLD);
     let found = find(&directory, "base").unwrap();
-    assert!(found.path.ends_with(format!("{OLD}.coretalk")));
+    assert_eq!(found.path, path_of(&folder, OLD));
     assert!(found.notice.unwrap().contains("2 runs have the tag `base`"));
 }
 
 #[test]
 fn ambiguous_and_invalid_tags_are_refused() {
     let (folder, _) = store();
-    let file = RunFile::open(&folder.path().join(format!("{OLD}.coretalk"))).unwrap();
+    let file = RunFile::open(&path_of(&folder, OLD)).unwrap();
     for tag in ["", "latest", "latest~1", "a/b", "a b", "-x", "tab\t", "0193a5c", "CCCC", &"x".repeat(101)] {
         assert!(matches!(file.tag(tag), Err(StoreError::BadTag { .. })), "{tag:?}");
     }
@@ -193,7 +195,7 @@ fn ambiguous_and_invalid_tags_are_refused() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_run_that_a_process_has_open_is_not_removed() {
+fn a_run_that_a_process_has_open_is_not_removed_and_later_leaves_nothing() {
     let (folder, directory) = store();
     let path = find(&directory, "cccc").unwrap().path;
     let mut holder = std::process::Command::new("sleep")
@@ -208,19 +210,12 @@ fn a_run_that_a_process_has_open_is_not_removed() {
     assert!(refused.is_err_and(|error| error.to_string().contains(&expected)));
     Directory::remove(&path).unwrap();
     assert!(!names(folder.path()).iter().any(|name| name.contains(NEW)));
-}
-
-#[test]
-fn a_removed_run_leaves_nothing() {
-    let (folder, directory) = store();
-    Directory::remove(&find(&directory, "cccc").unwrap().path).unwrap();
-    assert!(!names(folder.path()).iter().any(|name| name.contains(NEW)));
     assert!(find(&directory, "cccc").is_err());
 }
 
 #[test]
 fn the_first_known_directory_source_wins() {
-    let tree = tempfile::tempdir().unwrap();
+    let tree = tempdir().unwrap();
     let below = tree.path().join("a/b");
     std::fs::create_dir_all(&below).unwrap();
     std::fs::create_dir(tree.path().join(".coretalk")).unwrap();
