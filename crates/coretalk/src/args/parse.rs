@@ -259,10 +259,18 @@ fn command_of(words: &[OsString]) -> String {
 mod tests {
     use super::*;
 
+    fn parsed(words: &[&str]) -> Result<Typed, Failure> {
+        parse([&["coretalk"][..], words].concat().into_iter().map(OsString::from))
+    }
+
     fn refusal(words: &[&str]) -> String {
-        match parse(std::iter::once("coretalk").chain(words.iter().copied()).map(OsString::from)) {
-            Err(failure) => failure.sentence(),
-            Ok(typed) => panic!("{words:?} was accepted as {typed:?}"),
+        parsed(words).unwrap_err().sentence()
+    }
+
+    fn invocation(words: &[&str]) -> Invocation {
+        match parsed(words) {
+            Ok(Typed::Command(invocation)) => *invocation,
+            other => panic!("{words:?}: {other:?}"),
         }
     }
 
@@ -273,10 +281,8 @@ mod tests {
 
     #[test]
     fn options_are_accepted_before_and_after_the_command() {
-        for words in [["coretalk", "--seed", "7", "latency"], ["coretalk", "latency", "--seed", "7"]] {
-            let Ok(Typed::Command(invocation)) = parse(words.map(OsString::from)) else {
-                panic!("{words:?} was refused")
-            };
+        for words in [["--seed", "7", "latency"], ["latency", "--seed", "7"]] {
+            let invocation = invocation(&words);
             assert_eq!(invocation.cli.global.seed, Some(7));
             assert!(invocation.has("seed") && !invocation.has("budget"));
         }
@@ -284,13 +290,7 @@ mod tests {
 
     #[test]
     fn the_file_extension_selects_the_format_unless_one_is_given() {
-        let format = |words: &[&str]| {
-            let all = std::iter::once("coretalk").chain(words.iter().copied());
-            let Ok(Typed::Command(invocation)) = parse(all.map(OsString::from)) else {
-                panic!("{words:?} was refused")
-            };
-            invocation.cli.global.format
-        };
+        let format = |words: &[&str]| invocation(words).cli.global.format;
         for (file, chosen) in [
             ("a.json", Some(Format::Json)),
             ("b.d/a.jsonl", Some(Format::Jsonl)),
@@ -323,11 +323,9 @@ mod tests {
             ["--no-save", "wait", "--store", "x"],
         ] {
             let refusal = refusal(&words);
-            assert!(refusal.contains("'--no-save'") && refusal.contains("cannot be used with"), "{refusal}");
-            assert!(
-                refusal.contains("'--store <DIR>'") && refusal.ends_with("`coretalk wait --help`"),
-                "{refusal}"
-            );
+            for part in ["'--no-save'", "cannot be used with", "'--store <DIR>'", "`coretalk wait --help`"] {
+                assert!(refusal.contains(part), "{part}: {refusal}");
+            }
         }
     }
 
@@ -349,10 +347,7 @@ mod tests {
             &["runs", "--budget", "5s", "--store", "x", "list"],
             &["-v", "runs", "--budget", "5s", "list", "--store", "x", "--verbose"],
         ] {
-            let all = std::iter::once("coretalk").chain(words.iter().copied());
-            let Ok(Typed::Command(invocation)) = parse(all.map(OsString::from)) else {
-                panic!("{words:?} was refused")
-            };
+            let invocation = invocation(words);
             assert_eq!(invocation.cli.global.budget, None, "{words:?}");
             assert_eq!(invocation.cli.global.store, Some("x".into()), "{words:?}");
             assert!(!invocation.words.iter().any(|word| word.contains("budget")), "{words:?}");
@@ -364,30 +359,25 @@ mod tests {
 
     #[test]
     fn the_command_that_place_runs_keeps_its_options() {
-        let words = ["coretalk", "place", "--by", "core", "--placement", "a=0", "--", "x", "--by", "core"];
-        let Ok(Typed::Command(invocation)) = parse(words.map(OsString::from)) else { panic!("refused") };
+        let invocation =
+            invocation(&["place", "--by", "core", "--placement", "a=0", "--", "x", "--by", "core"]);
         assert_eq!(invocation.ignored, ["--by has no effect on `place` and is ignored"]);
         assert_eq!(invocation.words, ["place", "--placement", "a=0", "--", "x", "--by", "core"]);
     }
 
     #[test]
     fn verbose_version_requests_build_details() {
-        let parsed = |words: &[&str]| {
-            parse(std::iter::once("coretalk").chain(words.iter().copied()).map(OsString::from)).unwrap()
-        };
         for words in [&["--version", "-v"][..], &["-v", "-V"], &["-vV"], &["--verbose", "--version"]] {
-            assert!(matches!(parsed(words), Typed::Build), "{words:?}");
+            assert!(matches!(parsed(words), Ok(Typed::Build)), "{words:?}");
         }
         for words in [&["--version"][..], &["-V"], &["-q", "--version"]] {
-            assert!(matches!(parsed(words), Typed::Text(_)), "{words:?}");
+            assert!(matches!(parsed(words), Ok(Typed::Text(_))), "{words:?}");
         }
     }
 
     #[test]
     fn help_omits_options_without_effect() {
-        let Ok(Typed::Text(help)) = parse(["coretalk", "runs", "path", "--help"].map(OsString::from)) else {
-            panic!("no help")
-        };
+        let Ok(Typed::Text(help)) = parsed(&["runs", "path", "--help"]) else { panic!("no help") };
         assert!(help.contains("--store") && !help.contains("--budget"), "{help}");
     }
 }

@@ -307,18 +307,16 @@ fn phase_words(purpose: Purpose) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coretalk_model::latency::SpanSummary;
-    use coretalk_model::latency::{RecordedRound, RecordedTrial};
+    use coretalk_model::latency::{LatencySettings, RecordedRound, RecordedTrial, SpanSummary, cells};
     use coretalk_model::series::SeriesEntry;
     use coretalk_model::{Flags, Hint, Home, KernelId, Picos, Protocol};
     use std::cell::Cell;
 
-    const CPUS: [CpuId; 3] = [CpuId(0), CpuId(1), CpuId(2)];
+    const TERMINAL: Audience = Audience::Terminal { rows: 30 };
 
     fn commit(cell: u32, ns: f32) -> Commit {
-        let kernel = KernelId::new(Protocol::Cas, Hint::None);
         let span = SpanSummary {
-            kernel,
+            kernel: KernelId::new(Protocol::Cas, Hint::None),
             home: Home(0),
             location_ns: ns,
             line_error_ns: None,
@@ -330,19 +328,27 @@ mod tests {
         let started = Picos::ZERO;
         let visit = Visit { cell, started, core_ghz: None, flags: Flags::NONE, spans: vec![span] };
         let trials = vec![RecordedTrial { cell, outcome: Ok(visit), raw: None }];
-        Commit {
-            rounds: vec![RecordedRound { purpose: Purpose::Map, pass: 0, started, elapsed: started, trials }],
-            ..Commit::default()
-        }
+        let round = RecordedRound { purpose: Purpose::Map, pass: 0, started, elapsed: started, trials };
+        Commit { rounds: vec![round], ..Commit::default() }
     }
 
+    fn progress<C: FnMut() -> Duration>(
+        cpus: u32,
+        audience: Audience,
+        out: &mut Vec<u8>,
+        clock: C,
+    ) -> Progress<&mut Vec<u8>, C> {
+        let topology = Topology::flat((0..cpus).map(CpuId).collect());
+        let settings = LatencySettings::for_cpus(topology.cpus().iter().collect());
+        let cells = cells(&topology, &settings);
+        Progress::new(out, clock, audience, Style::default(), topology, &settings.cpus, cells)
+    }
+
+    /// The output of commits of a map at these seconds of the minute that it takes.
     fn drawn_at(audience: Audience, seconds: &[u64]) -> String {
         let now = Cell::new(Duration::ZERO);
         let mut out = Vec::new();
-        let topology = Topology::flat("0-2".parse().unwrap());
-        let cells = vec![[CPUS[0], CPUS[1]], [CPUS[0], CPUS[2]], [CPUS[1], CPUS[2]]];
-        let mut progress =
-            Progress::new(&mut out, || now.get(), audience, Style::default(), topology, &CPUS, cells);
+        let mut progress = progress(3, audience, &mut out, || now.get());
         progress.event(Event::Phase { purpose: Purpose::Map });
         for (index, &second) in seconds.iter().enumerate() {
             now.set(Duration::from_secs(second));
@@ -351,6 +357,10 @@ mod tests {
             progress.event(Event::Committed { slot: &commit, progress: second as f64 / 60.0, left });
         }
         String::from_utf8(out).unwrap()
+    }
+
+    fn last_drawing(drawn: &str) -> &str {
+        drawn.rsplit("\x1b[J").next().unwrap()
     }
 
     #[test]
@@ -370,14 +380,8 @@ mod tests {
 
     #[test]
     fn one_bar_spans_a_map_and_the_trials_after_it() {
-        let (mut out, topology) = (Vec::new(), Topology::flat("0-1".parse().unwrap()));
-        let cells = vec![[CPUS[0], CPUS[1]]];
-        let later = Duration::from_secs(10);
-        let audience = Audience::Terminal { rows: 30 };
-        let clock = || Duration::ZERO;
-        let mut progress =
-            Progress::new(&mut out, clock, audience, Style::default(), topology, &CPUS[..2], cells)
-                .then(later);
+        let mut out = Vec::new();
+        let mut progress = progress(2, TERMINAL, &mut out, || Duration::ZERO).then(Duration::from_secs(10));
         let mut shown = Vec::new();
         let mut at = |commit: &Commit, share: f64, left: f64| {
             progress.event(Event::Committed { slot: commit, progress: share, left: Picos::from_secs(left) });
@@ -396,11 +400,8 @@ mod tests {
     #[test]
     fn the_only_pair_has_a_provisional_number_and_a_strip() {
         let mut out = Vec::new();
-        let topology = Topology::flat("0-1".parse().unwrap());
-        let cells = vec![[CPUS[0], CPUS[1]]];
-        let (audience, now) = (Audience::Terminal { rows: 30 }, Cell::new(Duration::ZERO));
-        let mut progress =
-            Progress::new(&mut out, || now.get(), audience, Style::default(), topology, &CPUS[..2], cells);
+        let now = Cell::new(Duration::ZERO);
+        let mut progress = progress(2, TERMINAL, &mut out, || now.get());
         progress.event(Event::Phase { purpose: Purpose::Map });
         for second in 0..20 {
             now.set(Duration::from_secs(second));
@@ -408,7 +409,7 @@ mod tests {
             progress.event(Event::Committed { slot: &commit, progress: 0.1, left: Picos::from_secs(9.0) });
         }
         let drawn = String::from_utf8(out).unwrap();
-        let last = drawn.rsplit("\x1b[J").next().unwrap();
+        let last = last_drawing(&drawn);
         assert!(last.contains("60.0 ns so far, at times 20.0 or 100 · Ctrl-C keeps it"), "{last}");
         assert!(last.contains("▁▁▁▁▁▁▁▁▁▁██████████  20.0 to 100 ns"), "{last}");
         assert!(last.contains("watching CPUs 0 and 1"), "{last}");
@@ -418,9 +419,9 @@ mod tests {
 
     #[test]
     fn a_terminal_shows_the_map_filling_in_place() {
-        let drawn = drawn_at(Audience::Terminal { rows: 30 }, &[0, 1, 2]);
-        let last = drawn.rsplit("\x1b[J").next().unwrap();
-        assert!(last.contains("20") && last.contains("21") && last.contains("22"), "{last}");
+        let drawn = drawn_at(TERMINAL, &[0, 1, 2]);
+        let last = last_drawing(&drawn);
+        assert!(["20", "21", "22"].iter().all(|ns| last.contains(ns)), "{last}");
         assert!(drawn.contains('·'), "cells not measured yet are marked:\n{drawn}");
         assert_eq!(drawn.matches("\x1b[5A").count(), 2, "{drawn:?}"); // heading, three rows, the bar
     }

@@ -259,8 +259,9 @@ mod tests {
         }
     }
 
-    fn queue(found: Result<ConformingPasses, AdapterError>) -> Thing {
-        Thing { kind: Kind::Queue, name: "channel".into(), payload: Some(Payload::U64), found }
+    fn thing(kind: Kind, name: &str, found: Result<ConformingPasses, AdapterError>) -> Thing {
+        let payload = (kind == Kind::Queue).then_some(Payload::U64);
+        Thing { kind, name: name.into(), payload, found }
     }
 
     fn screen(things: Vec<Thing>) -> String {
@@ -283,13 +284,13 @@ mod tests {
             (Some(1), [342_000, 330_000, 360_000].map(|ns| pass(1_000, ns, Some(0.02), None)).to_vec()),
             (Some(1_000), vec![pass(1_000, 61_300, None, None)]),
         ];
-        let channel = queue(Ok(ConformingPasses { passes, operations: 1_200_000, has_settled: true }));
+        let queue = ConformingPasses { passes, operations: 1_200_000, has_settled: true };
         let mut events = Histogram::new();
         events.record_ns(110.0, 9);
         let passes = vec![(None, vec![pass(9, 2_000, Some(0.6), Some(events))])];
-        let found = Ok(ConformingPasses { passes, operations: 300, has_settled: false });
-        let wait = Thing { kind: Kind::Wait, name: "yield".into(), payload: None, found };
-        let screen = screen(vec![channel, wait]);
+        let wait = ConformingPasses { passes, operations: 300, has_settled: false };
+        let screen =
+            screen(vec![thing(Kind::Queue, "channel", Ok(queue)), thing(Kind::Wait, "yield", Ok(wait))]);
         let lines: Vec<String> =
             screen.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
         for line in [
@@ -300,21 +301,18 @@ mod tests {
             "It remarks: gc 0.",
             "→ It conforms: 2 things tried, nothing wrong.",
         ] {
-            assert!(lines.iter().any(|found| found == line), "{line}\n{screen}");
+            assert!(lines.contains(&line.to_owned()), "{line}\n{screen}");
         }
     }
 
     #[test]
     fn waiting_for_a_cpu_is_reported_for_any_number_of_threads() {
-        let screen_of = |roles: usize| {
+        for roles in [1, 2, 5] {
             let mut waited = pass(1_000, 1_000_000, None, None);
             waited.roles = vec![RoleAccount { run_delay_ns: Some(80_000), ..Default::default() }; roles];
             let passes = vec![(None, vec![waited])];
-            let found = Ok(ConformingPasses { passes, operations: 1_000, has_settled: true });
-            screen(vec![Thing { kind: Kind::Cost, name: "yield".into(), payload: None, found }])
-        };
-        for roles in [1, 2, 5] {
-            let text = screen_of(roles);
+            let cost = ConformingPasses { passes, operations: 1_000, has_settled: true };
+            let text = screen(vec![thing(Kind::Cost, "yield", Ok(cost))]);
             assert!(text.contains("In 1 of 1 pass the measured threads waited"), "{roles}: {text}");
             assert!(!text.contains("the two"), "{text}");
         }
@@ -323,11 +321,9 @@ mod tests {
     #[test]
     fn faults_are_named_with_the_offered_thing() {
         let wrong = AdapterError::WrongCount { asked: 9, said: 8 };
-        let screen = screen(vec![queue(Err(wrong))]);
-        assert!(screen.contains("It does not conform: 1 thing wrong."), "{screen}");
-        assert!(
-            screen.contains("queue channel of u64: it counted 8 operations where 9 were asked for"),
-            "{screen}"
-        );
+        let screen = screen(vec![thing(Kind::Queue, "channel", Err(wrong))]);
+        for part in ["It does not conform: 1 thing wrong.", "queue channel of u64: it counted 8 operations"] {
+            assert!(screen.contains(part), "{part}\n{screen}");
+        }
     }
 }

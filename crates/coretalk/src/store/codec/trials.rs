@@ -264,6 +264,16 @@ mod tests {
         [Hint::Pause, Hint::None].map(|hint| (KernelId::new(Protocol::Cas, hint), Home(0))).to_vec()
     }
 
+    fn decoded(
+        blob: &[u8],
+        started: Picos,
+        shapes: &Shapes,
+        reducer: Option<&mut Reducer>,
+        key: &[u8],
+    ) -> Result<Vec<RecordedTrial>, Damage> {
+        decode_trials(blob, started, shapes, 496, reducer, &mut Events::default(), key)
+    }
+
     /// One trial from a file of schema 2, as that version encoded it.
     const OLD: &str =
         "0101A6020200009388FF03E8F8A942009493FB0195A3BC024000CCE7B54200F098F801C7EFA90210004A014DFD";
@@ -276,8 +286,7 @@ mod tests {
             RoundKey { segment: 0, purpose: 1, pass: 1, started: 256_047_348_383, elapsed: 312_427_515 };
         let shapes = Shapes::stored(vec![Vec::new(), shape()]);
         let started = Picos(key.started);
-        let trials =
-            decode_trials(&blob, started, &shapes, 496, None, &mut Events::default(), &key.bytes()).unwrap();
+        let trials = decoded(&blob, started, &shapes, None, &key.bytes()).unwrap();
         let [RecordedTrial { cell: 147, outcome: Ok(visit), raw: None }] = &trials[..] else {
             panic!("{trials:?}")
         };
@@ -295,27 +304,23 @@ mod tests {
                 Reducer::new(Scale { rate: TickRate { hz: 2.5e9 }, step_ns: None }, Counts::Adaptive);
             let trial = RecordedTrial { cell: 0, outcome: Ok(visit.clone()), raw: None };
             let (blob, _) = encode_trials(&[trial], Picos(0), &mut shapes, &mut reducer, b"");
-            decode_trials(&blob, Picos(0), &shapes, 1, None, &mut Events::default(), b"")
+            decoded(&blob, Picos(0), &shapes, None, b"")
         };
-        let span = |kernel| SpanSummary {
-            kernel,
-            home: Home(0),
-            location_ns: 22.0,
-            line_error_ns: Some(0.5),
-            floor_ns: 20.0,
-            line_spread: Some(1.0),
-            kept: 64,
-            dropped: 0,
+        let visit = |protocol| {
+            let span = SpanSummary {
+                kernel: KernelId::new(protocol, Hint::None),
+                home: Home(0),
+                location_ns: 22.0,
+                line_error_ns: Some(0.5),
+                floor_ns: 20.0,
+                line_spread: Some(1.0),
+                kept: 64,
+                dropped: 0,
+            };
+            let (started, core_ghz, flags) = (Picos(0), Some(4.0), Flags::NONE);
+            Visit { cell: 0, started, core_ghz, flags, spans: vec![span] }
         };
-        let visit = |kernel| Visit {
-            cell: 0,
-            started: Picos(0),
-            core_ghz: Some(4.0),
-            flags: Flags::NONE,
-            spans: vec![span(kernel)],
-        };
-        let [cas, one_way] = [Protocol::Cas, Protocol::OneWay].map(|way| KernelId::new(way, Hint::None));
-        assert!(read(&visit(cas.clone())).is_ok());
+        assert!(read(&visit(Protocol::Cas)).is_ok());
         for impossible in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -5.0, 1e38] {
             type Change = fn(&mut Visit, f32);
             let changes: [(&str, Change); 5] = [
@@ -326,16 +331,16 @@ mod tests {
                 ("a core clock", |visit, to| visit.core_ghz = Some(to)),
             ];
             for (name, change) in changes {
-                let mut changed = visit(cas.clone());
+                let mut changed = visit(Protocol::Cas);
                 change(&mut changed, impossible);
                 let refused = read(&changed).unwrap_err();
                 assert!(matches!(refused, Damage::Number { what, .. } if what == name), "{name}: {refused}");
             }
         }
-        let mut packed = visit(one_way);
+        let mut packed = visit(Protocol::OneWay);
         packed.spans[0].location_ns = 1e18;
         assert!(read(&packed).is_ok(), "two clocks and a direction in one number");
-        let late = Visit { started: Picos(u64::MAX), ..visit(cas) };
+        let late = Visit { started: Picos(u64::MAX), ..visit(Protocol::Cas) };
         assert!(matches!(read(&late), Err(Damage::Value { what: "a time in ps", .. })));
     }
 
@@ -356,30 +361,17 @@ mod tests {
         };
         let follows = reducer.visit(7, &recording);
         let differs = Visit { flags: Flags(1), ..follows.clone() };
-        let trials: Vec<RecordedTrial> = [follows, differs]
-            .map(|visit| RecordedTrial {
-                cell: 7,
-                outcome: Ok(visit),
-                raw: Some(Box::new(recording.clone())),
-            })
-            .to_vec();
+        let raw = Some(Box::new(recording.clone()));
+        let trials =
+            [follows, differs].map(|visit| RecordedTrial { cell: 7, outcome: Ok(visit), raw: raw.clone() });
         let mut shapes = Shapes::default();
         let (blob, separate) = encode_trials(&trials, Picos(4_000), &mut shapes, &mut reducer, b"key");
         assert_eq!(separate, [(1, &recording)]);
-        let mut read = decode_trials(
-            &blob,
-            Picos(4_000),
-            &shapes,
-            8,
-            Some(&mut reducer),
-            &mut Events::default(),
-            b"key",
-        )
-        .unwrap();
+        let mut read = decoded(&blob, Picos(4_000), &shapes, Some(&mut reducer), b"key").unwrap();
         assert_eq!(read[1].raw, None);
-        read[1].raw = Some(Box::new(recording));
+        read[1].raw = raw;
         assert_eq!(read, trials);
-        let lost = decode_trials(&blob, Picos(4_000), &shapes, 8, None, &mut Events::default(), b"key");
+        let lost = decoded(&blob, Picos(4_000), &shapes, None, b"key");
         assert!(matches!(lost, Err(Damage::Value { what: "the segment of a recording", .. })));
     }
 }
