@@ -6,7 +6,7 @@ mod documents;
 mod text_matching;
 
 use regex::Regex;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -15,15 +15,11 @@ const MAX_LINES: usize = 600;
 
 #[test]
 fn unsafe_code_is_only_in_the_crate_that_measures() {
-    for crate_name in ["model", "report", "coretalk"] {
-        for (path, text) in rust_files(&format!("crates/{crate_name}/")) {
-            for (number, line) in numbered(&text) {
-                let used = ["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern", "allow(unsafe_code"]
-                    .iter()
-                    .any(|word| line.contains(word) && !line.contains(&format!("\"{word}")));
-                assert!(!used, "{path}:{number} uses unsafe outside crates/measure");
-            }
-        }
+    let words = ["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern", "allow(unsafe_code"];
+    let files = ["model", "report", "coretalk"].map(|name| rust_files(&format!("crates/{name}/"))).concat();
+    for (path, number, line) in lines(&files) {
+        let is_used = words.iter().any(|word| line.contains(word) && !line.contains(&format!("\"{word}")));
+        assert!(!is_used, "{path}:{number} uses unsafe outside crates/measure");
     }
 }
 
@@ -45,30 +41,25 @@ fn probes_get_a_kernel_context_and_nothing_else() {
 #[test]
 fn early_text_composition_does_not_increase() {
     let composed = r"(Sentence::name|Cell::name|with_name)\(.*(format!|fmt::sentence|to_string\(\))";
-    let texts = ["report", "coretalk"];
-    for (pattern, crates, expected) in
-        [("PlainText::untrusted", &texts[..], 5), (r"format!\(", &texts[..1], 424), (composed, &texts, 14)]
+    let [report, coretalk] = ["report", "coretalk"].map(|name| rust_files(&format!("crates/{name}/src/")));
+    let both = [&report[..], &coretalk].concat();
+    for (pattern, files, expected) in
+        [("PlainText::untrusted", &both, 5), (r"format!\(", &report, 424), (composed, &both, 14)]
     {
         let matcher = Regex::new(pattern).unwrap();
-        let of_file = |(path, text): (String, String)| {
-            let uses = numbered(&text).filter(|(_, line)| matcher.is_match(line)).count();
-            (uses > 0).then(|| format!("{path}: {uses}")).map(|words| (uses, words))
-        };
-        let files = crates.iter().flat_map(|name| rust_files(&format!("crates/{name}/src/")));
-        let found: Vec<(usize, String)> = files.filter_map(of_file).collect();
-        let count: usize = found.iter().map(|(uses, _)| uses).sum();
-        assert_eq!(count, expected, "`{pattern}`: {found:#?}");
+        let mut uses: BTreeMap<&str, usize> = BTreeMap::new();
+        for (path, ..) in lines(files).filter(|(.., line)| matcher.is_match(line)) {
+            *uses.entry(path).or_default() += 1;
+        }
+        assert_eq!(uses.values().sum::<usize>(), expected, "`{pattern}`: {uses:#?}");
     }
 }
 
-/// Lines outside of `coretalk_report::fmt` that choose digits; none formats a measured number.
-const FORMATTERS: [(&str, usize); 3] = [
-    // Coordinates.
-    ("report/src/picture/svg.rs", 1),
-    // The progress bar.
-    ("coretalk/src/run/progress.rs", 1),
-    // Seconds of a time stamp.
-    ("coretalk/src/store/stamp.rs", 1),
+/// Files outside of `coretalk_report::fmt` with one line that chooses digits; none formats a measured number.
+const FORMATTERS: [&str; 3] = [
+    "report/src/picture/svg.rs",    // coordinates
+    "coretalk/src/run/progress.rs", // the progress bar
+    "coretalk/src/store/stamp.rs",  // seconds of a time stamp
 ];
 
 #[test]
@@ -78,13 +69,12 @@ fn numbers_get_their_digits_in_one_place() {
         let mut styles = holes.filter_map(|hole| Some(hole.split_once(':')?.1));
         styles.any(|style| style.contains('.') && !style.contains([' ', ':', '(']))
     };
-    let files =
-        ["report", "coretalk"].into_iter().flat_map(|name| rust_files(&format!("crates/{name}/src/")));
+    let files = ["report", "coretalk"].map(|name| rust_files(&format!("crates/{name}/src/"))).concat();
     for (path, text) in files {
         let path = path.trim_start_matches("crates/");
         if !path.starts_with("report/src/fmt") {
-            let expected = FORMATTERS.iter().find(|(known, _)| *known == path).map_or(0, |(_, lines)| *lines);
-            let found = numbered(&text).filter(|(_, line)| formats(line)).count();
+            let expected = usize::from(FORMATTERS.contains(&path));
+            let found = text.lines().filter(|line| formats(line)).count();
             assert_eq!(found, expected, "{path} chooses digits of numbers; use coretalk_report::fmt");
         }
     }
@@ -100,15 +90,10 @@ fn the_report_has_no_means_of_its_own() {
 #[test]
 fn nothing_above_the_machine_asks_whether_it_is_real() {
     let sides = ["HostMachine", "SimMachine", "crate::host", "crate::sim", "measure::host", "measure::sim"];
-    for part in [
-        "measure/src/session/",
-        "measure/src/schedule.rs",
-        "coretalk/src/store/",
-        "report/src/",
-        "model/src/",
-    ] {
+    for part in ["measure/src/session/", "measure/src/schedule.rs", "coretalk/src/store/", "report/src/"] {
         forbid(&format!("crates/{part}"), &sides);
     }
+    forbid("crates/model/src/", &sides);
 }
 
 #[test]
@@ -122,10 +107,8 @@ fn files_have_limited_length() {
 #[test]
 fn names_follow_the_style() {
     let refused = Regex::new(r"\bfn of\b|\bconst (MOST|FEWEST|LEAST|LONGEST)_").unwrap();
-    for (path, text) in rust_files("crates/") {
-        for (number, line) in numbered(&text) {
-            assert!(!refused.is_match(line), "{path}:{number}: {line}; see \"Style\" in CONTRIBUTING.md");
-        }
+    for (path, number, line) in lines(&rust_files("crates/")) {
+        assert!(!refused.is_match(line), "{path}:{number}: {line}; see \"Style\" in CONTRIBUTING.md");
     }
 }
 
@@ -134,24 +117,17 @@ fn no_file_has_marks_of_unfinished_work() {
     // Split, so that this file passes its own test.
     let words =
         [["to", "do!("].concat(), ["db", "g!("].concat(), ["FIX", "ME"].concat(), ["X", "XX:"].concat()];
-    for (path, text) in text_files() {
-        for (number, line) in numbered(&text) {
-            for word in &words {
-                assert!(!line.contains(word.as_str()), "{path}:{number} holds `{word}`");
-            }
-        }
+    for (path, number, line) in lines(&text_files()) {
+        assert!(!words.iter().any(|word| line.contains(word)), "{path}:{number}: {line}");
     }
 }
 
 #[test]
 fn every_silenced_lint_states_its_reason() {
     let silencing = [["#[all", "ow("].concat(), ["#![all", "ow("].concat(), ["#[exp", "ect("].concat()];
-    for (path, text) in rust_files("crates/") {
-        for (number, line) in numbered(&text) {
-            if silencing.iter().any(|word| line.contains(word.as_str())) {
-                assert!(line.contains("reason = \""), "{path}:{number}: add `reason = \"…\"`");
-            }
-        }
+    for (path, number, line) in lines(&rust_files("crates/")) {
+        let is_silencing = silencing.iter().any(|word| line.contains(word));
+        assert!(!is_silencing || line.contains("reason = \""), "{path}:{number}: add `reason = \"…\"`");
     }
 }
 
@@ -160,14 +136,10 @@ fn no_tracked_file_contains_local_paths() {
     // Split, so that this file passes its own test.
     let places = [["/wo", "rk/"], ["/ho", "me/"], ["/ro", "ot/"], ["/Us", "ers/"], ["C:\\", "Users"]]
         .map(|p| p.concat());
-    for (path, text) in text_files() {
-        for (number, line) in numbered(&text) {
-            for place in &places {
-                // A made-up path in a test of privacy is allowed.
-                let is_example = line.contains("/home/alice") || line.contains("/home/me/");
-                assert!(is_example || !line.contains(place.as_str()), "{path}:{number} names {place}");
-            }
-        }
+    for (path, number, line) in lines(&text_files()) {
+        // A made-up path in a test of privacy is allowed.
+        let is_example = line.contains("/home/alice") || line.contains("/home/me/");
+        assert!(is_example || !places.iter().any(|place| line.contains(place)), "{path}:{number}: {line}");
     }
 }
 
@@ -175,14 +147,11 @@ fn no_tracked_file_contains_local_paths() {
 fn forbid(below: &str, words: &[&str]) {
     let files = rust_files(below);
     assert!(!files.is_empty(), "nothing below {below}");
-    for (path, text) in
-        files.iter().filter(|(path, _)| !path.ends_with("/tests.rs") && !path.ends_with("/two_threads.rs"))
-    {
+    let is_code = |path: &str| !path.ends_with("/tests.rs") && !path.ends_with("/two_threads.rs");
+    for (path, text) in files.iter().filter(|(path, _)| is_code(path)) {
         let code = text.split("#[cfg(all(test").next().unwrap().split("#[cfg(test)]").next().unwrap();
         for (number, line) in numbered(code).filter(|(_, line)| !line.trim_start().starts_with("//")) {
-            for word in words {
-                assert!(!line.contains(word), "{path}:{number} holds `{word}`");
-            }
+            assert!(!words.iter().any(|word| line.contains(word)), "{path}:{number}: {line}");
         }
     }
 }
@@ -208,19 +177,15 @@ fn read(path: &str) -> String {
 /// Returns all text files with their paths: those tracked by git, or, without git, those in known folders.
 fn text_files() -> Vec<(String, String)> {
     let tracked = Command::new("git").args(["ls-files", "-z"]).current_dir(root()).output();
-    let paths: BTreeSet<String> = match tracked {
+    let mut paths = BTreeSet::new();
+    match tracked {
         Ok(output) if output.status.success() && !output.stdout.is_empty() => {
-            String::from_utf8(output.stdout).unwrap().split('\0').map(str::to_owned).collect()
+            paths.extend(String::from_utf8(output.stdout).unwrap().split('\0').map(str::to_owned));
         }
-        _ => {
-            let mut paths = BTreeSet::new();
-            walk(&root(), &mut paths);
-            paths
-        }
-    };
+        _ => walk(&root(), &mut paths),
+    }
     let text = |path: String| Some((path.clone(), std::fs::read_to_string(root().join(&path)).ok()?));
-    let files: Vec<(String, String)> =
-        paths.into_iter().filter(|path| !path.is_empty()).filter_map(text).collect();
+    let files: Vec<(String, String)> = paths.into_iter().filter_map(text).collect();
     assert!(files.len() > 100, "only {} files were found", files.len());
     files
 }
@@ -240,10 +205,15 @@ fn walk(folder: &Path, into: &mut BTreeSet<String>) {
     }
 }
 
-fn rust_files(below: &str) -> Vec<(String, String)> {
+pub fn rust_files(below: &str) -> Vec<(String, String)> {
     text_files().into_iter().filter(|(path, _)| path.starts_with(below) && path.ends_with(".rs")).collect()
 }
 
 fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
     (1..).zip(text.lines())
+}
+
+/// The lines of files, each with its path and number.
+fn lines(files: &[(String, String)]) -> impl Iterator<Item = (&str, usize, &str)> {
+    files.iter().flat_map(|(path, text)| numbered(text).map(move |(number, line)| (&**path, number, line)))
 }

@@ -3,7 +3,6 @@
 use super::{read, root, section};
 use std::process::Command;
 
-/// The only allowed source of dependencies.
 const REGISTRY_OF_CRATES: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
 const MANIFESTS: [&str; 4] =
@@ -11,10 +10,7 @@ const MANIFESTS: [&str; 4] =
 
 #[test]
 fn every_dependency_has_its_reason_above_it() {
-    let manifest = read("Cargo.toml");
-    let workspace = section(&manifest, "[workspace.dependencies]");
-    let declared = entries(&workspace);
-    assert!(declared.len() > 10, "the section was not read: {declared:?}");
+    let declared = declared();
     for (name, above) in &declared {
         assert!(name.starts_with("coretalk-") || above.starts_with("# "), "give the reason for {name}");
     }
@@ -22,9 +18,9 @@ fn every_dependency_has_its_reason_above_it() {
         let text = read(manifest);
         for header in text.lines().filter(|line| line.starts_with('[') && line.contains("dependencies")) {
             for (name, above) in entries(&section(&text, header)) {
-                let inherited =
-                    name.ends_with(".workspace") || declared.iter().any(|(known, _)| *known == name);
-                assert!(inherited || above.starts_with("# "), "{manifest}: give the reason for {name}");
+                let is_reasoned = name.ends_with(".workspace") || above.starts_with("# ");
+                let is_declared = declared.iter().any(|(known, _)| *known == name);
+                assert!(is_reasoned || is_declared, "{manifest}: give the reason for {name}");
             }
         }
     }
@@ -32,16 +28,11 @@ fn every_dependency_has_its_reason_above_it() {
 
 #[test]
 fn every_declared_dependency_is_used_by_a_crate() {
-    let manifest = read("Cargo.toml");
-    let crates = MANIFESTS.map(read);
-    for (name, _) in entries(&section(&manifest, "[workspace.dependencies]")) {
-        let used = |text: &String| {
-            text.lines().any(|line| {
-                line.starts_with(&format!("{name}.workspace"))
-                    || line.starts_with(&format!("{name} = {{ workspace = true"))
-            })
-        };
-        assert!(crates.iter().any(used), "no crate uses {name}: remove it from Cargo.toml");
+    let crates = MANIFESTS.map(read).concat();
+    for (name, _) in declared() {
+        let uses = [format!("\n{name}.workspace"), format!("\n{name} = {{ workspace = true")];
+        let is_used = uses.iter().any(|line| crates.contains(line));
+        assert!(is_used, "no crate uses {name}: remove it from Cargo.toml");
     }
 }
 
@@ -95,6 +86,12 @@ fn is_allowed(expression: &str) -> bool {
     let expression = expression.replace('/', " OR ");
     let all = expression.split(" AND ").map(|part| part.trim().trim_matches(['(', ')']));
     all.clone().all(|part| part.split(" OR ").any(|one| allowed.contains(&one.trim())))
+}
+
+fn declared() -> Vec<(String, String)> {
+    let declared = entries(&section(&read("Cargo.toml"), "[workspace.dependencies]"));
+    assert!(declared.len() > 10, "the section was not read: {declared:?}");
+    declared
 }
 
 /// Returns the name of every entry in a TOML table of dependencies, with the line above it.

@@ -1,6 +1,6 @@
 //! Documents: names in them exist, shown output is current, and required contents are present.
 
-use super::{numbered, read, root, rust_files, section, text_files};
+use super::{lines, read, root, rust_files, section, text_files};
 use clap::Parser;
 use coretalk::args::Cli;
 use coretalk::exit::ExitCode;
@@ -14,16 +14,8 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 const README: &str = include_str!("../../../../README.md");
-const METHOD: &str = include_str!("../../../../docs/method.md");
-const LATENCY: &str = include_str!("../../../../docs/probes/latency.md");
-const LADDER: &str = include_str!("../../../../docs/probes/latency-ladder.md");
-const TOPOLOGY: &str = include_str!("../../../../docs/topology.md");
 const ARCHITECTURE: &str = include_str!("../../../../ARCHITECTURE.md");
 const JSON: &str = include_str!("../../../../docs/format/json.md");
-const IMPORT: &str = include_str!("../../../../docs/format/import.md");
-const RUN_FILE: &str = include_str!("../../../../docs/format/run-file.md");
-const CHANGELOG: &str = include_str!("../../../../CHANGELOG.md");
-const CI: &str = include_str!("../../../../.ci/run");
 
 /// Maximum length of the README: readers decide within a minute.
 const MAX_WORDS_OF_README: usize = 1_500;
@@ -36,55 +28,57 @@ const MAX_WORDS_OF_QUEUE: usize = 2_000;
 
 #[test]
 fn every_probe_has_a_page_that_the_method_links_to() {
-    for probe in REGISTRY {
-        let page = format!("probes/{}.md", probe.declaration().id);
-        let heading = format!("# {}", probe.declaration().title);
-        assert!(METHOD.contains(&format!("]({page})")), "link to {page} in docs/method.md");
+    let method = read("docs/method.md");
+    for declaration in REGISTRY.iter().map(|probe| probe.declaration()) {
+        let page = format!("probes/{}.md", declaration.id);
+        assert!(method.contains(&format!("]({page})")), "link to {page} in docs/method.md");
         let text = read(&format!("docs/{page}"));
-        assert_eq!(text.lines().next(), Some(heading.as_str()), "the title of docs/{page}");
+        assert!(text.starts_with(&format!("# {}\n", declaration.title)), "the title of docs/{page}");
     }
 }
 
 #[test]
 fn every_protocol_and_imitated_tool_is_explained() {
+    let [latency, ladder] = ["latency", "latency-ladder"].map(|name| read(&format!("docs/probes/{name}.md")));
     for protocol in Protocol::ALL {
-        let heading = format!("### `{}`", protocol.name());
-        assert!(LATENCY.lines().any(|line| line.starts_with(&heading)), "add `{heading}`");
+        let heading = format!("\n### `{}`", protocol.name());
+        assert!(latency.contains(&heading), "add `{heading}`");
     }
     for tool in Tool::ALL {
-        assert!(LADDER.contains(&format!("| `{}` |", tool.name())), "explain `{}`", tool.name());
+        assert!(ladder.contains(&format!("| `{}` |", tool.name())), "explain `{}`", tool.name());
     }
 }
 
 #[test]
 fn the_changelog_has_a_heading_for_this_version() {
-    let heading = format!("## [{}]", env!("CARGO_PKG_VERSION"));
-    assert!(CHANGELOG.lines().any(|line| line.starts_with(&heading)), "add `{heading}` to CHANGELOG.md");
+    let heading = format!("\n## [{}]", env!("CARGO_PKG_VERSION"));
+    assert!(read("CHANGELOG.md").contains(&heading), "add `{heading}` to CHANGELOG.md");
 }
 
 #[test]
 fn the_documents_list_every_name_in_outputs() {
-    let missing = |document: &str, names: &[&str]| -> Vec<String> {
-        let quoted = names.iter().map(|name| format!("`{name}`"));
-        quoted.filter(|name| !document.contains(name.as_str())).collect()
-    };
-    let none = Vec::<String>::new();
-    assert_eq!(missing(JSON, &Level::ALL.map(Level::name)), none);
-    assert_eq!(missing(JSON, &AgreementVerdict::ALL.map(AgreementVerdict::name)), none);
-    assert_eq!(missing(JSON, &SuspectReason::ALL.map(SuspectReason::name)), none);
-    assert_eq!(missing(JSON, &Relation::ALL.map(Relation::name)), none);
-    assert_eq!(missing(IMPORT, &FormatId::ALL.map(FormatId::name)), none);
-    assert_eq!(missing(TOPOLOGY, &Kind::ALL.map(Kind::name)), none);
+    for (document, names) in [
+        (JSON, &Level::ALL.map(Level::name)[..]),
+        (JSON, &AgreementVerdict::ALL.map(AgreementVerdict::name)),
+        (JSON, &SuspectReason::ALL.map(SuspectReason::name)),
+        (JSON, &Relation::ALL.map(Relation::name)),
+        (&read("docs/format/import.md"), &FormatId::ALL.map(FormatId::name)),
+        (&read("docs/topology.md"), &Kind::ALL.map(Kind::name)),
+    ] {
+        let missing: Vec<_> = names.iter().filter(|name| !document.contains(&format!("`{name}`"))).collect();
+        assert!(missing.is_empty(), "{missing:?}");
+    }
 }
 
 #[test]
 fn flags_purposes_and_exit_codes_are_listed_with_their_codes() {
     let assert_listed = |document: &str, row: String| assert!(document.contains(&row), "add `{row}`");
+    let run_file = read("docs/format/run-file.md");
     for (bit, flag) in Flag::ALL.iter().enumerate() {
         assert_listed(JSON, format!("| {bit} | `{}` | {} |", flag.name(), flag.effect().name()));
     }
     for (code, purpose) in Purpose::ALL.iter().enumerate() {
-        assert_listed(RUN_FILE, format!("| {code} | `{}` |", purpose.name()));
+        assert_listed(&run_file, format!("| {code} | `{}` |", purpose.name()));
     }
     let exit_codes = section(JSON, "## Exit codes");
     for (code, _) in ExitCode::ALL {
@@ -95,43 +89,29 @@ fn flags_purposes_and_exit_codes_are_listed_with_their_codes() {
 #[test]
 fn the_output_in_documents_is_current() {
     for path in ["README.md", "docs/guide.md"] {
-        let updates = std::env::var_os("UPDATE_README").is_some();
         // Read at run time, so that the test passes right after an update.
         let document = read(path);
-        let mut fresh = String::new();
-        let mut commands = 0;
-        let mut rest = document.as_str();
-        while let Some((before, after)) = rest.split_once("```console\n") {
-            let (block, after) = after.split_once("```").unwrap();
+        let (first, blocks) = document.split_once("```console\n").unwrap();
+        let mut fresh = first.to_owned();
+        for part in blocks.split("```console\n") {
+            let (block, after) = part.split_once("```").unwrap();
             let command = block.lines().next().unwrap();
             let words = command.strip_prefix("$ coretalk ").unwrap().split_whitespace();
-            let output = Command::new(env!("CARGO_BIN_EXE_coretalk"))
-                .args(words)
-                .env_remove("COLUMNS")
-                .env("NO_COLOR", "1")
-                .output()
-                .unwrap();
+            let mut call = Command::new(env!("CARGO_BIN_EXE_coretalk"));
+            let output = call.args(words).env_remove("COLUMNS").env("NO_COLOR", "1").output().unwrap();
             assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
             let printed = String::from_utf8(output.stdout).unwrap();
             let printed: String = printed.lines().map(|line| format!("{}\n", line.trim_end())).collect();
-            fresh.push_str(&format!("{before}```console\n{command}\n{printed}```"));
-            commands += 1;
-            rest = after;
+            fresh += &format!("```console\n{command}\n{printed}```{after}");
         }
-        fresh.push_str(rest);
-        assert!(commands > 0, "{path} shows no output");
-        if updates {
+        if std::env::var_os("UPDATE_README").is_some() {
             std::fs::write(root().join(path), fresh).unwrap();
         } else {
-            assert!(
-                fresh == document,
-                "the output in {path} is not current: UPDATE_README=1 rewrites it\n{fresh}"
-            );
+            assert!(fresh == document, "the output in {path} is old: UPDATE_README=1 rewrites it\n{fresh}");
         }
     }
 }
 
-/// Parses each line of a shell block that calls the tool.
 #[test]
 fn commands_in_documents_are_valid() {
     let mut commands = 0;
@@ -140,11 +120,9 @@ fn commands_in_documents_are_valid() {
             for line in block.lines().filter(|line| *line == "coretalk" || line.starts_with("coretalk ")) {
                 let command = line.split(" #").next().unwrap_or_default();
                 // Quoted text is one word.
-                let quoted = |(at, part): (usize, &str)| match at % 2 {
-                    1 => part.replace(' ', "_"),
-                    _ => part.to_owned(),
-                };
-                let command: String = command.split('\'').enumerate().map(quoted).collect();
+                let mut parts: Vec<String> = command.split('\'').map(str::to_owned).collect();
+                parts.iter_mut().skip(1).step_by(2).for_each(|quoted| *quoted = quoted.replace(' ', "_"));
+                let command = parts.concat();
                 let parsed = Cli::try_parse_from(command.split_whitespace());
                 assert!(parsed.is_ok(), "{path}: {line}\n{}", parsed.err().unwrap());
                 commands += 1;
@@ -178,28 +156,22 @@ fn the_glossary_is_short_and_each_word_has_one_meaning() {
 
 #[test]
 fn named_documents_exist() {
-    for (path, text) in text_files() {
-        for (number, line) in numbered(&text) {
-            for name in named_documents(line) {
-                let sibling = root().join(&path).with_file_name(&name);
-                assert!(
-                    root().join(&name).exists() || sibling.exists(),
-                    "{path}:{number} names {name}, which does not exist"
-                );
-            }
+    for (path, number, line) in lines(&text_files()) {
+        for name in named_documents(line) {
+            let places = [root().join(&name), root().join(path).with_file_name(&name)];
+            assert!(places.iter().any(|place| place.exists()), "{path}:{number} names {name}: missing");
         }
     }
 }
 
 #[test]
 fn paths_in_the_code_map_exist() {
-    let mut named = 0;
-    for line in section(ARCHITECTURE, "## Code map").lines() {
-        let Some(path) = line.strip_prefix("| `").and_then(|rest| rest.split_once('`')) else { continue };
-        assert!(root().join(path.0).exists(), "ARCHITECTURE.md maps {}, which does not exist", path.0);
-        named += 1;
+    let map = section(ARCHITECTURE, "## Code map");
+    let paths = map.lines().filter_map(|line| Some(line.strip_prefix("| `")?.split_once('`')?.0));
+    assert!(paths.clone().count() > 20, "the code map was not found");
+    for path in paths {
+        assert!(root().join(path).exists(), "ARCHITECTURE.md maps {path}, which does not exist");
     }
-    assert!(named > 20, "the code map was not found");
 }
 
 #[test]
@@ -208,15 +180,12 @@ fn the_code_map_lists_every_module() {
     for crate_name in ["model", "measure", "coretalk"] {
         for entry in std::fs::read_dir(root().join(format!("crates/{crate_name}/src"))).unwrap() {
             let path = entry.unwrap().path();
-            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-            let rows = map.lines().filter(|row| row.contains(&format!("crates/{crate_name}/src/")));
-            let mapped = rows
-                .into_iter()
-                .any(|row| row.contains(&format!("/{name}`")) || row.contains(&format!("`{name}`")));
-            assert!(
-                mapped || path.is_dir() || name == "lib.rs",
-                "map crates/{crate_name}/src/{name} in ARCHITECTURE.md"
-            );
+            let name = path.file_name().unwrap().to_str().unwrap();
+            let mut rows = map.lines().filter(|row| row.contains(&format!("crates/{crate_name}/src/")));
+            let ends = [format!("/{name}`"), format!("`{name}`")];
+            let is_mapped = rows.any(|row| ends.iter().any(|end| row.contains(end)));
+            let is_exempt = path.is_dir() || name == "lib.rs";
+            assert!(is_mapped || is_exempt, "map crates/{crate_name}/src/{name} in ARCHITECTURE.md");
         }
     }
 }
@@ -224,15 +193,11 @@ fn the_code_map_lists_every_module() {
 #[test]
 fn tests_named_in_architecture_exist() {
     let tests: String = rust_files("crates/").into_iter().map(|(_, text)| text).collect();
-    let mut named = 0;
-    for name in ARCHITECTURE.split('`').skip(1).step_by(2).filter_map(|code| code.strip_prefix("test ")) {
-        assert!(
-            tests.contains(&format!("fn {name}(")),
-            "ARCHITECTURE.md names the test {name}, which does not exist"
-        );
-        named += 1;
+    let names = ARCHITECTURE.split('`').skip(1).step_by(2).filter_map(|code| code.strip_prefix("test "));
+    assert!(names.clone().count() >= 10, "the invariants name no tests");
+    for name in names {
+        assert!(tests.contains(&format!("fn {name}(")), "ARCHITECTURE.md names the missing test {name}");
     }
-    assert!(named >= 10, "the invariants name no tests");
 }
 
 #[test]
@@ -242,10 +207,9 @@ fn the_readme_begins_with_run_and_test_and_ci_begins_with_test() {
     let others = ["coretalk latency", "cargo install"].iter().filter_map(|word| README.find(word)).min();
     assert!(first < others.unwrap() && second < others.unwrap(), "the two commands come first");
     // Building the tests may come first as a separate step.
-    let commands = CI
-        .lines()
-        .map(str::trim_start)
-        .filter(|line| line.contains("cargo ") && line.starts_with("step ") && !line.ends_with("--no-run"));
+    let ci = read(".ci/run");
+    let steps = ci.lines().map(str::trim_start).filter(|line| line.starts_with("step "));
+    let commands = steps.filter(|line| line.contains("cargo ") && !line.ends_with("--no-run"));
     assert!(commands.clone().next().unwrap().ends_with("cargo test --workspace"), ".ci/run begins with it");
     assert!(commands.count() > 4);
 }
@@ -272,12 +236,8 @@ fn links_between_documents_have_targets() {
 
 /// Returns the anchor of a heading: lower case, hyphens for spaces, no punctuation.
 fn anchor_of(heading: &str) -> String {
-    let words = heading.trim_start_matches('#').trim().to_lowercase();
-    words
-        .chars()
-        .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'))
-        .collect::<String>()
-        .replace(' ', "-")
+    let words = heading.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
+    words.chars().filter(|c| c.is_alphanumeric() || matches!(c, '-' | '_')).collect()
 }
 
 /// Returns the documents named in a line: `README.md` and the like, pages of `docs`, and working notes that are not
