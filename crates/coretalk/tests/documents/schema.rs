@@ -1,6 +1,7 @@
 //! Every document matches the generated schema, which equals the committed one.
 
 use super::{everything, json};
+use crate::cli::tool::{Tool, words};
 use crate::samples;
 use coretalk_report::document::{Identity, schema, selftest_schema};
 use serde_json::Value;
@@ -12,95 +13,76 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), St
     let Some(schema) = schema.as_object() else {
         return if schema == &Value::Bool(true) { Ok(()) } else { Err(format!("{at}: no schema")) };
     };
+    let (object, array) = (value.as_object(), value.as_array());
     for (keyword, rule) in schema {
-        match keyword.as_str() {
+        let rules = || rule.as_array().unwrap();
+        let is_satisfied = match keyword.as_str() {
             "$ref" => {
                 let name = rule.as_str().and_then(|path| path.strip_prefix("#/")).ok_or("a foreign $ref")?;
                 check(root, root.pointer(&format!("/{name}")).ok_or("a dead $ref")?, value, at)?;
+                true
             }
             "anyOf" => {
-                let check_option = |option| check(root, option, value, at);
-                let errors: Vec<String> =
-                    rule.as_array().unwrap().iter().filter_map(|option| check_option(option).err()).collect();
-                if errors.len() == rule.as_array().unwrap().len() {
+                let check_option = |option| check(root, option, value, at).err();
+                let errors: Vec<String> = rules().iter().filter_map(check_option).collect();
+                if errors.len() == rules().len() {
                     return Err(errors.join(" and "));
                 }
+                true
             }
             "type" => {
                 let types = rule.as_array().cloned().unwrap_or_else(|| vec![rule.clone()]);
-                let has_type = |name: &Value| match name.as_str().unwrap() {
+                types.iter().any(|name| match name.as_str().unwrap() {
                     "null" => value.is_null(),
                     "boolean" => value.is_boolean(),
                     "string" => value.is_string(),
                     "integer" => value.is_i64() || value.is_u64(),
                     "number" => value.is_number(),
-                    "array" => value.is_array(),
-                    "object" => value.is_object(),
+                    "array" => array.is_some(),
+                    "object" => object.is_some(),
                     other => panic!("type {other}"),
-                };
-                if !types.iter().any(has_type) {
-                    return Err(format!("{at}: {value} is not {rule}"));
-                }
+                })
             }
-            "required" if value.is_object() => {
-                for name in rule.as_array().unwrap() {
-                    if value.get(name.as_str().unwrap()).is_none() {
-                        return Err(format!("{at}: no {name}"));
-                    }
-                }
+            "required" => {
+                let has = |name: &Value| value.get(name.as_str().unwrap()).is_some();
+                object.is_none() || rules().iter().all(has)
             }
-            "properties" if value.is_object() => {
-                for (name, inner) in value.as_object().unwrap() {
+            "properties" => {
+                for (name, inner) in object.into_iter().flatten() {
                     let schema = rule.get(name).ok_or(format!("{at}: {name} is not in the schema"))?;
                     check(root, schema, inner, &format!("{at}/{name}"))?;
                 }
+                true
             }
-            "additionalProperties" if value.is_object() && !schema.contains_key("properties") => {
-                for (name, inner) in value.as_object().unwrap() {
+            "additionalProperties" => {
+                for (name, inner) in
+                    object.filter(|_| !schema.contains_key("properties")).into_iter().flatten()
+                {
                     check(root, rule, inner, &format!("{at}/{name}"))?;
                 }
+                true
             }
-            "items" if value.is_array() => {
-                for (index, inner) in value.as_array().unwrap().iter().enumerate() {
+            "items" => {
+                for (index, inner) in array.into_iter().flatten().enumerate() {
                     check(root, rule, inner, &format!("{at}/{index}"))?;
                 }
+                true
             }
-            "prefixItems" if value.is_array() => {
-                for (inner, schema) in value.as_array().unwrap().iter().zip(rule.as_array().unwrap()) {
+            "prefixItems" => {
+                for (inner, schema) in array.into_iter().flatten().zip(rules()) {
                     check(root, schema, inner, at)?;
                 }
+                true
             }
-            "minItems" | "maxItems" if value.is_array() => {
-                let (length, limit) = (value.as_array().unwrap().len() as u64, rule.as_u64().unwrap());
-                if (keyword == "minItems" && length < limit) || (keyword == "maxItems" && length > limit) {
-                    return Err(format!("{at}: {length} items"));
-                }
-            }
-            "minimum" if value.is_number() => {
-                if value.as_f64() < rule.as_f64() {
-                    return Err(format!("{at}: {value} below {rule}"));
-                }
-            }
-            "maximum" if value.is_number() => {
-                if value.as_f64() > rule.as_f64() {
-                    return Err(format!("{at}: {value} above {rule}"));
-                }
-            }
-            "required"
-            | "properties"
-            | "additionalProperties"
-            | "items"
-            | "prefixItems"
-            | "minItems"
-            | "maxItems"
-            | "minimum"
-            | "maximum"
-            | "$schema"
-            | "$defs"
-            | "title"
-            | "description"
-            | "format" => {}
+            "minItems" => array.is_none_or(|all| all.len() as u64 >= rule.as_u64().unwrap()),
+            "maxItems" => array.is_none_or(|all| all.len() as u64 <= rule.as_u64().unwrap()),
+            "minimum" => value.as_f64().is_none_or(|number| number >= rule.as_f64().unwrap()),
+            "maximum" => value.as_f64().is_none_or(|number| number <= rule.as_f64().unwrap()),
+            "$schema" | "$defs" | "title" | "description" | "format" => true,
             other => return Err(format!("{at}: the schema uses `{other}`, which this check does not know")),
+        };
+        if !is_satisfied {
+            return Err(format!("{at}: {value} violates `{keyword}`: {rule}"));
         }
     }
     Ok(())
@@ -118,55 +100,38 @@ fn every_document_fits_the_schema() {
     }
 }
 
-fn document_of_command(words: &[&str]) -> Value {
-    let output = std::process::Command::new(assert_cmd::cargo::cargo_bin("coretalk"))
-        .args(words)
-        .args(["--format", "json"])
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
+fn document_of(tool: &Tool, line: &str) -> Value {
+    tool.json(&words(&format!("{line} --format json")))
 }
 
 #[test]
 fn commands_that_make_no_run_print_documents_of_the_same_schema() {
     let root = schema();
-    let sim = ["--machine", "sim:hybrid"];
-    let folder = tempfile::tempdir().unwrap();
-    let matrix = folder.path().join("theirs.csv");
-    std::fs::write(&matrix, ",,\n22.5,,\n90,91,\n").unwrap();
-    let imported = matrix.to_string_lossy().into_owned();
-    let documents = [
-        ("doctor", document_of_command(&[&["doctor"][..], &sim].concat())),
-        ("topology", document_of_command(&[&["topology"][..], &sim].concat())),
-        ("advise", document_of_command(&[&["advise", "-n", "3", "-q"][..], &sim].concat())),
-        ("clock", document_of_command(&[&["clock"][..], &sim].concat())),
-        ("probes", document_of_command(&["probes"])),
-        ("plan", document_of_command(&[&["plan", "--seed", "1"][..], &sim].concat())),
-        ("import", document_of_command(&["import", &imported, "-q"])),
-    ];
-    for (name, document) in &documents {
-        check(&root, &root, document, name).unwrap();
-        assert_eq!(
-            (&document["schema"], &document["run"]),
-            (&"coretalk.run/1".into(), &Value::Null),
-            "{name}"
-        );
-    }
-    let document_of = |name: &str| &documents.iter().find(|(known, _)| *known == name).unwrap().1;
-    assert_eq!(document_of("doctor")["environment"]["simulated"], "hybrid");
-    assert!(!document_of("doctor")["environment"]["doctor"].as_array().unwrap().is_empty());
-    assert_eq!(document_of("topology")["topology"]["reported"]["classes"][1]["cpus"], "0-11");
-    assert!(document_of("clock")["environment"]["clock"]["hz"].as_f64().unwrap() > 1e6);
-    assert!(
-        document_of("probes")["probes"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .any(|probe| probe["kernel"] == "cas+pause")
-    );
-    assert_eq!(document_of("plan")["plan"]["pairs"], 190);
-    let cells = document_of("import")["matrices"][0]["cells"].as_array().unwrap();
+    let tool = Tool::new();
+    tool.write("theirs.csv", ",,\n22.5,,\n90,91,\n");
+    let [doctor, topology, clock, probes, plan, import, _] = [
+        "doctor --machine sim:hybrid",
+        "topology --machine sim:hybrid",
+        "clock --machine sim:hybrid",
+        "probes",
+        "plan --seed 1 --machine sim:hybrid",
+        "import theirs.csv -q",
+        "advise -n 3 -q --machine sim:hybrid",
+    ]
+    .map(|line| {
+        let document = document_of(&tool, line);
+        check(&root, &root, &document, line).unwrap();
+        let heading = (&document["schema"], &document["run"]);
+        assert_eq!(heading, (&"coretalk.run/1".into(), &Value::Null), "{line}");
+        document
+    });
+    assert_eq!(doctor["environment"]["simulated"], "hybrid");
+    assert!(!doctor["environment"]["doctor"].as_array().unwrap().is_empty());
+    assert_eq!(topology["topology"]["reported"]["classes"][1]["cpus"], "0-11");
+    assert!(clock["environment"]["clock"]["hz"].as_f64().unwrap() > 1e6);
+    assert!(probes["probes"].as_array().unwrap().iter().any(|probe| probe["kernel"] == "cas+pause"));
+    assert_eq!(plan["plan"]["pairs"], 190);
+    let cells = import["matrices"][0]["cells"].as_array().unwrap();
     assert_eq!((cells.len(), &cells[0]["median"], &cells[0]["ci"]), (3, &Value::from(22.5), &Value::Null));
 }
 
@@ -174,21 +139,17 @@ fn commands_that_make_no_run_print_documents_of_the_same_schema() {
 #[test]
 fn the_clock_of_this_machine_is_a_series_of_costs_and_a_matrix_of_offsets() {
     let root = schema();
-    let document = document_of_command(&["clock"]);
+    let document = document_of(&Tool::new(), "clock");
     check(&root, &root, &document, "clock").unwrap();
     let series = &document["series"][0];
     assert_eq!((&series["probe"], &series["unit"]), (&"clock".into(), &"ns".into()));
-    assert!(
-        series["count"].as_u64() > Some(0) && series["percentiles"]["50"].as_f64() > Some(0.0),
-        "{series}"
-    );
+    assert!(series["count"].as_u64() > Some(0), "{series}");
+    assert!(series["percentiles"]["50"].as_f64() > Some(0.0), "{series}");
     let offsets = &document["matrices"][0];
     assert_eq!((&offsets["quantity"], &offsets["regime"]), (&"clock_offset".into(), &Value::Null));
     for cell in offsets["cells"].as_array().unwrap() {
-        let within = |ends: &Value| {
-            ends[0].as_f64() <= cell["median"].as_f64() && cell["median"].as_f64() <= ends[1].as_f64()
-        };
-        assert!(cell["median"].is_null() || within(&cell["ci"]), "{cell}");
+        let numbers = [&cell["ci"][0], &cell["median"], &cell["ci"][1]].map(Value::as_f64);
+        assert!(cell["median"].is_null() || numbers.is_sorted(), "{cell}");
     }
 }
 
@@ -218,11 +179,7 @@ fn the_committed_schema_is_current() {
         if std::env::var_os("UPDATE_SCHEMA").is_some() {
             std::fs::write(&path, &current).unwrap();
         }
-        let committed = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(
-            committed == current,
-            "{} is old: UPDATE_SCHEMA=1 cargo test -p coretalk --test integration documents",
-            path.display()
-        );
+        let is_current = std::fs::read_to_string(&path).unwrap_or_default() == current;
+        assert!(is_current, "{name}: UPDATE_SCHEMA=1 cargo test -p coretalk --test integration documents");
     }
 }
