@@ -2,10 +2,9 @@
 //! is declared, never parsed from names.
 #![allow(clippy::unwrap_used, reason = "a rule that cannot be checked fails its test")]
 
+use crate::tidy::rust_files;
 use regex::Regex;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-use std::process::Command;
 
 /// Sources by module path: the crate, then one name for each folder and the file.
 type Files = BTreeMap<Vec<String>, String>;
@@ -13,18 +12,14 @@ type Imports = BTreeMap<Vec<String>, BTreeSet<Vec<String>>>;
 
 /// Reads all source files without their tests and comments.
 fn files() -> Files {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let listed =
-        Command::new("git").args(["ls-files", "crates/*/src/*.rs"]).current_dir(root).output().unwrap();
-    let paths = String::from_utf8(listed.stdout).unwrap();
     let tests = Regex::new(r"\n#\[cfg\((all\()?test").unwrap();
     let comment = Regex::new(r"//[^\n]*").unwrap();
-    let code_of = |path: &str| {
-        let text = std::fs::read_to_string(root.join(path)).unwrap_or_default();
+    let code_of = |(path, text): (String, String)| {
         let code = &text[..tests.find(&text).map_or(text.len(), |found| found.start())];
-        (module(path), comment.replace_all(code, "").into_owned())
+        (module(&path), comment.replace_all(code, "").into_owned())
     };
-    paths.lines().filter(|path| !path.ends_with("/tests.rs")).map(code_of).collect()
+    let is_source = |path: &str| path.contains("/src/") && !path.ends_with("/tests.rs");
+    rust_files("crates/").into_iter().filter(|(path, _)| is_source(path)).map(code_of).collect()
 }
 
 /// Converts a path: `crates/model/src/stats/gate.rs` is `model`, `stats`, `gate`; the root file of a crate is the
@@ -67,7 +62,6 @@ fn imports(files: &Files) -> Imports {
     files.iter().map(imports_of).collect()
 }
 
-/// Returns the file that a path refers to.
 fn target(files: &Files, importer: &[String], path: &str) -> Option<Vec<String>> {
     let mut names: Vec<&str> = path.split("::").map(str::trim).filter(|name| !name.is_empty()).collect();
     let supers = names.iter().take_while(|name| **name == "super").count();
@@ -117,8 +111,7 @@ const DOCUMENT_IMPORTS: [&str; 6] = ["advice", "clock", "document", "harmless", 
 fn the_report_knows_the_model_alone() {
     for (file, targets) in &imports(&files()) {
         for target in targets {
-            let [from, to] =
-                [file, target].map(|module| module.iter().map(String::as_str).collect::<Vec<_>>());
+            let [from, to] = [file, target].map(|names| names.iter().map(|name| &**name).collect::<Vec<_>>());
             let is_wrong = match (&from[..], &to[..]) {
                 (["report", "document", ..], ["report", part, ..]) => !DOCUMENT_IMPORTS.contains(part),
                 (["report", "blocks", ..], ["report", part, ..]) => *part == "document",
@@ -135,19 +128,13 @@ fn the_report_knows_the_model_alone() {
 const CONTRACTS: [&str; 4] =
     ["coretalk::args::examples", "report::document", "report::export", "coretalk::store"];
 
-/// Words equal to probe names, with another meaning.
+/// Words equal to probe names, with another meaning: the file, the words, and the meaning.
 const OTHER_WORDS: &[(&str, &str, &str)] = &[
-    ("coretalk::commands::shell", "contend", "a command, whose option has words of its own"),
+    ("coretalk::commands::shell", "contend latency place", "commands, whose option has words of its own"),
     ("coretalk::commands::shell", "jitter", "an option of `advise`"),
-    ("coretalk::commands::shell", "latency", "a command, whose option has words of its own"),
-    ("coretalk::commands::shell", "place", "a command, whose option has words of its own"),
     ("report::figure::multiples", "queue", "a parameter"),
     ("report::spawn", "latency", "a distribution"),
-    ("measure::adapters::protocol", "contend", "a word of the protocol"),
-    ("measure::adapters::protocol", "queue", "a word of the protocol"),
-    ("measure::adapters::protocol", "spawn", "a word of the protocol"),
-    ("measure::adapters::protocol", "wait", "a word of the protocol"),
-    ("measure::adapters::protocol", "wake", "a word of the protocol"),
+    ("measure::adapters::protocol", "contend queue spawn wait wake", "words of the protocol"),
     ("measure::host::doctor::frequency", "latency", "a file of the system"),
     ("measure::probes::latency_under_load::trials", "latency", "the probe that it belongs to"),
     ("model::advise", "latency", "what an advice rests on"),
@@ -190,7 +177,10 @@ fn a_probe_is_named_in_its_own_files_and_nowhere_else() {
             found.insert((path.clone(), (*id).to_owned()));
         }
     }
-    let known = OTHER_WORDS.iter().map(|(path, id, _)| ((*path).to_owned(), (*id).to_owned()));
+    let pairs = |&(path, ids, _): &(&str, &'static str, &str)| {
+        ids.split(' ').map(move |id| (path.to_owned(), id.to_owned())).collect::<Vec<_>>()
+    };
+    let known = OTHER_WORDS.iter().flat_map(pairs);
     assert_eq!(found, known.collect(), "declare properties of a probe in its own files");
     let known = DISTINGUISHING.iter().map(|(path, _)| (*path).to_owned());
     assert_eq!(distinguishing, known.collect(), "declare properties of a probe in its own files");
@@ -227,12 +217,9 @@ fn an_import_cycle_is_found_and_a_parent_is_not_one() {
     ]
     .into();
     assert_eq!(cycles(imports(&files)), Vec::<String>::new());
+    // b and c need a child of a, which needs only its parent.
     files.extend([file("crates/model/src/c.rs", "fn c() { crate::a::x::f() }")]);
-    assert_eq!(
-        cycles(imports(&files)),
-        Vec::<String>::new(),
-        "b and c need a child of a, which needs its parent only"
-    );
+    assert_eq!(cycles(imports(&files)), Vec::<String>::new());
     files.extend([file("crates/model/src/c.rs", "use crate::{b::B, d::D};")]);
     assert_eq!(cycles(imports(&files)), ["model::b", "model::c"]);
     files.extend([

@@ -2,31 +2,16 @@
 //! place. Reads the sources, so that no template is missing.
 #![allow(clippy::unwrap_used, reason = "a source that cannot be read fails its test")]
 
+use crate::tidy::rust_files;
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use regex::Regex;
 use std::fmt::Write;
 use std::path::Path;
-use std::process::Command;
 
 /// Macros and methods with text for developers only.
-const NOT_SHOWN: [&str; 14] = [
-    "assert",
-    "assert_eq",
-    "assert_ne",
-    "debug_assert",
-    "debug_assert_eq",
-    "panic",
-    "unreachable",
-    "asm",
-    "expect",
-    "allow",
-    "deprecated",
-    "cfg",
-    "cfg_attr",
-    "include_str",
-];
+const NOT_SHOWN: &str = "assert assert_eq assert_ne debug_assert debug_assert_eq panic unreachable asm expect \
+                         allow deprecated cfg cfg_attr include_str";
 
-/// Maximum characters of a shown argument.
 const MAX_ARGUMENT: usize = 48;
 
 /// A sentence or a part of one, with its arguments in braces.
@@ -44,45 +29,28 @@ fn templates(source: &str, help: bool) -> Vec<Template> {
 }
 
 fn collect(tokens: TokenStream, help: bool, found: &mut Vec<Template>) {
+    use TokenTree::{Group, Ident, Literal, Punct};
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     let mut at = 0;
     while at < tokens.len() {
-        match &tokens[at..] {
+        at += match &tokens[at..] {
             // `#[cfg(test)] mod tests { … }`
-            [TokenTree::Punct(hash), TokenTree::Group(group), rest @ ..]
-                if hash.as_char() == '#' && is_of_tests(group.stream()) =>
-            {
+            [Punct(hash), Group(group), rest @ ..] if is_char(hash, '#') && is_of_tests(group.stream()) => {
                 let item = rest.iter().position(|token| match token {
-                    TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
-                    TokenTree::Punct(end) => end.as_char() == ';',
+                    Group(group) => group.delimiter() == Delimiter::Brace,
+                    Punct(end) => is_char(end, ';'),
                     _ => false,
                 });
-                at += 2 + item.map_or(rest.len(), |item| item + 1);
+                2 + item.map_or(rest.len(), |item| item + 1)
             }
             // `#![doc = "…"]`, which is how `//!` is tokenized: the description of the file.
-            [TokenTree::Punct(hash), TokenTree::Punct(bang), TokenTree::Group(_), ..]
-                if hash.as_char() == '#' && bang.as_char() == '!' =>
-            {
-                at += 3;
-            }
+            [Punct(hash), Punct(bang), Group(_), ..] if is_char(hash, '#') && is_char(bang, '!') => 3,
             // `#[doc = "…"]`, which is how `///` is tokenized.
-            [TokenTree::Ident(doc), TokenTree::Punct(_), TokenTree::Literal(_), ..]
-                if doc == "doc" && !help =>
-            {
-                at += 3
-            }
-            [TokenTree::Ident(reason), TokenTree::Punct(equals), TokenTree::Literal(_), ..]
-                if reason == "reason" && equals.as_char() == '=' =>
-            {
-                at += 3;
-            }
-            [TokenTree::Ident(name), TokenTree::Punct(bang), TokenTree::Group(_), ..]
-                if bang.as_char() == '!' && is_not_shown(name) =>
-            {
-                at += 3;
-            }
-            [TokenTree::Ident(name), TokenTree::Group(_), ..] if is_not_shown(name) => at += 2,
-            [TokenTree::Group(group), ..] => {
+            [Ident(doc), Punct(_), Literal(_), ..] if doc == "doc" && !help => 3,
+            [Ident(reason), Punct(equals), Literal(_), ..] if reason == "reason" && is_char(equals, '=') => 3,
+            [Ident(name), Punct(bang), Group(_), ..] if is_char(bang, '!') && is_not_shown(name) => 3,
+            [Ident(name), Group(_), ..] if is_not_shown(name) => 2,
+            [Group(group), ..] => {
                 match template_of_macro(group.stream()) {
                     Some((template, arguments)) => {
                         found.push(template);
@@ -90,21 +58,24 @@ fn collect(tokens: TokenStream, help: bool, found: &mut Vec<Template>) {
                     }
                     None => collect(group.stream(), help, found),
                 }
-                at += 1;
+                1
             }
-            [TokenTree::Literal(literal), ..] => {
-                if let Some(text) = text_of(&literal.to_string()) {
-                    found.push(Template { line: literal.span().start().line, text });
-                }
-                at += 1;
+            [Literal(literal), ..] => {
+                let line = literal.span().start().line;
+                found.extend(text_of(&literal.to_string()).map(|text| Template { line, text }));
+                1
             }
-            _ => at += 1,
+            _ => 1,
         }
     }
 }
 
+fn is_char(punct: &proc_macro2::Punct, char: char) -> bool {
+    punct.as_char() == char
+}
+
 fn is_not_shown(name: &proc_macro2::Ident) -> bool {
-    NOT_SHOWN.iter().any(|known| name == known)
+    NOT_SHOWN.split(' ').any(|known| name == known)
 }
 
 fn is_of_tests(attribute: TokenStream) -> bool {
@@ -183,17 +154,15 @@ fn text_of(literal: &str) -> Option<String> {
 
 /// Whether a text is a phrase: two adjacent words, one of which may be an argument.
 fn is_sentence(text: &str) -> bool {
-    if ["INSERT ", "SELECT ", "PRAGMA ", "CREATE ", "UPDATE ", "DELETE "]
-        .iter()
-        .any(|sql| text.trim_start().starts_with(sql))
-    {
+    let sql = ["INSERT ", "SELECT ", "PRAGMA ", "CREATE ", "UPDATE ", "DELETE "];
+    if sql.iter().any(|word| text.trim_start().starts_with(word)) {
         return false;
     }
     let braces = Regex::new(r"\{[^}]*\}").unwrap();
     let text = braces.replace_all(text, "{}");
     let is_word = |word: &str| {
-        word.chars().filter(|c| c.is_alphabetic()).count() > 1
-            && !word.contains(['/', '=', '<', '_', ':', ';'])
+        let letters = word.chars().filter(|c| c.is_alphabetic()).count();
+        letters > 1 && !word.contains(['/', '=', '<', '_', ':', ';'])
     };
     let words: Vec<&str> =
         text.split_whitespace().map(|word| word.trim_end_matches([':', ',', '.', ';'])).collect();
@@ -205,27 +174,23 @@ fn is_sentence(text: &str) -> bool {
 
 #[test]
 fn every_sentence_is_written_to_a_file() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let listed =
-        Command::new("git").args(["ls-files", "crates/*/src/*.rs"]).current_dir(root).output().unwrap();
-    let paths = String::from_utf8(listed.stdout).unwrap();
-    let mut page = String::new();
-    let mut all = Vec::new();
-    for path in paths.lines().filter(|path| !path.contains("/tests/") && !path.ends_with("tests.rs")) {
-        let Ok(source) = std::fs::read_to_string(root.join(path)) else { continue };
+    let is_source =
+        |path: &str| path.contains("/src/") && !path.contains("/tests/") && !path.ends_with("tests.rs");
+    let (mut page, mut count) = (String::new(), 0);
+    for (path, source) in rust_files("crates/").into_iter().filter(|(path, _)| is_source(path)) {
         let found = templates(&source, path.contains("/args"));
+        count += found.len();
         if !found.is_empty() {
             let _ = writeln!(page, "\n{path}");
         }
-        for template in found {
-            let _ = writeln!(page, "{:>5}  {}", template.line, template.text.trim());
-            all.push(template.text);
+        for Template { line, text } in found {
+            let _ = writeln!(page, "{line:>5}  {}", text.trim());
         }
     }
-    let target = root.join("target");
+    let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("target");
     std::fs::create_dir_all(&target).unwrap();
     std::fs::write(target.join("sentences.txt"), page).unwrap();
-    assert!(all.len() > 1000, "only {} sentences were found", all.len());
+    assert!(count > 1000, "only {count} sentences were found");
 }
 
 #[test]
@@ -239,9 +204,8 @@ fn templates_contain_arguments_but_no_tests_or_reasons() {
         #[error("no file {0:?} here, {name}")]
         struct Missing;
     "#;
-    let texts = |help: bool| {
-        templates(source, help).into_iter().map(|one| one.text.trim().to_owned()).collect::<Vec<_>>()
-    };
+    let texts =
+        |help| templates(source, help).iter().map(|one| one.text.trim().to_owned()).collect::<Vec<_>>();
     assert_eq!(texts(false), ["{percent(share)} of {known}, {so}}", "two words", "no file {0} here, {name}"]);
     assert_eq!(texts(true)[0], "A line of help.");
 }
