@@ -10,6 +10,7 @@ use crate::cli::tool::{Tool, limited};
 use crate::counting::Allocated;
 use random::Random;
 use std::collections::BTreeSet;
+use std::error::Error;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -35,6 +36,9 @@ const DATA_PER_BYTE: usize = 100;
 /// Time limit, after which an input counts as endless. The slowest takes half a second.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
+/// Size of the output in bytes, or the error that refuses the input.
+type Output = Result<usize, Box<dyn Error>>;
+
 struct Subject {
     name: &'static str,
     /// Inputs per seed; texts take microseconds.
@@ -43,26 +47,21 @@ struct Subject {
     /// words can name a million CPUs.
     fixed_work: u64,
     make: fn(&mut Random) -> Vec<u8>,
-    /// Reads and shows the input; returns the size of the output in bytes.
-    read: fn(&Path, &[u8]) -> usize,
+    /// Reads and shows the input.
+    read: fn(&Path, &[u8]) -> Output,
     /// Command that reads such a file, if any.
     command: &'static [&'static str],
 }
 
-const RUN: Subject = Subject {
-    name: "run",
-    inputs: 1,
-    fixed_work: 4,
-    make: runs::make,
-    read: runs::read,
-    command: &["runs", "show"],
-};
+const fn run(command: &'static [&'static str]) -> Subject {
+    Subject { inputs: 1, ..text("run", 4, runs::make, runs::read, command) }
+}
 
 const fn text(
     name: &'static str,
     fixed_work: u64,
     make: fn(&mut Random) -> Vec<u8>,
-    read: fn(&Path, &[u8]) -> usize,
+    read: fn(&Path, &[u8]) -> Output,
     command: &'static [&'static str],
 ) -> Subject {
     Subject { name, inputs: 16, fixed_work, make, read, command }
@@ -70,11 +69,11 @@ const fn text(
 
 /// A seed selects one of these by its remainder, so a few consecutive seeds cover all kinds.
 const SUBJECTS: [Subject; 8] = [
-    RUN,
+    run(&["runs", "show"]),
     text("matrix", 150, texts::matrix, texts::read_matrix, &["lint"]),
     text("hlog", 1, texts::hlog, texts::read_spectrum, &["view"]),
     text("hwloc", 80, texts::hwloc, texts::read_topology, &["topology", "--from"]),
-    Subject { command: &["export", "--format", "json"], ..RUN },
+    run(&["export", "--format", "json"]),
     text("scenario", 8, texts::scenario, texts::read_scenario, &[]),
     text("hgrm", 1, texts::hgrm, texts::read_spectrum, &["view"]),
     text("adapter", 1, texts::adapter, texts::read_adapter, &[]),
@@ -99,25 +98,24 @@ fn input(seed: u64, number: u64) -> Vec<u8> {
     (subject(seed).make)(&mut Random::from_seed(seed << 8 | number))
 }
 
-/// Returns the violations of the inputs of one seed.
 fn faults(seed: u64, path: &Path) -> Vec<String> {
     let Subject { name, inputs, read, fixed_work, .. } = subject(seed);
     let fault = |number: u64| {
         let bytes = input(seed, number);
         let before = Allocated::by_this_thread();
-        let read = catch_unwind(AssertUnwindSafe(|| read(path, &bytes)));
+        let size = || read(path, &bytes).unwrap_or_else(|error| error.to_string().len());
+        let read = catch_unwind(AssertUnwindSafe(size));
         let after = Allocated::by_this_thread();
         let work = after.bytes - before.bytes + BYTES_PER_CALL * (after.calls - before.calls);
-        match read {
-            Err(_) => Some(format!("{name} {seed}.{number} ends in a panic")),
+        let why = match read {
+            Err(_) => "a panic".to_owned(),
             Ok(_) if work > (fixed_work << 20) + WORK_PER_BYTE * bytes.len() as u64 => {
-                Some(format!("{name} {seed}.{number}: {work} bytes allocated on the way, of {}", bytes.len()))
+                format!("{work} bytes allocated")
             }
-            Ok(out) if out > FIXED + PER_BYTE * bytes.len() => {
-                Some(format!("{name} {seed}.{number}: {out} bytes come of {}", bytes.len()))
-            }
-            Ok(_) => None,
-        }
+            Ok(out) if out > FIXED + PER_BYTE * bytes.len() => format!("{out} bytes of output"),
+            Ok(_) => return None,
+        };
+        Some(format!("{name} {seed}.{number} of {} bytes: {why}", bytes.len()))
     };
     (0..*inputs).filter_map(fault).collect()
 }
@@ -164,12 +162,10 @@ fn inputs_are_reproducible_and_distinct() {
 fn memory_is_bounded_by_the_size_of_a_file() {
     let tool = Tool::new();
     let inputs_per_subject = (seeds().count() / 500 + 1).min(5);
-    for (seed, Subject { name, command, .. }) in (0..).zip(&SUBJECTS) {
-        if command.is_empty() {
-            continue;
-        }
-        let mut inputs: Vec<Vec<u8>> =
-            (0..40 * inputs_per_subject as u64).map(|number| input(seed, number)).collect();
+    let subjects = (0..).zip(&SUBJECTS).filter(|(_, subject)| !subject.command.is_empty());
+    for (seed, Subject { name, command, .. }) in subjects {
+        let numbers = 0..40 * inputs_per_subject as u64;
+        let mut inputs: Vec<Vec<u8>> = numbers.map(|number| input(seed, number)).collect();
         inputs.sort_by_key(|bytes| std::cmp::Reverse(bytes.len()));
         for bytes in inputs.into_iter().take(inputs_per_subject) {
             let limit_kib = FIXED_KIB + DATA_PER_BYTE * bytes.len() / 1024;

@@ -7,49 +7,13 @@ pub struct Random {
     drawn: u64,
 }
 
-/// Numbers, and texts in place of numbers, at the limits of the parsers.
-const EXTREMES: [&str; 40] = [
-    "0",
-    "-0",
-    "-1",
-    "1",
-    "2",
-    "0.0",
-    "0.01",
-    "1e-320",
-    "5e-324",
-    "1e11",
-    "1e300",
-    "1.7976931348623157e308",
-    "1e309",
-    "inf",
-    "-inf",
-    "NaN",
-    "nan",
-    "9007199254740993",
-    "9223372036854775807",
-    "9223372036854775808",
-    "-9223372036854775808",
-    "18446744073709551615",
-    "18446744073709551616",
-    "4294967295",
-    "4294967296",
-    "65535",
-    "8191",
-    "8192",
-    "1048575",
-    "100000000000000000000000000000000000000000",
-    "0x7fffffff",
-    "0xffffffff,0xffffffff",
-    "0xf...f",
-    "0-1048575",
-    "0-4294967295",
-    "1,019.22",
-    "1_000",
-    "",
-    "-",
-    "٣",
-];
+/// Numbers, and texts in place of numbers, at the limits of the parsers. One of them is empty.
+const EXTREMES: &str = "\
+    0 -0 -1 1 2 0.0 0.01 1e-320 5e-324 1e11 1e300 1.7976931348623157e308 1e309 inf -inf NaN nan \
+    9007199254740993 9223372036854775807 9223372036854775808 -9223372036854775808 18446744073709551615 \
+    18446744073709551616 4294967295 4294967296 65535 8191 8192 1048575 \
+    100000000000000000000000000000000000000000 0x7fffffff 0xffffffff,0xffffffff 0xf...f 0-1048575 \
+    0-4294967295 1,019.22 1_000  - ٣";
 
 /// Maximum size of a text after repeating lines.
 const MAX_BYTES: usize = 1 << 20;
@@ -82,27 +46,16 @@ impl Random {
     }
 
     pub fn extreme(&mut self) -> &'static str {
-        self.of_slice::<&str>(&EXTREMES)
+        let all: Vec<&str> = EXTREMES.split(' ').collect();
+        self.of_slice::<&str>(&all)
     }
 
     /// Returns an integer near the limits of a type, or near `before`.
     pub fn integer(&mut self, before: i64) -> i64 {
-        let candidates = [
-            0,
-            1,
-            -1,
-            i64::MAX,
-            i64::MIN,
-            1 << 31,
-            1 << 32,
-            1 << 53,
-            1 << 60,
-            before.wrapping_add(1),
-            before.wrapping_sub(1),
-            before.wrapping_mul(1_000_003),
-            before ^ (1 << self.below(63)),
-        ];
-        *self.of_slice(&candidates)
+        let limits = [0, 1, -1, i64::MAX, i64::MIN, 1 << 31, 1 << 32, 1 << 53, 1 << 60];
+        let [more, less] = [1, -1].map(|step| before.wrapping_add(step));
+        let near = [more, less, before.wrapping_mul(1_000_003), before ^ (1 << self.below(63))];
+        *self.of_slice(&[&limits[..], &near].concat())
     }
 
     /// Returns a float as a file may contain it, including infinity and NaN.
@@ -125,14 +78,12 @@ impl Random {
 
     fn cut_or_insert(&mut self, text: &str) -> String {
         let at = self.below(text.chars().count() + 1);
-        match self.one_in(4) {
-            true => text.chars().take(at).collect(),
-            false => {
-                let strange =
-                    if self.one_in(8) { "9".repeat(5_000) } else { (*self.of_slice(&STRANGE)).into() };
-                text.chars().take(at).chain(strange.chars()).chain(text.chars().skip(at)).collect()
-            }
+        let before = text.chars().take(at);
+        if self.one_in(4) {
+            return before.collect();
         }
+        let strange = if self.one_in(8) { "9".repeat(5_000) } else { (*self.of_slice(&STRANGE)).into() };
+        before.chain(strange.chars()).chain(text.chars().skip(at)).collect()
     }
 
     fn change_lines(&mut self, text: &str) -> String {
@@ -158,9 +109,8 @@ impl Random {
         let mut words: Vec<&str> = Vec::new();
         let mut begin = 0;
         for (at, c) in text.char_indices() {
-            let ends =
-                text[begin..at].chars().next_back().is_some_and(|before| !is_word(before) || !is_word(c));
-            if ends {
+            let last = text[begin..at].chars().next_back();
+            if last.is_some_and(|last| !is_word(last) || !is_word(c)) {
                 words.push(&text[begin..at]);
                 begin = at;
             }

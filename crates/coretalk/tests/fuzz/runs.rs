@@ -1,5 +1,6 @@
 //! Run files in which one value of a row is replaced by another of its kind, with correct checksums.
 
+use super::Output;
 use super::random::Random;
 use crate::cli::tool::Tool;
 use coretalk::store::RunFile;
@@ -9,8 +10,8 @@ use coretalk_report::export::{Export, Format, export, hgrm_files};
 use coretalk_report::html::page;
 use coretalk_report::input::{Drawing, ReportInput, ScaleChoice};
 use coretalk_report::{By, Order};
-use rusqlite::types::Value as Sql;
-use rusqlite::{Connection, params_from_iter};
+use rusqlite::types::{FromSql, Value as Sql};
+use rusqlite::{Connection, Row, params_from_iter};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::OnceLock;
@@ -58,7 +59,7 @@ pub fn make(random: &mut Random) -> Vec<u8> {
     std::fs::read(&path).unwrap()
 }
 
-fn column<T: rusqlite::types::FromSql>(db: &Connection, query: &str) -> Vec<T> {
+fn column<T: FromSql>(db: &Connection, query: &str) -> Vec<T> {
     let mut query = db.prepare(query).unwrap();
     query.query_map((), |row| row.get(0)).unwrap().map(Result::unwrap).collect()
 }
@@ -71,26 +72,20 @@ fn change(db: &Connection, random: &mut Random) {
     );
     // Half of the changes go to the tables with measurements, which are most of a file.
     let table = match random.one_in(2) {
-        true => random.of_slice(&tables).clone(),
-        false => {
-            (*random.of_slice(&["rounds", "passes", "trials", "settings", "raw", "segments"])).to_owned()
-        }
+        true => random.of_slice(&tables).as_str(),
+        false => *random.of_slice(&["rounds", "passes", "trials", "settings", "raw", "segments"]),
     };
-    let rows: usize = column::<i64>(db, &format!("SELECT count(*) FROM {table}"))[0] as usize;
+    let rows = column::<i64>(db, &format!("SELECT count(*) FROM {table}"))[0] as usize;
     if rows == 0 {
         return;
     }
-    let columns: Vec<String> =
-        column(db, &format!("SELECT name FROM pragma_table_info('{table}') ORDER BY cid"));
-    let key: Vec<String> =
-        column(db, &format!("SELECT name FROM pragma_table_info('{table}') WHERE pk > 0 ORDER BY pk"));
+    let names =
+        |order: &str| column::<String>(db, &format!("SELECT name FROM pragma_table_info('{table}') {order}"));
+    let (columns, key) = (names("ORDER BY cid"), names("WHERE pk > 0"));
     let list = columns.join(", ");
     let query = format!("SELECT {list} FROM {table} ORDER BY 1, 2 LIMIT 1 OFFSET {}", random.below(rows));
-    let row: Vec<Sql> = db
-        .query_row(&query, (), |row| {
-            (0..columns.len()).map(|at| row.get(at)).collect::<rusqlite::Result<_>>()
-        })
-        .unwrap();
+    let values = |row: &Row<'_>| (0..columns.len()).map(|at| row.get(at)).collect();
+    let row: Vec<Sql> = db.query_row(&query, (), values).unwrap();
     let mut changed = row.clone();
     let at = random.below(columns.len());
     changed[at] = value(random, &row[at]);
@@ -102,12 +97,10 @@ fn change(db: &Connection, random: &mut Random) {
         changed[number] = value(random, &row[number]);
     }
     let placeholders = vec!["?"; columns.len()].join(", ");
+    let insert = format!("INSERT INTO {table} ({list}) VALUES ({placeholders})");
     // Errors are ignored: the schema refuses some values.
     if !random.one_in(16) {
-        let _ = db.execute(
-            &format!("INSERT INTO {table} ({list}) VALUES ({placeholders})"),
-            params_from_iter(&changed),
-        );
+        let _ = db.execute(&insert, params_from_iter(&changed));
     }
 }
 
@@ -171,11 +164,9 @@ fn change_json(random: &mut Random, whole: &mut Value) {
         Value::String(text) => *text = random.change(text),
         Value::Bool(flag) => *flag = !*flag,
         other => {
-            let number = random.integer(other.as_i64().unwrap_or(0));
-            let float = random.float();
-            *other = random
-                .of_slice(&[json!(number), json!(u64::MAX), json!(float), json!("x"), json!(null)])
-                .clone();
+            let (number, float) = (random.integer(other.as_i64().unwrap_or(0)), random.float());
+            let values = [json!(number), json!(u64::MAX), json!(float), json!("x"), json!(null)];
+            *other = random.of_slice(&values).clone();
         }
     }
 }
@@ -200,72 +191,51 @@ fn change_bytes(random: &mut Random, bytes: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Corrects all checksums.
 fn seal(db: &Connection) {
+    let crc_of_text = |text: String| crc(&[text.as_bytes()]);
     let sealed = |blob: Vec<u8>, key: &[u8]| {
         let contents = &blob[..blob.len().saturating_sub(4)];
-        let sum = crc(&[key, contents]);
-        [contents, &sum.to_le_bytes()].concat()
+        Sql::Blob([contents, &crc(&[key, contents]).to_le_bytes()].concat())
     };
-    let update_each =
-        |query: &str,
-         update: &str,
-         new_value: &dyn Fn(&rusqlite::Row<'_>) -> rusqlite::Result<(i64, Sql)>| {
-            let mut query = db.prepare(query).unwrap();
-            // Skips values that are not blobs, because they have no checksum.
-            let rows: Vec<(i64, Sql)> =
-                query.query_map((), |row| new_value(row)).unwrap().filter_map(Result::ok).collect();
-            for (number, value) in rows {
-                db.execute(update, rusqlite::params![value, number]).unwrap();
-            }
-        };
-    let seal_round = |row: &rusqlite::Row<'_>| {
-        let (segment, purpose, pass): (i64, i64, i64) = (row.get(1)?, row.get(2)?, row.get(3)?);
-        let (started, elapsed): (i64, i64) = (row.get(4)?, row.get(5)?);
-        let numbers =
-            [&(segment as u32).to_le_bytes()[..], &[purpose as u8], &(pass as u32).to_le_bytes()].concat();
-        let key = [numbers, started.to_le_bytes().into(), elapsed.to_le_bytes().into()].concat();
-        Ok((row.get(0)?, Sql::Blob(sealed(row.get(6)?, &key))))
+    let update_each = |query: &str, update: &str, new: &dyn Fn(&Row<'_>) -> rusqlite::Result<Sql>| {
+        let mut query = db.prepare(query).unwrap();
+        // Skips values that are not blobs, because they have no checksum.
+        let rows = query.query_map((), |row| Ok((row.get(0)?, new(row)?))).unwrap().filter_map(Result::ok);
+        for (number, value) in rows.collect::<Vec<(i64, Sql)>>() {
+            db.execute(&format!("UPDATE {update} = ?2"), rusqlite::params![value, number]).unwrap();
+        }
+    };
+    let seal_round = |row: &Row<'_>| {
+        let [segment, purpose, pass, started, elapsed] = integers(row)?.map(i64::to_le_bytes);
+        let key = [&segment[..4], &purpose[..1], &pass[..4], &started, &elapsed].concat();
+        Ok(sealed(row.get(6)?, &key))
     };
     const ROUND: &str = "SELECT round, segment, purpose, pass, started, elapsed";
-    update_each(
-        &format!("{ROUND}, trials FROM rounds"),
-        "UPDATE rounds SET trials = ?1 WHERE round = ?2",
-        &seal_round,
-    );
+    let trials = format!("{ROUND}, trials FROM rounds");
+    update_each(&trials, "rounds SET trials = ?1 WHERE round", &seal_round);
     let raw = format!("{ROUND}, recordings FROM rounds JOIN raw USING (round)");
-    update_each(&raw, "UPDATE raw SET recordings = ?1 WHERE round = ?2", &seal_round);
-    let seal_pass = |row: &rusqlite::Row<'_>| {
-        let mut key = Vec::new();
-        for at in 1..6 {
-            key.extend(row.get::<_, i64>(at)?.to_le_bytes());
-        }
-        key.extend(crc(&[row.get::<_, String>(6)?.as_bytes()]).to_le_bytes());
-        Ok((row.get(0)?, Sql::Blob(sealed(row.get(7)?, &key))))
+    update_each(&raw, "raw SET recordings = ?1 WHERE round", &seal_round);
+    let seal_pass = |row: &Row<'_>| {
+        let numbers = integers(row)?.map(i64::to_le_bytes).concat();
+        let key = [numbers, crc_of_text(row.get(6)?).to_le_bytes().into()].concat();
+        Ok(sealed(row.get(7)?, &key))
     };
     let passes = "SELECT number, segment, pass, trial, started, elapsed, said, histograms FROM passes";
-    update_each(passes, "UPDATE passes SET histograms = ?1 WHERE number = ?2", &seal_pass);
-    let seal_shape = |row: &rusqlite::Row<'_>| {
-        Ok((row.get(0)?, Sql::Integer(crc(&[row.get::<_, String>(1)?.as_bytes()]).into())))
-    };
-    update_each(
-        "SELECT shape, spans FROM shapes",
-        "UPDATE shapes SET spans_check = ?1 WHERE shape = ?2",
-        &seal_shape,
-    );
+    update_each(passes, "passes SET histograms = ?1 WHERE number", &seal_pass);
+    let seal_shape = |row: &Row<'_>| Ok(Sql::Integer(crc_of_text(row.get(1)?).into()));
+    update_each("SELECT shape, spans FROM shapes", "shapes SET spans_check = ?1 WHERE shape", &seal_shape);
+}
+
+/// The integers in columns 1 to 5.
+fn integers(row: &Row<'_>) -> rusqlite::Result<[i64; 5]> {
+    Ok([row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?])
 }
 
 /// Reads a run file and formats it in every format.
-pub fn read(path: &Path, bytes: &[u8]) -> usize {
+pub fn read(path: &Path, bytes: &[u8]) -> Output {
     std::fs::write(path, bytes).unwrap();
-    let file = match RunFile::open(path) {
-        Ok(file) => file,
-        Err(error) => return error.to_string().len(),
-    };
-    let report = match file.report() {
-        Ok(report) => report,
-        Err(error) => return error.to_string().len(),
-    };
+    let file = RunFile::open(path)?;
+    let report = file.report()?;
     let request = Export {
         report: &report,
         trials: Some(&file),
@@ -285,5 +255,5 @@ pub fn read(path: &Path, bytes: &[u8]) -> usize {
     let tables: usize = hgrm_files(&report).into_iter().map(|(_, text)| text.len()).sum();
     let drawing = Drawing { order: Order::Topology, by: By::Core, scale: ScaleChoice::Fixed, cdf: None };
     let input = ReportInput::new(&report, "k3f9", Identity::Hidden);
-    out.len() + tables + page(&[input], drawing).map_or(0, |page| page.len())
+    Ok(out.len() + tables + page(&[input], drawing).map_or(0, |page| page.len()))
 }

@@ -1,5 +1,6 @@
 //! Texts: matrices of every known tool, histograms, hwloc XML, scenarios, lists and output of adapters.
 
+use super::Output;
 use super::random::Random;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -51,17 +52,14 @@ fn generated_matrix(random: &mut Random) -> String {
     }
 }
 
-pub fn read_matrix(_: &Path, bytes: &[u8]) -> usize {
-    let read = match read_matrices(bytes) {
-        Ok(read) => read,
-        Err(error) => return error.to_string().len(),
-    };
+pub fn read_matrix(_: &Path, bytes: &[u8]) -> Output {
+    let read = read_matrices(bytes)?;
     let doubts: usize = read.iter().map(|one| format!("{:?}", lint(one)).len()).sum();
     let written: usize = read.iter().map(|one| write_csv(&one.matrix, one.unit, &one.metadata).len()).sum();
     let file = ImportedFile::new("file".to_owned(), read);
     let mut document = Vec::new();
     file.document().write_to(&mut document).unwrap();
-    doubts + written + document.len() + screen(&file.summary(), &Style::default()).len()
+    Ok(doubts + written + document.len() + screen(&file.summary(), &Style::default()).len())
 }
 
 pub fn hgrm(random: &mut Random) -> Vec<u8> {
@@ -71,8 +69,7 @@ pub fn hgrm(random: &mut Random) -> Vec<u8> {
         histogram.record(units, count);
     }
     let style = HgrmStyle { ticks: 1 + random.below(7) as u32, ..HgrmStyle::default() };
-    let text = write_hgrm(&histogram, &style, &[]);
-    random.change(&text).into_bytes()
+    random.change(&write_hgrm(&histogram, &style, &[])).into_bytes()
 }
 
 /// Makes an interval log with arbitrary headers and counts, as uncompressed V2, which every reader supports.
@@ -102,26 +99,21 @@ pub fn hlog(random: &mut Random) -> Vec<u8> {
 /// Appends ZigZag LEB128-64b9B, the encoding of counts in HdrHistogram.
 fn varint(count: i64, into: &mut Vec<u8>) {
     let mut rest = ((count << 1) ^ (count >> 63)) as u64;
-    for _ in 0..8 {
-        if rest < 0x80 {
-            break;
-        }
+    let end = into.len() + 8;
+    while rest >= 0x80 && into.len() < end {
         into.push(rest as u8 | 0x80);
         rest >>= 7;
     }
     into.push(rest as u8);
 }
 
-pub fn read_spectrum(_: &Path, bytes: &[u8]) -> usize {
+pub fn read_spectrum(_: &Path, bytes: &[u8]) -> Output {
     let is_log = std::str::from_utf8(bytes).is_ok_and(is_hlog);
-    let read = match if is_log { read_hlog(bytes) } else { read_hgrm(bytes) } {
-        Ok(read) => read,
-        Err(error) => return error.to_string().len(),
-    };
+    let read = if is_log { read_hlog(bytes) } else { read_hgrm(bytes) }?;
     let rows: usize = read.iter().map(|spectrum| spectrum.rows.len()).sum();
     let view = |spectrum| SpectrumView { title: "file".to_owned(), spectrum };
     let views: Vec<SpectrumView> = read.into_iter().map(view).collect();
-    32 * rows + screen(&spectra::blocks(&views), &Style::default()).len()
+    Ok(32 * rows + screen(&spectra::blocks(&views), &Style::default()).len())
 }
 
 /// Makes a tree of objects with CPU sets, some deep, some wide.
@@ -137,15 +129,15 @@ pub fn hwloc(random: &mut Random) -> Vec<u8> {
                 open -= 1;
             }
             1 => {
-                let set = format!("0x{:x}", 1u128 << (next % 100));
-                text += &format!("<object type=\"PU\" os_index=\"{next}\" cpuset=\"{set}\"/>\n");
+                let set = 1u128 << (next % 100);
+                text += &format!("<object type=\"PU\" os_index=\"{next}\" cpuset=\"{set:#x}\"/>\n");
                 next += 1;
             }
             _ => {
                 let (kind, set) = (random.of_slice(&KINDS), random.number() >> random.below(64));
-                text += &format!(
-                    "<object type=\"{kind}\" os_index=\"{next}\" depth=\"3\" cpuset=\"0x{set:x}\">\n"
-                );
+                let attributes =
+                    format!("type=\"{kind}\" os_index=\"{next}\" depth=\"3\" cpuset=\"{set:#x}\"");
+                text += &format!("<object {attributes}>\n");
                 open += 1;
             }
         }
@@ -155,16 +147,13 @@ pub fn hwloc(random: &mut Random) -> Vec<u8> {
     random.change(&text).into_bytes()
 }
 
-pub fn read_topology(_: &Path, bytes: &[u8]) -> usize {
-    let topology = match read_hwloc(bytes) {
-        Ok(topology) => topology,
-        Err(error) => return error.to_string().len(),
-    };
+pub fn read_topology(_: &Path, bytes: &[u8]) -> Output {
+    let topology = read_hwloc(bytes)?;
     let cpus: Vec<CpuId> = topology.cpus().iter().take(64).collect();
     let observed =
         Matrix::symmetric(cpus, |row, column| Some(Observation::bare((10 * (row + column)) as f64)));
     let findings = Findings::of_stepped_matrix(&observed, &topology, None);
-    topology.cpus().to_string().len() + format!("{:?}{:?}", topology.domains(), findings.structure).len()
+    Ok(topology.cpus().to_string().len() + format!("{:?}{:?}", topology.domains(), findings.structure).len())
 }
 
 pub fn scenario(random: &mut Random) -> Vec<u8> {
@@ -175,19 +164,14 @@ pub fn scenario(random: &mut Random) -> Vec<u8> {
     random.change(&text).into_bytes()
 }
 
-pub fn read_scenario(_: &Path, bytes: &[u8]) -> usize {
-    let Ok(text) = std::str::from_utf8(bytes) else { return 0 };
+pub fn read_scenario(_: &Path, bytes: &[u8]) -> Output {
+    let text = std::str::from_utf8(bytes)?;
     let list = match Catalogue::parse(text, Origin::Users) {
         Ok(catalogue) => format!("{:?}", catalogue.specs()).len(),
         Err(error) => error.to_string().len(),
     };
-    match Scenario::from_toml(text) {
-        Ok(scenario) => {
-            let machine = SimMachine::open(scenario, 1);
-            list + format!("{:?}", machine.topology().domains()).len()
-        }
-        Err(error) => list + error.to_string().len(),
-    }
+    let domains = |scenario| format!("{:?}", SimMachine::open(scenario, 1).topology().domains());
+    Ok(list + Scenario::from_toml(text).map_or_else(|error| error.to_string(), domains).len())
 }
 
 /// Makes the description that an adapter of another language prints.
@@ -197,9 +181,6 @@ pub fn adapter(random: &mut Random) -> Vec<u8> {
     random.change(text).into_bytes()
 }
 
-pub fn read_adapter(_: &Path, bytes: &[u8]) -> usize {
-    match Description::parse(&String::from_utf8_lossy(bytes)) {
-        Ok(description) => format!("{description:?}").len(),
-        Err(error) => error.to_string().len(),
-    }
+pub fn read_adapter(_: &Path, bytes: &[u8]) -> Output {
+    Ok(format!("{:?}", Description::parse(&String::from_utf8_lossy(bytes))?).len())
 }
