@@ -13,7 +13,6 @@ const RENUMBERED: &str = "based_on = \"chiplet-16\"\n[structure]\nkind = \"tree\
 /// `chiplet-16` with a higher latency between its caches.
 const FARTHER: &str = "based_on = \"chiplet-16\"\n[latency_ns]\nl3 = 18.0\npackage = 102.0\n";
 
-/// Returns random CPUs below `end`.
 fn random_cpus(seed: u64, count: usize, end: u32) -> String {
     let mut draws = (0..).map(|draw| Key::from_words(&[seed, draw]).bits(0) % u64::from(end));
     let mut chosen = BTreeSet::new();
@@ -23,7 +22,6 @@ fn random_cpus(seed: u64, count: usize, end: u32) -> String {
     chosen.iter().map(u64::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// Runs command lines on machines.
 fn runs<M: AsRef<str>, W: AsRef<str>>(tool: &Tool, all: &[(M, W)]) -> Vec<Run> {
     let run = |(index, (machine, words)): (usize, &(M, W))| {
         let (machine, words) = (machine.as_ref(), words.as_ref());
@@ -33,7 +31,6 @@ fn runs<M: AsRef<str>, W: AsRef<str>>(tool: &Tool, all: &[(M, W)]) -> Vec<Run> {
     all.iter().enumerate().map(run).collect()
 }
 
-/// First screens for many choices of CPUs.
 fn first_screens(seed: u64, draws: u64) -> Vec<Run> {
     let mut all = Vec::new();
     for (machine, cpus, choices) in [
@@ -64,9 +61,8 @@ fn first_screens_are_true() {
     let parallel = ("epyc-2s-192", "latency --cpus 0-11 --parallel 4 --budget 2s");
     all.extend(runs(&Tool::new(), &[("noisy-vm", "--cpus 0,1"), ("noisy-vm", "--budget 3s"), parallel]));
     for template in TEMPLATES {
-        let is_there =
-            all.iter().any(|run| run.sentences.iter().any(|sentence| sentence.template == template));
-        assert!(is_there, "no screen says `{template}`");
+        let mut sentences = all.iter().flat_map(|run| &run.sentences);
+        assert!(sentences.any(|sentence| sentence.template == template), "no screen says `{template}`");
     }
     judge(&all, 42);
 }
@@ -187,14 +183,13 @@ fn plans_are_true() {
     judge(&all.map(|words| Run::asked(&Tool::new(), &format!("plan {words} --seed 1"), Vec::new())), 4);
 }
 
-/// Comparisons of a run with others.
 pub fn comparisons(tool: &Tool) -> Vec<Run> {
     let sides = [("chiplet-16", "a"), ("chiplet-16", "b"), (FARTHER, "farther"), (RENUMBERED, "renumbered")];
-    let sides = sides.into_iter().zip(1..).map(|((machine, name), seed)| {
+    let perform = |((machine, name), seed): ((&str, &str), u64)| {
         let words = format!("latency --cpus 0-3,8-9 --budget 4s --seed {seed}");
         Run::perform(tool, machine, &words, name).document
-    });
-    let sides: Vec<_> = sides.collect();
+    };
+    let sides: Vec<_> = sides.into_iter().zip(1..).map(perform).collect();
     // Selects runs by age, because the screen repeats a tag that is typed.
     let all = ["latest~2", "latest~1 --force", "latest --force", "latest~2 latest~1 latest"];
     all.map(|others| Run::asked(tool, &format!("compare latest~3 {others}"), sides.clone())).into()
@@ -205,7 +200,6 @@ fn comparisons_are_true() {
     judge(&comparisons(&Tool::new()), 11);
 }
 
-/// Advice from saved runs.
 pub fn advice(tool: &Tool) -> Vec<Run> {
     let mut all = Vec::new();
     for (machine, cpus, threads) in [

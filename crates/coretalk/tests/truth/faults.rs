@@ -39,6 +39,16 @@ fn set_arg(cpus: &str) -> Arg {
     Arg::CpuSet(cpus.parse().unwrap())
 }
 
+fn name_machine(run: &mut Run) {
+    let place = Arg::Place(Scope::from_relation(Relation::Machine, &run.reported));
+    set_argument(run, "{value} ns {words}", "words", Sentence::new("{pairs}").with("pairs", place));
+}
+
+fn replace_first(run: &mut Run, from: &str, to: &str) {
+    assert!(run.first_line.contains(from), "{}", run.first_line);
+    run.first_line = run.first_line.replace(from, to);
+}
+
 fn replace_printed(run: &mut Run, from: &str, to: &str) {
     assert!(run.printed.contains(from), "{}", run.printed);
     run.printed = run.printed.replace(from, to);
@@ -48,7 +58,6 @@ fn add_cpu_sentence(run: &mut Run, cpus: &str) {
     run.sentences.push(Sentence::new("{cpus}").with("cpus", set_arg(cpus)));
 }
 
-/// The CPU sets of the sentences of a run.
 fn sets(run: &mut Run) -> Vec<&mut Arg> {
     let args = run.sentences.iter_mut().flat_map(|sentence| &mut sentence.args).map(|(_, arg)| arg);
     args.filter(|arg| matches!(arg, Arg::CpuSet(_))).collect()
@@ -69,19 +78,7 @@ fn changed_words_are_found() {
         ("hint", |run| set_argument(run, "{what}{hint}", "hint", " without pause"), "with this code"),
         ("regime", |run| run.set("/matrices/0/regime", "parallel"), "pairs ran in parallel"),
         ("group", |run| set_argument(run, "taskset -c {near} COMMAND", "near", set_arg("0,8")), " inside, "),
-        (
-            "place",
-            |run| {
-                let place = Arg::Place(Scope::from_relation(Relation::Machine, &run.reported));
-                set_argument(
-                    run,
-                    "{value} ns {words}",
-                    "words",
-                    Sentence::new("{pairs}").with("pairs", place),
-                );
-            },
-            "the pairs are of",
-        ),
+        ("place", name_machine, "the pairs are of"),
     ];
     plant(&[measure(&Tool::new(), "chiplet-16-smt", "--cpus 0,1,8,16,24 --budget 3s", "words")], &faults);
 }
@@ -97,17 +94,17 @@ fn changed_conditions_are_found() {
     let doubted = measure(&tool, "noisy-vm", "--cpus 0,1", "doubted");
     plant(std::slice::from_ref(&doubted), &faults);
     let doctors = ["noisy-vm", "chiplet-16", "arm-coarse-clock"].map(|machine| {
-        let words = ["doctor".to_owned(), format!("--machine=sim:{machine}")];
-        let [printed, document] =
-            ["text", "json"].map(|format| tool.done(&[&words[0], &words[1], "--format", format]).out);
-        let document = serde_json::from_str(&document).unwrap();
+        let words = ["doctor", &format!("--machine=sim:{machine}")];
+        let printed = tool.done(&words).out;
+        let document = tool.json(&[&words[..], &["--format", "json"]].concat());
+        let words = words.map(str::to_owned).into();
         let (values, cells, sentences, rows) = Default::default();
-        Run { words: words.into(), printed, document, values, cells, sentences, rows, ..doubted.clone() }
+        Run { words, printed, document, values, cells, sentences, rows, ..doubted.clone() }
     });
     plant(&doctors, &[("counts", faults[1].1, "other counts")]);
     let change = |run: &mut Run| run.edit_list("/ladder", |all| all[0]["classes"] = json!(["P", "none"]));
-    let kinds: Fault = ("kinds of cores", change, "the level in");
-    plant(&[measure(&tool, "hybrid", "latency --cpus 0-3,12-14 --budget 3s", "kinds")], &[kinds]);
+    let kinds = measure(&tool, "hybrid", "latency --cpus 0-3,12-14 --budget 3s", "kinds");
+    plant(&[kinds], &[("kinds of cores", change, "the level in")]);
 }
 
 const SUBJECTS: &str = "/findings/0/subjects";
@@ -129,19 +126,13 @@ fn changed_findings_are_found() {
     ];
     plant(&ranked, &faults);
     let swap = |run: &mut Run| {
-        for (from, to) in [
-            ("spsc is fastest", "semaphore-slim is fastest"),
-            ("semaphore-slim is slowest", "spsc is slowest"),
-        ] {
-            run.first_line = run.first_line.replace(from, to);
-        }
+        replace_first(run, "spsc is fastest", "semaphore-slim is fastest");
+        replace_first(run, "semaphore-slim is slowest", "spsc is slowest");
     };
     plant(&ranked[3..], &[("first line", swap, "names other subjects")]);
     // A subject with several pairs has the interval of the typical pair, which no check recomputes.
-    plant(
-        &ranked[..3],
-        &[("interval", |run| run.set("/findings/0/subjects/0/ci/1", 1e12), "a number is not")],
-    );
+    let interval = |run: &mut Run| run.set("/findings/0/subjects/0/ci/1", 1e12);
+    plant(&ranked[..3], &[("interval", interval, "a number is not")]);
     let more = |run: &mut Run| {
         run.edit_list("/series", |all| all.push(all[0].clone()));
         run.edit_list("/series", |all| all[0]["placement"] = json!([98, 99]));
@@ -158,34 +149,21 @@ fn changed_comparisons_are_found() {
         ("interval", |run| run.set("/differences/0/ci", json!([8.0, 9.0])), "the interval is"),
         ("verdict", |run| run.set("/differences/0/verdict", "cannot-tell"), "the verdict in"),
         ("level", |run| run.set("/differences/0/level", "package"), "the level in"),
-        (
-            "answer",
-            |run| {
-                run.first_line = match run.first_line.contains("is slower than") {
-                    true => run.first_line.replace("is slower than", "is faster than"),
-                    false => "B is slower than A.".to_owned(),
-                };
-            },
-            "of another verdict",
-        ),
-        (
-            "together",
-            |run| run.set("/compared/together", json!([{ "verdict": "faster" }])),
-            "of another verdict",
-        ),
+        ("answer", claim_another_verdict, "another verdict"),
+        ("together", |run| run.set("/compared/together", json!([{"verdict": "faster"}])), "another verdict"),
         ("CPUs of the screen", |run| add_cpu_sentence(run, "0,9"), "no field has the CPUs"),
     ];
+    fn claim_another_verdict(run: &mut Run) {
+        let is_slower = run.first_line.contains("is slower than");
+        run.first_line = if is_slower { "B is faster than A." } else { "B is slower than A." }.to_owned();
+    }
     plant(&cases::comparisons(&Tool::new())[..3], &faults);
 }
 
 #[test]
 fn changed_advice_is_found() {
     let faults: [Fault; 3] = [
-        (
-            "advised CPUs",
-            |run| run.edit_list("/advice/0/cpus", |all| all[0] = 99.into()),
-            "no field has the CPUs",
-        ),
+        ("advised CPUs", |run| run.edit_list("/advice/0/cpus", |all| all[0] = 99.into()), "no field has"),
         ("candidates", |run| run.set("/advice/0/candidates", "15"), "no field has the CPUs"),
         ("CPUs of the screen", |run| add_cpu_sentence(run, "0,9,10"), "no field has the CPUs"),
     ];
@@ -205,22 +183,10 @@ fn changed_placements_are_found() {
         ("CPUs", |run| run.set("/comparisons/0/placements/0/cpus/3", 10), "row of"),
         ("threads", |run| run.edit_list(PLACED, |all| all[1]["roles"][0] = 9.into()), "is not on the screen"),
         ("order", |run| run.edit_list(PLACED, |all| all.reverse()), "row of"),
-        (
-            "winner of work",
-            |run| replace_printed(run, "ring: `smt-packed`", "ring: `across-l3`"),
-            "is not on the screen",
-        ),
-        (
-            "winner of a row",
-            |run| replace_printed(run, "0.0020  smt-packed", "0.0020  across-l3"),
-            "winners in",
-        ),
+        ("winner of work", |run| replace_printed(run, "ring: `smt-packed`", "ring: `across-l3`"), "screen"),
+        ("winner of a row", |run| replace_printed(run, "020  smt-packed", "020  across-l3"), "winners in"),
         ("CPUs to type", |run| replace_printed(run, "-c 0,1,16,17", "-c 0,1,2,3"), "row of smt-packed"),
-        (
-            "places to type",
-            |run| replace_printed(run, "{0},{16},{1},{17}", "{0},{1},{16},{17}"),
-            "OMP_PLACES",
-        ),
+        ("places to type", |run| replace_printed(run, "{16},{1},{17}", "{1},{16},{17}"), "OMP_PLACES"),
     ];
     plant(&[run], &faults);
 }

@@ -27,7 +27,6 @@ fn located<'a>(run: &'a Run, source: &'a Source) -> Option<(&'a Value, &'a str)>
     })
 }
 
-/// The JSON value of a field.
 pub fn raw<'a>(run: &'a Run, source: &'a Source) -> Option<&'a Value> {
     let (base, path) = located(run, source)?;
     base.pointer(path)
@@ -41,7 +40,6 @@ fn number(field: &Value, path: &str) -> Option<f64> {
     field.as_f64().map(|number| scale * number).or_else(length)
 }
 
-/// The number of a field.
 pub fn field_of(run: &Run, source: &Source) -> Option<f64> {
     let (base, path) = located(run, source)?;
     number(base.pointer(path)?, path)
@@ -72,7 +70,6 @@ pub fn numbers_at(value: &Value, path: &str) -> Option<Vec<f64>> {
     }
 }
 
-/// Whether a field and its interval are in percent.
 pub fn is_in_percent(path: &str) -> bool {
     path.contains("_percent") || path.starts_with("/differences/") && path.contains("/ci/")
 }
@@ -107,7 +104,6 @@ pub fn path_of(source: &Source) -> Option<&str> {
     }
 }
 
-/// An error in the unit of a number of the topology or of its column.
 pub fn unit_of_topology(run: &Run, headings: &[String], value: &DisplayValue) -> Option<String> {
     let path = path_of(&value.source)?.strip_prefix("/topology/")?;
     let is_share = path.ends_with("scatter") || path.ends_with("repeats") || path.contains("_kept/");

@@ -2,7 +2,7 @@
 //! and completeness of rankings.
 
 use super::maps::has_flag;
-use super::run::{Run, list, relation};
+use super::run::{Run, cpus, ends_of, list, relation};
 use super::sources::{is_near, recomputed};
 use coretalk_model::CpuId;
 use coretalk_model::stats::median;
@@ -33,15 +33,10 @@ impl Known<'_> {
 /// The results with an interval that satisfy the condition of a finding and have no excluding flag.
 fn known<'a>(run: &'a Run, finding: &Value) -> Vec<Known<'a>> {
     let quantity = finding["quantity"].as_str().unwrap();
-    let cpus = |list_of: &Value| list(list_of).iter().filter_map(Value::as_u64).collect::<Vec<_>>();
     let placement = cpus(&finding["placement"]);
-    let is_at_placement = |cpus: &[u64]| match (&placement[..], cpus) {
+    let is_at_placement = |cpus: &[CpuId]| match (&placement[..], cpus) {
         ([], _) => true,
-        (&[a, b], &[from, to]) => {
-            let relation =
-                |one: u64, other: u64| run.reported.relation(CpuId(one as u32), CpuId(other as u32));
-            relation(a, b) == relation(from, to)
-        }
+        (&[a, b], &[from, to]) => run.reported.relation(a, b) == run.reported.relation(from, to),
         (placement, cpus) => placement == cpus,
     };
     let meets_condition = |parameters: &Value| {
@@ -64,8 +59,7 @@ fn known<'a>(run: &'a Run, finding: &Value) -> Vec<Known<'a>> {
     }
     for map in list(&run.document["matrices"]).iter().filter(|map| map["probe"] == finding["probe"]) {
         let cells = list(&map["cells"]).iter().filter(|_| meets_condition(&map["parameters"]));
-        let cells =
-            cells.filter(|cell| is_at_placement(&["from", "to"].map(|end| cell[end].as_u64().unwrap())));
+        let cells = cells.filter(|cell| is_at_placement(&ends_of(cell)));
         all.extend(cells.filter_map(|cell| result(&map["parameters"], cell, &cell["median"], &cell["ci"])));
     }
     all
@@ -85,15 +79,14 @@ fn untrue_levels(run: &Run, finding: &Value) -> Option<&'static str> {
         };
         Some(is_near(recomputed(run, &source)?, subject["value"].as_f64()?))
     };
-    let all = list(&finding["subjects"]).iter();
-    all.map(has_median_of_pairs)
-        .any(|is_right| is_right != Some(true))
+    let mut all = list(&finding["subjects"]).iter();
+    (!all.all(|subject| has_median_of_pairs(subject) == Some(true)))
         .then_some("a level is not that of its pairs")
 }
 
 /// An error in the numbers of a finding, each of which is that of a trial with the same parameters.
 fn untrue_trials(run: &Run, finding: &Value) -> Option<&'static str> {
-    let is_measured = |subject: &&Value| {
+    let is_measured = |subject: &Value| {
         let is_of_subject = |one: &&Value| {
             let mut required = subject["parameters"].as_object().unwrap().iter();
             one["probe"] == finding["probe"]
@@ -101,17 +94,15 @@ fn untrue_trials(run: &Run, finding: &Value) -> Option<&'static str> {
         };
         let numbers = |one: &Value| {
             let of_values = &one["values"][finding["quantity"].as_str().unwrap()];
-            [of_values, &one["percentiles"]["50"]].into_iter().filter_map(Value::as_f64).collect::<Vec<_>>()
+            [of_values, &one["percentiles"]["50"]].map(Value::as_f64)
         };
         let value = subject["value"].as_f64();
-        let mut found = list(&run.document["series"]).iter().filter(is_of_subject).flat_map(numbers);
-        value.is_none_or(|value| found.any(|number| is_near(number, value)))
+        let found = list(&run.document["series"]).iter().filter(is_of_subject).flat_map(numbers);
+        value.is_none_or(|value| found.flatten().any(|number| is_near(number, value)))
     };
-    let mut all = list(&finding["subjects"]).iter();
-    (!all.all(|subject| is_measured(&subject))).then_some("a number is that of no trial")
+    (!list(&finding["subjects"]).iter().all(is_measured)).then_some("a number is that of no trial")
 }
 
-/// An error in a finding.
 pub fn untrue(run: &Run, finding: &Value) -> Option<&'static str> {
     match finding["kind"].as_str()? {
         _ if !finding["doubt"].is_null() => None,
@@ -122,10 +113,10 @@ pub fn untrue(run: &Run, finding: &Value) -> Option<&'static str> {
     }
 }
 
-/// An error in a ranking.
 fn untrue_ranking(run: &Run, finding: &Value) -> Option<&'static str> {
     let all = known(run, finding);
     let subjects = list(&finding["subjects"]);
+    let end = |subject: &Value, end: usize| subject["ci"][end].as_f64().unwrap();
     let name = |subject: &Value| subject["name"].as_str().unwrap_or_default().to_owned();
     if all.iter().any(|known| !subjects.iter().any(|subject| known.is_of(&name(subject)))) {
         return Some("a result is missing");
@@ -138,8 +129,9 @@ fn untrue_ranking(run: &Run, finding: &Value) -> Option<&'static str> {
         let values: Vec<f64> = results.iter().map(|known| known.value).collect();
         let is_right = match results[..] {
             [one] => {
-                let ends = [0, 1].map(|end| subject["ci"][end].as_f64().unwrap());
-                is_near(one.value, value) && is_near(one.ends[0], ends[0]) && is_near(one.ends[1], ends[1])
+                let shown = [value, end(subject, 0), end(subject, 1)];
+                let mut pairs = [one.value, one.ends[0], one.ends[1]].into_iter().zip(shown);
+                pairs.all(|(one, shown)| is_near(one, shown))
             }
             // The number is that of the pairs common to all subjects, so it is in the range of the subject's pairs.
             _ => {
@@ -156,10 +148,7 @@ fn untrue_ranking(run: &Run, finding: &Value) -> Option<&'static str> {
         return Some("the order is another");
     }
     let (Some((_, first)), Some((_, last))) = (ranked.first(), ranked.last()) else { return None };
-    let overlaps = |one: &Value, other: &Value| {
-        let end = |subject: &Value, end: usize| subject["ci"][end].as_f64().unwrap();
-        end(one, 0) <= end(other, 1) && end(other, 0) <= end(one, 1)
-    };
+    let overlaps = |one: &Value, other: &Value| end(one, 0) <= end(other, 1) && end(other, 0) <= end(one, 1);
     let standing = |subject: &Value| subject["standing"].as_str().unwrap_or_default().to_owned();
     let is_consistent = match finding["verdict"].as_str().unwrap() {
         "single" => ranked.len() == 1,

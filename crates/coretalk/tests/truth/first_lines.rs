@@ -18,7 +18,6 @@ fn untrue_verdict(run: &Run) -> Option<String> {
     verdicts.iter().any(is_other).then(|| format!("first line `{}` of another verdict", run.first_line))
 }
 
-/// A contradiction between the first line of a run and its document.
 pub fn untrue(run: &Run) -> Option<String> {
     let [finding] = list(&run.document["findings"]) else { return untrue_verdict(run) };
     let (line, verdict) = (&run.first_line, finding["verdict"].as_str().unwrap_or_default());

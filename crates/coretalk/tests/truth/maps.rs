@@ -17,7 +17,6 @@ pub fn cells(matrix: &Value) -> Vec<(u32, u32, f64)> {
     list(&matrix["cells"]).iter().filter_map(cell).filter(|(from, to, _)| from != to).collect()
 }
 
-/// Whether a cell or a trial has one of these flags.
 pub fn has_flag(entry: &Value, flags: &[&str]) -> bool {
     list(&entry["flags"]).iter().any(|flag| flags.iter().any(|name| flag == name))
 }
@@ -25,7 +24,6 @@ pub fn has_flag(entry: &Value, flags: &[&str]) -> bool {
 /// Flags of two threads on one CPU whose rate is determined by scheduler quanta.
 const SHARED: [&str; 2] = ["shared-spin", "unclaimed"];
 
-/// Whether the flags of a cell or a trial mark a value that may be wrong.
 pub fn is_doubtful(entry: &Value) -> bool {
     Flag::ALL.iter().any(|flag| flag.may_be_wrong() && has_flag(entry, &[flag.name()]))
 }
@@ -66,16 +64,17 @@ pub fn pairs_recomputed<'a>(run: &'a Run, source: &MapSource) -> Vec<MapPair<'a>
     match source {
         MapSource::Unfinished | MapSource::Queues => Vec::new(),
         MapSource::Kernel(kernel) => {
-            let cells = matrix_of(run, kernel).map_or(&[][..], |matrix| list(&matrix["cells"])).iter();
+            let cells = matrix_of(run, kernel).into_iter().flat_map(|matrix| list(&matrix["cells"]));
             cells.map(of_cell).filter(|pair| pair.number.is_some()).collect()
         }
         MapSource::Queue { queue, payload, capacity } => {
-            let is_of = |parameters: &Value| {
-                let is_shape = parameters["queue"] == **queue && parameters["payload"] == **payload;
-                is_shape && parameters["capacity"].as_f64() == Some(*capacity as f64)
+            let is_of = |[matrix, cell]: &[&Value; 2]| {
+                let all = &matrix["parameters"];
+                let is_shape = all["queue"] == **queue && all["payload"] == **payload;
+                let is_capacity = all["capacity"].as_f64() == Some(*capacity as f64);
+                !cell["from"].is_null() && is_shape && is_capacity
             };
-            let cells = entries(&run.document).filter(|[_, entry]| !entry["from"].is_null());
-            cells.filter(|[matrix, _]| is_of(&matrix["parameters"])).map(|[_, cell]| of_cell(cell)).collect()
+            entries(&run.document).filter(is_of).map(|[_, cell]| of_cell(cell)).collect()
         }
         MapSource::Trials { probe, parameters, quantity } => {
             let pair = |entry: &'a Value| {
@@ -122,11 +121,9 @@ pub fn of_matrix(run: &Run, kernel: &str, number: &MatrixNumber, found: f64) -> 
         }
         MatrixNumber::IdCorrelation => {
             let points = || pairs.iter().map(|(from, to, ns)| [f64::from(from.abs_diff(*to)), *ns]);
-            let means =
-                [0, 1].map(|axis| points().map(|point| point[axis]).sum::<f64>() / pairs.len() as f64);
-            let products = |x: usize, y: usize| {
-                points().map(|point| (point[x] - means[x]) * (point[y] - means[y])).sum::<f64>()
-            };
+            let sum = |of: &dyn Fn([f64; 2]) -> f64| points().map(of).sum::<f64>();
+            let means = [0, 1].map(|axis| sum(&|point| point[axis]) / pairs.len() as f64);
+            let products = |x: usize, y: usize| sum(&|point| (point[x] - means[x]) * (point[y] - means[y]));
             Some(products(0, 1) / (products(0, 0) * products(1, 1)).sqrt())
         }
         MatrixNumber::Between([low, high]) => {
@@ -140,10 +137,8 @@ pub fn of_matrix(run: &Run, kernel: &str, number: &MatrixNumber, found: f64) -> 
 pub fn of_cell(run: &Run, source: &Source) -> Option<(f64, bool)> {
     let Source::Cell { map, row, column, own } = source else { return None };
     let is_single_pair = row.len() == 1 && column.len() == 1;
-    let is_symmetric = match map {
-        MapSource::Kernel(kernel) => matrix_of(run, kernel)?["symmetric"] == true,
-        _ => false,
-    };
+    let is_symmetric =
+        matches!(map, MapSource::Kernel(kernel) if matrix_of(run, kernel)?["symmetric"] == true);
     let is_inside = |pair: &MapPair<'_>| {
         let [from, to] = pair.cpus;
         let is_in_cell = |from, to| row.contains(&from) && column.contains(&to);
@@ -160,10 +155,9 @@ pub fn wrong_in_map(run: &Run, unit: &str, shown: &DrawnNumber) -> Option<String
     let is_doubtful = match &shown.value.source {
         Source::Cell { .. } => of_cell(run, &shown.value.source).map(|(_, doubtful)| doubtful),
         Source::OfTrial { trial, .. } | Source::Trial { trial, .. } => {
-            let entry = entries_of(run, *trial).map(|[_, entry]| entry).next();
             // Trials that measure scheduler quanta are marked as doubtful; cells have a separate sign for them.
             let is_sliced = |one: &Value| one["from"].is_null() && has_flag(one, &["shared-spin"]);
-            entry.map(|one| is_doubtful(one) || is_sliced(one))
+            entries_of(run, *trial).next().map(|one| is_doubtful(one) || is_sliced(one))
         }
         _ => Some(false),
     };
@@ -177,15 +171,15 @@ pub fn of_widths(run: &Run, map: &MapSource, number: WideNumber) -> Option<f64> 
         MapSource::Kernel(kernel) => matrix["kernel"] == **kernel,
         _ => matrix["probe"] == "queue",
     };
-    let cells =
-        list(&run.document["matrices"]).iter().filter(is_of).flat_map(|matrix| list(&matrix["cells"]));
-    let sound: Vec<&Value> = cells
-        .filter(|cell| !cell["median"].is_null() && (cell["from"] != cell["to"] || *map == MapSource::Queues))
-        .filter(|cell| !is_doubtful(cell) && !has_flag(cell, &SHARED))
-        .collect();
-    let wide =
-        sound.iter().filter(|cell| has_flag(cell, &["wide-ci"])).filter_map(|cell| relative_reach(cell));
-    let (stated, unstated): (Vec<f64>, Vec<f64>) = wide.partition(|reach| *reach < WIDEST_STATED);
+    let is_sound = |cell: &&Value| {
+        let is_pair = cell["from"] != cell["to"] || *map == MapSource::Queues;
+        is_pair && !cell["median"].is_null() && !is_doubtful(cell) && !has_flag(cell, &SHARED)
+    };
+    let matrices = list(&run.document["matrices"]).iter().filter(is_of);
+    let sound: Vec<&Value> = matrices.flat_map(|matrix| list(&matrix["cells"])).filter(is_sound).collect();
+    let wide = sound.iter().filter(|cell| has_flag(cell, &["wide-ci"]));
+    let reaches = wide.filter_map(|cell| relative_reach(cell));
+    let (stated, unstated): (Vec<f64>, Vec<f64>) = reaches.partition(|reach| *reach < WIDEST_STATED);
     match number {
         WideNumber::Sound => Some(sound.len() as f64),
         WideNumber::Stated => Some(stated.len() as f64),

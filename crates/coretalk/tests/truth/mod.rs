@@ -21,7 +21,6 @@ mod words;
 
 use run::{Run, list};
 
-/// All errors on a screen.
 fn untrue(run: &Run) -> Vec<String> {
     let values =
         run.values.iter().filter_map(|value| Some(format!("{}: {value:?}", sources::wrong(run, value)?)));

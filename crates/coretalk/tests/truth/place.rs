@@ -25,11 +25,8 @@ pub fn number(run: &Run, cpu_list: &Value, number: &PlacementNumber) -> Option<f
         PlacementNumber::Messages(workload) => workload.communicating_pairs(&cpus).first()?.len(),
         PlacementNumber::Crossings(level, workload) => {
             let crosses = |(one, other): &&(CpuId, CpuId)| group(*level, *one) != group(*level, *other);
-            workload
-                .communicating_pairs(&cpus)
-                .iter()
-                .map(|pairs| pairs.iter().filter(crosses).count())
-                .max()?
+            let steps = workload.communicating_pairs(&cpus).into_iter();
+            steps.map(|pairs| pairs.iter().filter(crosses).count()).max()?
         }
     };
     Some(count as f64)
@@ -72,10 +69,11 @@ pub fn unprinted(run: &Run) -> Vec<String> {
     let is_ordered = run.printed.contains("threads on CPUs");
     for placement in list(&first["placements"]) {
         let name = placement["name"].as_str().unwrap_or_default();
-        let roles = list(&placement["roles"]).iter().filter(|_| is_ordered).map(Value::to_string);
-        let roles: Vec<String> = roles.collect();
+        let roles = if is_ordered { list(&placement["roles"]) } else { &[] };
+        let roles: Vec<String> = roles.iter().map(Value::to_string).collect();
         let set = cpu_set(&placement["cpus"]);
-        let end = placement["taskset"].as_str().map_or("unbound".to_owned(), |_| format!("taskset -c {set}"));
+        let end =
+            if placement["taskset"].is_string() { format!("taskset -c {set}") } else { "unbound".into() };
         let is_row =
             |line: &&str| line.starts_with(name) && line.ends_with(&end) && line.contains(&roles.join(", "));
         // The rows have the order of the document.

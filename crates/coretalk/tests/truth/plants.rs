@@ -27,7 +27,6 @@ fn has_no_field(value: &DisplayValue) -> bool {
     }
 }
 
-/// The number with a change.
 fn changed_number(value: &DisplayValue) -> Number {
     let mut number = value.number;
     match parts(&mut number) {
@@ -49,10 +48,11 @@ fn changed_number(value: &DisplayValue) -> Number {
 fn with_other_interval(value: &DisplayValue) -> Number {
     let mut number = value.number;
     if let Parts::Point(_, Some(interval)) | Parts::Interval(interval) = parts(&mut number) {
-        let is_documented =
-            !matches!(&value.source, Source::OfTrial { field, .. } if field.contains("/states/"));
-        interval.low *=
-            if is_documented && interval.is_sure() && interval.low.abs() > 0.02 { 0.99 } else { 1.0 };
+        let is_of_state =
+            matches!(&value.source, Source::OfTrial { field, .. } if field.contains("/states/"));
+        if !is_of_state && interval.is_sure() && interval.low.abs() > 0.02 {
+            interval.low *= 0.99;
+        }
     }
     number
 }
@@ -67,7 +67,6 @@ fn negated(value: &DisplayValue) -> Number {
     number
 }
 
-/// A number of another kind.
 fn of_other_kind(value: &DisplayValue) -> Number {
     let source = &value.source;
     let is_measured = matches!(source, Source::Trial { .. } | Source::Cell { .. } | Source::Field(_));
@@ -121,7 +120,6 @@ fn other_fields(run: &Run, path: &str) -> Vec<(&'static str, String)> {
     all.into_iter().filter_map(|(kind, path)| Some((kind, path?))).collect()
 }
 
-/// Other sources of the same kind.
 fn other_sources(run: &Run, source: &Source) -> Vec<(&'static str, Source)> {
     let mut other = source.clone();
     match &mut other {
@@ -134,14 +132,12 @@ fn other_sources(run: &Run, source: &Source) -> Vec<(&'static str, Source)> {
             let statistics = [Statistic::Mean, Statistic::Estimate, Statistic::Count, Statistic::Low];
             let percentiles = [0.25, 0.5, 0.99].map(Statistic::Percentile);
             let statistics = statistics.into_iter().chain(percentiles);
-            return statistics
-                .map(|statistic| with("statistic", trial, quantity, statistic))
-                .chain([
-                    with("quantity", trial, "of nothing", statistic),
-                    with("other quantity", trial, first_or_last, statistic),
-                    with("trial", another, quantity, statistic),
-                ])
-                .collect();
+            let others = [
+                with("quantity", trial, "of nothing", statistic),
+                with("other quantity", trial, first_or_last, statistic),
+                with("trial", another, quantity, statistic),
+            ];
+            return statistics.map(|other| with("statistic", trial, quantity, other)).chain(others).collect();
         }
         Source::Pairs { map, relation, classes, statistic } => {
             let (map, classes) = (&*map, &*classes);
@@ -161,17 +157,14 @@ fn other_sources(run: &Run, source: &Source) -> Vec<(&'static str, Source)> {
             return others.map(|(kind, path)| (kind, Source::Field(path))).collect();
         }
         Source::Placement { cpus, number } => {
-            let with =
-                |(kind, cpus)| (kind, Source::Placement { cpus: Box::new(cpus), number: number.clone() });
-            return other_sources(run, cpus).into_iter().map(with).collect();
+            let with = |cpus| Source::Placement { cpus: Box::new(cpus), number: number.clone() };
+            return other_sources(run, cpus).into_iter().map(|(kind, cpus)| (kind, with(cpus))).collect();
         }
         Source::Computed(Operation::Reversed, parts) => return vec![("side", parts[0].clone())],
         Source::Computed(Operation::Sum, parts) => parts.truncate(1),
         Source::Computed(_, parts) => parts.reverse(),
         Source::Count { matching, .. } => matching[0].1 = "none".to_owned(),
-        Source::OfTrial { field, .. } => {
-            *field = if field == "/n" { "/median" } else { "/n" }.to_owned();
-        }
+        Source::OfTrial { field, .. } => *field = if field == "/n" { "/median" } else { "/n" }.to_owned(),
         Source::Trials { probe, .. } => *probe = Some(String::new()),
         Source::Parameter { name, .. } => name.push('_'),
         _ => {}
@@ -182,10 +175,10 @@ fn other_sources(run: &Run, source: &Source) -> Vec<(&'static str, Source)> {
 /// The faults of a number: another number, kind, sign, interval, whole, unit and source.
 fn faults(run: &Run, shown: &Shown) -> Vec<(&'static str, DisplayValue)> {
     let value = &shown.1;
-    let whole = match value.number {
-        Number::Part { number, of } => Number::Part { number, of: of + 1 },
-        number => number,
-    };
+    let mut whole = value.number;
+    if let Number::Part { of, .. } = &mut whole {
+        *of += 1;
+    }
     let numbers = [
         ("number", changed_number(value)),
         ("kind", of_other_kind(value)),
@@ -221,7 +214,7 @@ fn kind_of(source: &Source) -> String {
         return format!("Field /{}", path.split('/').nth(1).unwrap_or_default());
     }
     let text = format!("{source:?}");
-    text.split([',', ' ', '{']).next().unwrap_or_default().split("(\"").next().unwrap_or_default().to_owned()
+    text.split([',', ' ', '{', '"']).next().unwrap_or_default().trim_end_matches('(').to_owned()
 }
 
 /// The largest number of values with faults for each kind of source of a run.

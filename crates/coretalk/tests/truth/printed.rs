@@ -1,6 +1,5 @@
 //! [`Printed`]: a number as printed, with its rounding error.
 
-/// A number that was read from a screen.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Printed {
     /// In the base unit: nanoseconds for times, a fraction for percentages.
@@ -9,34 +8,26 @@ pub struct Printed {
     pub half: f64,
 }
 
-/// Units and prefixes after a number, with their factors.
-const UNITS: [(&str, f64); 17] = [
-    ("", 1.0),
-    ("×", 1.0),
-    ("cycles", 1.0),
-    ("B", 1.0),
-    ("%", 1e-2),
-    ("k", 1e3),
-    ("kB", 1e3),
-    ("M", 1e6),
-    ("MB", 1e6),
-    ("G", 1e9),
-    ("GB", 1e9),
-    ("ns", 1.0),
-    ("µs", 1e3),
-    ("ms", 1e6),
-    ("s", 1e9),
-    ("min", 60e9),
-    ("h", 3600e9),
-];
+/// The factor of a unit or a prefix after a number.
+fn scale(unit: &str) -> Option<f64> {
+    match unit {
+        "" | "×" | "cycles" | "B" | "ns" => Some(1.0),
+        "%" => Some(1e-2),
+        "k" | "kB" | "µs" => Some(1e3),
+        "M" | "MB" | "ms" => Some(1e6),
+        "G" | "GB" | "s" => Some(1e9),
+        "min" => Some(60e9),
+        "h" => Some(3600e9),
+        _ => None,
+    }
+}
 
 impl Printed {
     /// Reads a number with its unit: `1 300`, `+5.0 %`, `-2 %`, `<0.001`, `37.36 M/s`, `±0.4`, `3 min 20 s`.
     pub fn read(text: &str) -> Option<Printed> {
         let text = text.trim_start_matches(['±', '×', '+', ' ']).trim_end_matches('!');
-        if let Some(limit) =
-            text.strip_prefix('<').or(text.strip_prefix('>').filter(|limit| limit.starts_with('-')))
-        {
+        let above = text.strip_prefix('>').filter(|limit| limit.starts_with('-'));
+        if let Some(limit) = text.strip_prefix('<').or(above) {
             let half = Printed::read(limit)?.value / 2.0;
             return Some(Printed { value: half, half: half.abs() });
         }
@@ -47,7 +38,7 @@ impl Printed {
         let value: f64 = number.parse().ok()?;
         let decimals = number.split_once('.').map_or(0, |(_, decimals)| decimals.len() as i32);
         let unit = words.get(digits).map_or("", |unit| unit.trim_end_matches("/s"));
-        let scale = UNITS.iter().find(|(name, _)| *name == unit)?.1;
+        let scale = scale(unit)?;
         // Percentages below ten have one decimal, which is omitted if it is zero.
         let is_short = unit == "%" && decimals == 0 && value.abs() < 9.95;
         let half = if is_short { 0.05 } else { 0.5 * 10f64.powi(-decimals) };
@@ -93,11 +84,9 @@ fn numbers_are_read_as_they_are_printed() {
     for text in ["·", "", "s", "CPU 3", "one", "0-3", "3 µS", "5 min 3 furlongs", "7 ns or so"] {
         assert_eq!(Printed::read(text), None, "{text}");
     }
-    for (text, [small, zero]) in [("<0.01", [0.001, 0.0]), (">-0.01 %", [-0.00001, 0.0])] {
-        assert!(
-            Printed::read(text).unwrap().reads(small) && !Printed::read(text).unwrap().reads(zero),
-            "{text}"
-        );
+    for (text, exact, other) in [("<0.01", 0.001, 0.0), (">-0.01 %", -0.00001, 0.0), ("18.2", 18.2499, 18.27)]
+    {
+        let read = Printed::read(text).unwrap();
+        assert!(read.reads(exact) && !read.reads(other), "{text}");
     }
-    assert!(Printed::read("18.2").unwrap().reads(18.2499) && !Printed::read("18.2").unwrap().reads(18.27));
 }

@@ -33,7 +33,6 @@ fn object<'a>(run: &'a Run, row: &'a [Cell]) -> Option<(&'a str, &'a Value)> {
     Some((object, run.document.pointer(object)?))
 }
 
-/// A contradiction between a row and its object in the document.
 fn untrue_row(run: &Run, row: &[Cell]) -> Option<String> {
     let (path, object) = object(run, row)?;
     let cells: Vec<String> = row.iter().map(fmt::cell).collect();
@@ -45,9 +44,8 @@ fn untrue_row(run: &Run, row: &[Cell]) -> Option<String> {
     }
     let name = object["level"].as_str().or_else(|| object["relation"].as_str())?;
     let words = |arg: fn(Scope) -> Arg, relation| {
-        fmt::sentence(
-            &Sentence::new("{level}").with("level", arg(Scope::from_relation(relation, &run.reported))),
-        )
+        let scope = Scope::from_relation(relation, &run.reported);
+        fmt::sentence(&Sentence::new("{level}").with("level", arg(scope)))
     };
     let relation = relation(&name.into()).filter(|_| !path.starts_with("/topology/"));
     // Rows of kinds of cores have the names of both kinds.
@@ -63,11 +61,10 @@ fn untrue_row(run: &Run, row: &[Cell]) -> Option<String> {
 
 /// A contradiction between the boxes of a topology and the reported groups. Cores have no boxes.
 fn untrue_boxes(run: &Run) -> Option<String> {
-    let titles =
-        run.printed.split("┌ ").skip(1).filter_map(|rest| rest.split(" ─").next()?.split_once(" · "));
+    let titles = run.printed.split("┌ ").skip(1).filter_map(|rest| rest.split(" ─").next());
     // Levels with the same CPUs share a box.
-    let boxes = titles.map(|(names, cpus)| (cpus, names.split(" = ").count()));
-    let boxes: BTreeMap<&str, usize> = boxes.collect();
+    let parts = titles.filter_map(|title| title.split_once(" · "));
+    let boxes: BTreeMap<_, _> = parts.map(|(names, cpus)| (cpus, names.split(" = ").count())).collect();
     let levels = list(&run.document["topology"]["reported"]["levels"]).iter();
     let groups = levels.filter(|level| level["level"] != "core").flat_map(|level| list(&level["groups"]));
     let mut reported = BTreeMap::new();
@@ -112,7 +109,6 @@ fn untrue_counts(run: &Run) -> Option<String> {
     words.iter().any(differs).then(|| format!("other counts than the findings have: {summary}"))
 }
 
-/// Contradictions between words of a screen and its document.
 pub fn untrue(run: &Run) -> Vec<String> {
     let rows = run.rows.iter().filter_map(|row| untrue_row(run, row));
     rows.chain(untrue_boxes(run)).chain(unnamed_levels(run)).chain(untrue_counts(run)).collect()

@@ -2,7 +2,7 @@
 
 use super::printed::Printed;
 use super::sources::{Shown, entries, trial_of};
-use crate::cli::tool::Tool;
+use crate::cli::tool::{Tool, said, words as split};
 use coretalk::commands;
 use coretalk::store::RunFile;
 use coretalk_model::series::TrialId;
@@ -21,7 +21,6 @@ use std::ffi::OsString;
 #[derive(Clone)]
 pub struct Run {
     pub words: Vec<String>,
-    /// The whole screen.
     pub printed: String,
     /// The first line of a screen with results: a finding.
     pub first_line: String,
@@ -29,7 +28,6 @@ pub struct Run {
     pub values: Vec<Shown>,
     /// The typed sentences of the screen, and those inside them.
     pub sentences: Vec<Sentence>,
-    /// The rows of the tables.
     pub rows: Vec<Vec<Cell>>,
     /// The numbers of the drawings, each with the unit of its drawing.
     pub cells: Vec<(String, DrawnNumber)>,
@@ -51,15 +49,14 @@ impl Run {
         let mut machine_name = machine.to_owned();
         if machine.contains('=') {
             machine_name = format!("{name}.toml");
-            std::fs::write(tool.path().join(&machine_name), machine).unwrap();
+            tool.write(&machine_name, machine);
         }
         let words =
             format!("{words} --machine sim:{machine_name} -q --name {name} --export-json {name}.json");
         let screen = call(tool, &words);
-        let document = std::fs::read(tool.path().join(format!("{name}.json"))).unwrap();
-        let document = serde_json::from_slice(&document).unwrap();
+        let document = serde_json::from_str(&tool.read(format!("{name}.json"))).unwrap();
         let path = tool.done(&["runs", "path", name]).out;
-        let report = RunFile::open(std::path::Path::new(path.trim())).unwrap().report().unwrap();
+        let report = RunFile::open(path.trim().as_ref()).unwrap().report().unwrap();
         // Screens use the shortest prefix of the id.
         let saved = screen.split("saved as ").nth(1).and_then(|rest| rest.split_whitespace().next());
         let blocks = screen::blocks(&report, Screen::Measured(saved.map_or(Saved::Not, Saved::As)));
@@ -79,13 +76,10 @@ impl Run {
     /// Calls a command about saved runs or files; `document` has its numbers.
     pub fn of_blocks(tool: &Tool, words: &str, document: Value, sources: Vec<Value>) -> Run {
         let screen = call(tool, words);
-        let store = tool.path().join("runs");
         let all = ["coretalk"].into_iter().chain(words.split_whitespace()).map(OsString::from);
-        let all = all.chain(["--store".into(), store.into()]);
-        let run = commands::with_blocks(all, |blocks| {
-            Run::of_screen(words, document.clone(), sources, blocks, screen)
-        });
-        run.unwrap()
+        let all = all.chain(["--store".into(), tool.path().join("runs").into()]);
+        let of_blocks = |blocks: &[Block<'_>]| Run::of_screen(words, document, sources, blocks, screen);
+        commands::with_blocks(all, of_blocks).unwrap()
     }
 
     fn of_screen(
@@ -107,21 +101,19 @@ impl Run {
             let mut copied = drawings.iter().flat_map(|drawing| &drawing.lines);
             assert!(copied.all(|line| lines.contains(&line.trim())), "{words}");
         }
-        let drawn_sentences: Vec<Sentence> =
-            drawings.iter().flat_map(|drawing| drawing.said.clone()).collect();
-        let of_drawings =
-            drawn_sentences.iter().flat_map(Sentence::values).map(|value| (Vec::new(), value.clone()));
+        let drawn_sentences = drawings.iter().flat_map(|drawing| &drawing.said);
+        let of_drawings = drawn_sentences.clone().flat_map(Sentence::values);
+        let of_drawings = of_drawings.map(|value| (Vec::new(), value.clone()));
         let blocks: Vec<&Block<'_>> = blocks.iter().flat_map(with_narrow).collect();
         let values: Vec<Shown> = blocks.iter().flat_map(|block| shown(block)).chain(of_drawings).collect();
-        let in_unit =
-            |drawing: Drawing| drawing.numbers.into_iter().map(move |number| (drawing.unit.clone(), number));
         let first_line = blocks.iter().find_map(|block| match block {
             Block::Answer(sentence) => Some(fmt::sentence(sentence)),
             _ => None,
         });
-        let sentences =
-            blocks.iter().flat_map(|block| block.sentences()).chain(&drawn_sentences).flat_map(Sentence::all);
-        let sentences: Vec<Sentence> = sentences.cloned().collect();
+        let sentences = blocks.iter().flat_map(|block| block.sentences()).chain(drawn_sentences);
+        let sentences: Vec<Sentence> = sentences.flat_map(Sentence::all).cloned().collect();
+        let in_unit =
+            |drawing: Drawing| drawing.numbers.into_iter().map(move |number| (drawing.unit.clone(), number));
         let cells: Vec<_> = drawings.into_iter().flat_map(in_unit).collect();
         // A walk that omits blocks has too few numbers and sentences for the printed text.
         let numerals = printed.split_whitespace().filter(|word| Printed::read(word).is_some()).count();
@@ -131,6 +123,7 @@ impl Run {
         assert!(values.len() + cells.len() > least, "{words}: {} of {numerals} numbers", values.len());
         let lines = printed.lines().filter(|line| !line.trim().is_empty()).count();
         assert!(2 * sentences.len() > lines, "{words}: {} sentences in {lines} lines", sentences.len());
+        let rows = blocks.iter().filter_map(|block| table(block)).flat_map(|table| table.rows.clone());
         let reporting = if document["topology"].is_null() { sources.first() } else { Some(&document) };
         Run {
             words: words.split_whitespace().map(str::to_owned).collect(),
@@ -138,11 +131,7 @@ impl Run {
             first_line: first_line.unwrap_or_default(),
             values,
             sentences,
-            rows: blocks
-                .iter()
-                .filter_map(|block| table(block))
-                .flat_map(|table| table.rows.clone())
-                .collect(),
+            rows: rows.collect(),
             cells,
             reported: reporting.map_or_else(|| Topology::flat(CpuSet::new()), reported),
             trials: entries(&document).map(trial_of).collect(),
@@ -158,11 +147,9 @@ impl Run {
 
     /// Replaces a field of the document, if it exists.
     pub fn set(&mut self, path: &str, value: impl Into<Value>) {
-        self.document
-            .pointer_mut(path)
-            .into_iter()
-            .zip([value.into()])
-            .for_each(|(field, value)| *field = value);
+        if let Some(field) = self.document.pointer_mut(path) {
+            *field = value.into();
+        }
     }
 
     /// Changes a list of the document, if it exists.
@@ -171,12 +158,16 @@ impl Run {
         list.into_iter().for_each(change);
     }
 
+    /// The [`entries`] of the document with their trials.
+    pub fn entries(&self) -> impl Iterator<Item = ([&Value; 2], TrialId)> {
+        entries(&self.document).zip(self.trials.iter().copied())
+    }
+
     /// The reported core class of a CPU; empty without classes.
     pub fn class(&self, cpu: CpuId) -> &str {
         self.reported.class_of(cpu).map_or("", |class| &class.name)
     }
 
-    /// The argument of an option of the call.
     pub fn option(&self, name: &str) -> Option<&str> {
         Some(self.words.iter().skip_while(|word| word.trim_start_matches("--") != name).nth(1)?.as_str())
     }
@@ -222,11 +213,9 @@ fn shown(block: &Block<'_>) -> Vec<Shown> {
 }
 
 fn call(tool: &Tool, words: &str) -> String {
-    let arguments: Vec<&str> = words.split_whitespace().collect();
-    let output = tool.command(&arguments).env("COLUMNS", WIDTH.to_string()).output().unwrap();
-    let error = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.code() == Some(0), "{words}: {error}");
-    String::from_utf8(output.stdout).unwrap()
+    let output = said(tool.command(&split(words)).env("COLUMNS", WIDTH.to_string()).output().unwrap());
+    assert_eq!(output.code, 0, "{words}: {}", output.err);
+    output.out
 }
 
 /// The items of a JSON list; none for other values.
@@ -234,7 +223,6 @@ pub fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// The CPUs of a list in a document.
 pub fn cpus(ids: &Value) -> Vec<CpuId> {
     list(ids).iter().filter_map(|cpu| Some(CpuId(cpu.as_u64()? as u32))).collect()
 }
@@ -243,12 +231,10 @@ pub fn cpu_set(ids: &Value) -> CpuSet {
     cpus(ids).into_iter().collect()
 }
 
-/// A relation by its name in the document.
 pub fn relation(name: &Value) -> Option<Relation> {
     Relation::ALL.into_iter().find(|relation| name == relation.name())
 }
 
-/// The CPUs of a cell.
 pub fn ends_of(cell: &Value) -> [CpuId; 2] {
     ["from", "to"].map(|end| CpuId(cell[end].as_u64().unwrap_or_default() as u32))
 }
@@ -257,12 +243,13 @@ pub fn ends_of(cell: &Value) -> [CpuId; 2] {
 pub fn reported(document: &Value) -> Topology {
     let mut domains = Vec::new();
     let topology = &document["topology"]["reported"];
-    for level in list(&topology["levels"]) {
-        let name = level["level"].as_str().unwrap_or_default();
-        let Some(known_level) = Level::ALL.into_iter().find(|level| level.name() == name) else { continue };
-        for (group, id) in list(&level["groups"]).iter().zip(0..) {
+    for object in list(&topology["levels"]) {
+        let Some(level) = Level::ALL.into_iter().find(|level| object["level"] == level.name()) else {
+            continue;
+        };
+        for (group, id) in list(&object["groups"]).iter().zip(0..) {
             let cpus = group.as_str().unwrap_or_default().parse().unwrap();
-            domains.push(Domain { level: known_level, cpus, os_id: Some(id) });
+            domains.push(Domain { level, cpus, os_id: Some(id) });
         }
     }
     // The system may report more CPUs than were measured.

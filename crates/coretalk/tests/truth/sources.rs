@@ -11,6 +11,7 @@ use super::run::{Run, cpus, list};
 use super::texts::{misread, unstated};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use coretalk_model::Domain;
 use coretalk_model::histogram::Histogram;
 use coretalk_model::place::MIN_EFFECT;
 use coretalk_model::quantity::Unit;
@@ -21,30 +22,21 @@ use coretalk_report::blocks::value::{
     DisplayUnit, DisplayValue, MapSource, ModePart, Number, Operation, Source, Statistic, WideNumber,
 };
 use hdrhistogram::serialization::Deserializer;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// Documents round to four decimals.
 pub const ROUNDED: f64 = 1e-4;
 
 pub fn parameters_of(series: &Value) -> Parameters {
-    let parameters = &series["parameters"];
+    let all = &series["parameters"];
     // For alternating strategies, `phase` repeats the view.
-    parameters_with(series, |name| {
-        name != "view" && (name != "phase" || parameters["view"] != parameters["phase"])
+    let is_of_trial = |name: &str| name != "view" && (name != "phase" || all["view"] != all["phase"]);
+    let of_trial = all.as_object().into_iter().flatten().filter(|(name, _)| is_of_trial(name));
+    of_trial.fold(Parameters::default(), |all, (name, value)| match value.as_f64() {
+        Some(number) => all.with(name, number),
+        None => all.with(name, value.as_str().unwrap()),
     })
-}
-
-/// The parameters of a trial whose names satisfy a condition.
-pub fn parameters_with(series: &Value, includes: impl Fn(&str) -> bool) -> Parameters {
-    let parameters = series["parameters"].as_object().into_iter().flatten();
-    parameters.filter(|(name, _)| includes(name)).fold(
-        Parameters::default(),
-        |all, (name, value)| match value.as_f64() {
-            Some(number) => all.with(name, number),
-            None => all.with(name, value.as_str().unwrap()),
-        },
-    )
 }
 
 /// Each distribution and each cell of a queue map in a document, preceded by the object with its probe and parameters.
@@ -54,20 +46,17 @@ pub fn entries(document: &Value) -> impl Iterator<Item = [&Value; 2]> {
     list(&document["series"]).iter().map(|one| [one, one]).chain(cells)
 }
 
-/// The trial of an entry.
 pub fn trial_of([owner, entry]: [&Value; 2]) -> TrialId {
     let placement = match &entry["placement"] {
-        Value::Null => [&entry["from"], &entry["to"]].map(Value::clone).into_iter().collect(),
-        placement => placement.clone(),
+        Value::Null => cpus(&json!([entry["from"], entry["to"]])),
+        placement => cpus(placement),
     };
     let probe = owner["probe"].as_str().unwrap().to_owned();
-    TrialSpec { probe, parameters: parameters_of(owner), placement: cpus(&placement) }.id()
+    TrialSpec { probe, parameters: parameters_of(owner), placement }.id()
 }
 
-/// The entries of a trial.
-pub fn entries_of(run: &Run, trial: TrialId) -> impl Iterator<Item = [&Value; 2]> {
-    let all = entries(&run.document).zip(&run.trials);
-    all.filter(move |(_, id)| **id == trial).map(|(entry, _)| entry)
+pub fn entries_of(run: &Run, trial: TrialId) -> impl Iterator<Item = &Value> {
+    run.entries().filter(move |(_, id)| *id == trial).map(|([_, entry], _)| entry)
 }
 
 pub fn is_near(one: f64, other: f64) -> bool {
@@ -92,14 +81,12 @@ fn is_interval(ends: [Option<f64>; 2], shown: &Estimate, path: &str) -> bool {
 fn of_trial<'a>(run: &'a Run, source: &Source) -> Option<[&'a Value; 2]> {
     let Source::OfTrial { trial, view, field } = source else { return None };
     let is_view = |entry: &&Value| view.as_ref().is_none_or(|view| entry["parameters"]["view"] == **view);
-    let mut of_view = entries_of(run, *trial).map(|[_, entry]| entry).filter(is_view);
-    of_view.find_map(|entry| {
+    entries_of(run, *trial).filter(is_view).find_map(|entry| {
         let object = entry.pointer(field.rsplit_once('/')?.0)?;
         Some([object, entry.pointer(field).filter(|field| !field.is_null())?])
     })
 }
 
-/// The result of an operation.
 fn computed(operation: Operation, numbers: &[f64]) -> Option<f64> {
     let all = || numbers.iter().copied();
     match (operation, numbers) {
@@ -144,15 +131,14 @@ fn has_all_trials(run: &Run, parts: &[Source]) -> bool {
     let condition = |owner: &Value| {
         ["/probe", "/parameters/gap_ns", "/parameters/idle_states"].map(|name| owner.pointer(name).cloned())
     };
-    let expected = entries_of(run, *first).next().map(|[owner, _]| condition(owner));
-    let all = entries(&run.document).zip(&run.trials).filter(|([owner, entry], _)| {
-        Some(condition(owner)) == expected && !entry.pointer(field).unwrap_or(&Value::Null).is_null()
+    let expected = run.entries().find(|(_, id)| id == first).map(|([owner, _], _)| condition(owner));
+    let all = run.entries().filter(|([owner, entry], _)| {
+        Some(condition(owner)) == expected && entry.pointer(field).is_some_and(|field| !field.is_null())
     });
-    let all: BTreeSet<_> = all.map(|(_, trial)| (*trial, field.clone())).collect();
+    let all: BTreeSet<_> = all.map(|(_, trial)| (trial, field.clone())).collect();
     all == summed && summed.len() == parts.len()
 }
 
-/// The distribution of a series.
 fn histogram(series: &Value) -> Option<Histogram> {
     let bytes = STANDARD.decode(series["histogram_v2_base64"].as_str()?).ok()?;
     let read: hdrhistogram::Histogram<u64> = Deserializer::new().deserialize(&mut &bytes[..]).ok()?;
@@ -172,10 +158,10 @@ pub fn recomputed(run: &Run, source: &Source) -> Option<f64> {
         Source::Constant(number) => Some(*number),
         Source::Placement { cpus, number } => place::number(run, raw(run, cpus)?, number),
         Source::Option(option) => match (run.option(option), *option) {
-            (Some(text), _) if text.ends_with('%') => {
-                Some(text.trim_end_matches('%').parse::<f64>().ok()? / 100.0)
-            }
-            (Some(text), _) => text.trim_end_matches('s').parse().ok(),
+            (Some(text), _) => match text.strip_suffix('%') {
+                Some(percent) => percent.parse().ok().map(|percent: f64| percent / 100.0),
+                None => text.trim_end_matches('s').parse().ok(),
+            },
             (None, "precision") => Some(0.02),
             (None, "min-effect") => Some(MIN_EFFECT),
             (None, _) => None,
@@ -199,17 +185,18 @@ pub fn recomputed(run: &Run, source: &Source) -> Option<f64> {
             number => number.as_f64(),
         },
         Source::Trials { probe, changed } => {
-            let all = entries(&run.document).zip(&run.trials);
-            let of_probe =
-                all.filter(|([owner, _], _)| probe.as_ref().is_none_or(|probe| owner["probe"] == **probe));
-            let counted = of_probe.filter(|([_, entry], _)| !changed || !list(&entry["states"]).is_empty());
-            Some(counted.map(|(_, trial)| trial).collect::<BTreeSet<_>>().len() as f64)
+            let is_counted = |([owner, entry], _): &([&Value; 2], TrialId)| {
+                probe.as_ref().is_none_or(|probe| owner["probe"] == **probe)
+                    && (!changed || !list(&entry["states"]).is_empty())
+            };
+            let counted: BTreeSet<_> = run.entries().filter(is_counted).map(|(_, trial)| trial).collect();
+            Some(counted.len() as f64)
         }
         // The rate of a cell of a map of queues.
         Source::Trial { trial, quantity: "messages_per_s", statistic, .. }
-            if entries_of(run, *trial).all(|[_, entry]| !entry["from"].is_null()) =>
+            if entries_of(run, *trial).all(|entry| !entry["from"].is_null()) =>
         {
-            let [_, cell] = entries_of(run, *trial).next()?;
+            let cell = entries_of(run, *trial).next()?;
             match statistic {
                 Statistic::Low => cell["ci"][0].as_f64(),
                 Statistic::High => cell["ci"][1].as_f64(),
@@ -217,7 +204,7 @@ pub fn recomputed(run: &Run, source: &Source) -> Option<f64> {
             }
         }
         Source::Trial { trial, quantity, statistic, .. } => {
-            let of_trial = || entries_of(run, *trial).map(|[_, entry]| entry);
+            let of_trial = || entries_of(run, *trial);
             let view = of_trial().find(|one| one["parameters"]["view"] == **quantity);
             // Only the first distribution of a trial contains the values, intervals and counts of the trial.
             let with = |key: &str| of_trial().map(|one| &one[key][*quantity]).find(|found| !found.is_null());
@@ -258,18 +245,15 @@ pub fn recomputed(run: &Run, source: &Source) -> Option<f64> {
         }
         Source::Wide { map, number } => of_widths(run, map, *number),
         Source::Mode { trial, view, index, part } => {
-            let mut entries = entries_of(run, *trial).map(|[_, entry]| entry);
-            let series = entries.find(|one| one["parameters"]["view"] == **view)?;
+            let series = entries_of(run, *trial).find(|one| one["parameters"]["view"] == **view)?;
             let mode = modes(&histogram(series)?).get(*index).copied()?;
             Some(if *part == ModePart::Share { mode.share } else { mode.median_ns })
         }
         Source::Field(_) | Source::Pair { .. } => field_of(run, source),
         Source::Cell { .. } => of_cell(run, source).map(|(number, _)| number),
         Source::Groups(level, least) => {
-            let measured = run.measured();
-            let groups = run.reported.level(*level).into_iter();
-            let here = groups.filter(|group| group.cpus.intersection(&measured).len() >= *least);
-            Some(here.count() as f64)
+            let is_measured = |group: &&Domain| group.cpus.intersection(&run.measured()).len() >= *least;
+            Some(run.reported.level(*level).into_iter().filter(is_measured).count() as f64)
         }
         Source::ReportedCpus => Some(run.reported.cpus().len() as f64),
         _ => None,
@@ -278,7 +262,6 @@ pub fn recomputed(run: &Run, source: &Source) -> Option<f64> {
 
 /// The mutable parts of a number.
 pub enum Parts<'a> {
-    /// A count.
     Whole(&'a mut u64),
     /// A number, optionally with an interval around another number.
     Point(&'a mut f64, Option<&'a mut Estimate>),
@@ -360,12 +343,10 @@ fn ends_of(run: &Run, source: &Source) -> Option<[Option<f64>; 2]> {
     })
 }
 
-/// Whether a trial or a map has this parameter.
 fn is_parameter(run: &Run, trial: Option<TrialId>, name: &str, found: f64) -> bool {
     let document = &run.document;
     let has = |one: &Value| one["parameters"][name].as_f64() == Some(found);
-    let mut of_trial =
-        entries(document).zip(&run.trials).filter(|(_, id)| trial.is_none_or(|trial| **id == trial));
+    let mut of_trial = run.entries().filter(|(_, id)| trial.is_none_or(|trial| *id == trial));
     // A stated `least_repetitions` is correct if some placement has fewer runs.
     let is_missing = |arm: &Value| found.fract() == 0.0 && (list(&arm["runs"]).len() as f64) < found;
     let mut compared = list(&document["comparisons"]).iter().flat_map(|one| list(&one["placements"]));
@@ -382,7 +363,6 @@ pub fn is_of_passes(source: &Source) -> bool {
     matches!(map, MapSource::Trials { .. })
 }
 
-/// A contradiction between a number and its document.
 fn contradiction(run: &Run, (headings, value): &Shown) -> Option<String> {
     let is_checked = !matches!(value.source, Source::Listed | Source::Method | Source::Unrecorded);
     if is_checked && !is_of_kind(run, &value.source, value.number) {
@@ -395,11 +375,9 @@ fn contradiction(run: &Run, (headings, value): &Shown) -> Option<String> {
         }
         // A map has a part of the run's budget, and fewer pairs may be concurrent than allowed.
         Source::Option(name @ ("budget" | "parallel")) => {
-            let mut matrices = list(&run.document["matrices"]).iter();
+            let pairs = |matrix: &Value| matrix["parameters"]["parallel_pairs"].as_str()?.parse().ok();
             let limit = match *name {
-                "parallel" => {
-                    matrices.find_map(|it| it["parameters"]["parallel_pairs"].as_str()?.parse().ok())
-                }
+                "parallel" => list(&run.document["matrices"]).iter().find_map(pairs),
                 _ => recomputed(run, &value.source),
             };
             return limit
@@ -418,8 +396,8 @@ fn contradiction(run: &Run, (headings, value): &Shown) -> Option<String> {
         }
         (&Source::Trial { trial, quantity, placements, .. }, Number::HalfWidth { .. }) => {
             let statistic = Statistic::Percentile(0.5);
-            expected =
-                recomputed(run, &Source::Trial { trial, quantity, statistic, placements }).or(expected);
+            let median = Source::Trial { trial, quantity, statistic, placements };
+            expected = recomputed(run, &median).or(expected);
         }
         // The document has only the interval of a median over passes.
         (Source::Trial { statistic: Statistic::Estimate, .. }, _) => {
@@ -452,14 +430,12 @@ fn contradiction(run: &Run, (headings, value): &Shown) -> Option<String> {
     if interval.zip(ends).is_some_and(|(shown, ends)| !is_interval(ends, &shown, path)) {
         return Some(format!("the interval is {ends:?}"));
     }
-    if matches!(&value.source, Source::OfTrial { field, .. } if field == "/reason") {
-        let is_same = expected.is_some_and(|width| match width.is_finite() {
-            true => (width - found).abs() <= 5e-3 * width,
-            false => found > 100.0,
-        });
-        return (!is_same).then(|| format!("{expected:?}, not {found}"));
-    }
+    let is_reason = matches!(&value.source, Source::OfTrial { field, .. } if field == "/reason");
     let is_same = |expected: f64| match value.number {
+        // The reason of an interval that is wider than its value has no width.
+        _ if is_reason && expected.is_infinite() => found > 100.0,
+        _ if is_reason => (expected - found).abs() <= 5e-3 * expected,
+        _ if !expected.is_finite() => false,
         Number::Count(_) | Number::Part { .. } => expected == found,
         _ if is_of_passes(&value.source) => (expected - found).abs() <= 0.01 * expected,
         _ if is_in_percent(path) => is_near_percent(expected, found),
@@ -474,11 +450,9 @@ fn contradiction(run: &Run, (headings, value): &Shown) -> Option<String> {
         // A factor amplifies the rounding of a field.
         _ => is_near(expected, found) || is_scaled(&value.source, expected - found),
     };
-    (!expected.filter(|number| number.is_finite()).is_some_and(is_same))
-        .then(|| format!("{expected:?}, not {found}"))
+    (!expected.is_some_and(is_same)).then(|| format!("{expected:?}, not {found}"))
 }
 
-/// An error in a shown number.
 pub fn wrong(run: &Run, shown @ (headings, value): &Shown) -> Option<String> {
     let unit = || unstated(headings, value).or_else(|| unit_of_topology(run, headings, value));
     contradiction(run, shown).or_else(|| misread(value)).or_else(unit)

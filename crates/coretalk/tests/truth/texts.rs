@@ -24,9 +24,8 @@ pub fn misread(value: &DisplayValue) -> Option<String> {
         Number::Part { number: 0, .. } => text == "none",
         Number::Part { number, of } if number == of => text == "all",
         Number::Part { number, .. } => text == number.to_string(),
-        Number::Duration(number) => {
-            reads(&text, if value.unit == DisplayUnit::Own(Unit::Ns) { number } else { number * 1e9 })
-        }
+        Number::Duration(number) if value.unit == DisplayUnit::Own(Unit::Ns) => reads(&text, number),
+        Number::Duration(seconds) => reads(&text, seconds * 1e9),
         Number::Probability(p) => {
             let read = text.trim_start_matches("= ").parse::<f64>();
             read.map_or(text == "< 0.0001" && p < 1e-4, |read| (read - p).abs() <= 0.5e-4)
@@ -41,18 +40,13 @@ fn reads(text: &str, exact: f64) -> bool {
     Printed::read(text).is_some_and(|read| read.reads(exact))
 }
 
-/// Whether the text of an interval reads as the interval of a number.
 fn is_interval(value: &DisplayValue, text: &str) -> bool {
-    let (Number::Estimate(interval)
-    | Number::Shift(interval)
-    | Number::Size(interval)
-    | Number::WithEnds(interval)) = value.number
-    else {
+    use Number::{Estimate, Shift, Size, WithEnds};
+    let (Estimate(interval) | Shift(interval) | Size(interval) | WithEnds(interval)) = value.number else {
         return text.is_empty();
     };
     if let Some(reach) = text.strip_prefix(" ±") {
-        let is_share =
-            matches!(value.number, Number::Estimate(_)) && !matches!(value.unit, DisplayUnit::Decimals(_));
+        let is_share = matches!(value.number, Estimate(_)) && !matches!(value.unit, DisplayUnit::Decimals(_));
         let exact = if is_share { interval.stated_reach(interval.point) } else { Some(interval.reach()) };
         return exact.map_or(reach == "?", |exact| reads(reach, exact));
     }
@@ -79,20 +73,16 @@ fn number_in_unit(value: &DisplayValue) -> Option<f64> {
     })
 }
 
-/// Whether a text reads as this number.
-fn is_written(value: &DisplayValue, text: &str, written: f64) -> bool {
-    let Some(Printed { value: read, half }) = Printed::read(text) else { return false };
-    let step = 10f64.powf(written.abs().log10().floor());
-    let read = match (value.unit, value.number) {
-        (DisplayUnit::Duration(seconds), _) => {
-            Printed { value: read * 1e-9 / seconds, half: half * 1e-9 / seconds }
-        }
+fn is_written(shown: &DisplayValue, text: &str, written: f64) -> bool {
+    let Some(Printed { mut value, mut half }) = Printed::read(text) else { return false };
+    match (shown.unit, shown.number) {
+        (DisplayUnit::Duration(seconds), _) => [value, half] = [value, half].map(|ns| ns * 1e-9 / seconds),
         // Whole thousands are truncated.
-        (DisplayUnit::Letter, _) if text.ends_with('k') => Printed { value: read + half, half },
-        (_, Number::Coarse(_)) => Printed { value: read, half: half.max(0.05 * step) },
-        _ => Printed { value: read, half },
-    };
-    read.reads(written)
+        (DisplayUnit::Letter, _) if text.ends_with('k') => value += half,
+        (_, Number::Coarse(_)) => half = half.max(0.05 * 10f64.powf(written.abs().log10().floor())),
+        _ => {}
+    }
+    Printed { value, half }.reads(written)
 }
 
 /// An error in the heading of a number, which must state its unit.
@@ -112,10 +102,8 @@ pub fn unstated(headings: &[String], value: &DisplayValue) -> Option<String> {
     let is_of_map = matches!(value.source, Source::Cell { .. });
     let DisplayUnit::OfColumn(divisor) = value.unit else { return None };
     // A sentence states the unit itself.
-    if headings.is_empty()
-        || !is_of_map && !matches!(value.number, Number::Point(_))
-        || is_of_map && headings == [""]
-    {
+    let is_free = if is_of_map { headings == [""] } else { !matches!(value.number, Number::Point(_)) };
+    if headings.is_empty() || is_free {
         return None;
     }
     let [ns, us] = [TimeUnit::NANOSECONDS, TimeUnit::MICROSECONDS];

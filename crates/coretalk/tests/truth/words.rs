@@ -70,11 +70,10 @@ fn unknown_sets(run: &Run) -> Vec<String> {
         let mut of_level = HashSet::new();
         level.into_iter().for_each(|level| add_sets(level, &mut of_level));
         let args = sentence.all().into_iter().flat_map(|part| &part.args);
-        let other = args
-            .filter_map(|(_, arg)| set(arg))
-            .find(|cpus| !is_known(cpus) || level.is_some() && !of_level.contains(cpus));
-        unknown
-            .extend(other.map(|cpus| format!("`{}`: no field has the CPUs {cpus}", fmt::sentence(sentence))));
+        let mut sets = args.filter_map(|(_, arg)| set(arg));
+        let other = sets.find(|cpus| !is_known(cpus) || level.is_some() && !of_level.contains(cpus));
+        let text = fmt::sentence(sentence);
+        unknown.extend(other.map(|cpus| format!("`{text}`: no field has the CPUs {cpus}")));
     }
     unknown
 }
@@ -92,7 +91,6 @@ fn spreads(run: &Run, cpus: &CpuSet) -> [[f64; 2]; 3] {
     spreads
 }
 
-/// Whether the document has several states of a pair.
 fn has_several_states(run: &Run, pair: [CpuId; 2]) -> bool {
     let mut cells = list(&run.document["matrices"]).iter().flat_map(|matrix| list(&matrix["cells"]));
     cells.any(|cell| {
@@ -101,7 +99,6 @@ fn has_several_states(run: &Run, pair: [CpuId; 2]) -> bool {
     })
 }
 
-/// The argument for a placeholder of the template.
 fn arg<'a>(sentence: &'a Sentence, placeholder: &str) -> Option<&'a Arg> {
     sentence.args.iter().find(|(name, _)| *name == placeholder).map(|(_, arg)| arg)
 }
@@ -113,15 +110,14 @@ fn misplaced(run: &Run, sentence: &Sentence) -> Option<String> {
         _ => None,
     })?;
     let parts = sentence.all().into_iter().flat_map(|part| &part.args);
-    let scopes = parts.filter_map(|(_, arg)| match arg {
+    let mut scopes = parts.filter_map(|(_, arg)| match arg {
         Arg::Place(scope) | Arg::Shared(scope) => Some(*scope),
         _ => None,
     });
     let expected = Scope::from_relation(relation, &run.reported);
     // A sentence about several groups is checked part by part.
-    let scopes: Vec<Scope> = scopes.collect();
-    let is_one = scopes.len() == 1 && sentence.values().len() <= 3;
-    (is_one && scopes[0] != expected).then(|| format!("the pairs are of {expected:?}"))
+    let (scope, is_one) = (scopes.next()?, scopes.next().is_none() && sentence.values().len() <= 3);
+    (is_one && scope != expected).then(|| format!("the pairs are of {expected:?}"))
 }
 
 /// Templates that [`untrue_sentence`] checks; each must occur on a screen.
@@ -138,19 +134,19 @@ pub const TEMPLATES: [&str; 10] = [
     ", CPU {a} ↔ CPU {b}",
 ];
 
-/// An error in a sentence of a map.
 fn untrue_sentence(run: &Run, sentence: &Sentence) -> Option<String> {
     if let Some(why) = misplaced(run, sentence) {
         return Some(why);
     }
+    let text = fmt::sentence(sentence);
     let set = |placeholder| match arg(sentence, placeholder) {
         Some(Arg::CpuSet(cpus)) => cpus.clone(),
         _ => CpuSet::new(),
     };
     let matrices = || list(&run.document["matrices"]).iter().filter(|matrix| !matrix["protocol"].is_null());
-    match sentence.template {
+    let has_regime = |name: &str| matrices().any(|matrix| matrix["regime"] == name);
+    let (is_right, why) = match sentence.template {
         "{what}{hint}" => {
-            let text = fmt::sentence(sentence);
             let title = |protocol: &Value| match protocol.as_str().unwrap_or_default() {
                 "cas" => "another core gets my cache line: half round trip in ns, CAS",
                 "store" => "another core sees my store: half round trip in ns, load and store",
@@ -158,56 +154,48 @@ fn untrue_sentence(run: &Run, sentence: &Sentence) -> Option<String> {
                 "xfer" => "to read a line that another core wrote: ns, no spinning",
                 _ => "a one-way time stamp lags behind the fastest: ns",
             };
-            let hint = |matrix: &Value| match matrix["kernel"].as_str().unwrap_or_default() {
-                kernel if kernel.ends_with("+pause") => " with 1 pause",
-                _ if ["cas", "store", "msg"].iter().any(|name| matrix["protocol"] == *name) => {
-                    " without pause"
+            let hint = |matrix: &Value| match matrix["protocol"].as_str() {
+                _ if matrix["kernel"].as_str().is_some_and(|kernel| kernel.ends_with("+pause")) => {
+                    " with 1 pause"
                 }
+                Some("cas" | "store" | "msg") => " without pause",
                 _ => "",
             };
-            let is_of =
-                |matrix: &Value| text.ends_with(&(title(&matrix["protocol"]).to_owned() + hint(matrix)));
-            (!matrices().any(is_of)).then(|| "no matrix was measured with this code".to_owned())
+            let is_of = |matrix: &Value| text.ends_with(&[title(&matrix["protocol"]), hint(matrix)].concat());
+            (matrices().any(is_of), "no matrix was measured with this code".to_owned())
         }
         "SIMULATED {scenario}" => {
             let scenario = run.document["environment"]["simulated"].as_str();
-            let is_right = scenario.is_some_and(|scenario| fmt::sentence(sentence).ends_with(scenario));
-            (!is_right).then(|| format!("it is {scenario:?}"))
+            (scenario.is_some_and(|scenario| text.ends_with(scenario)), format!("it is {scenario:?}"))
         }
-        "one pair at a time" => (!matrices().any(|matrix| matrix["regime"] == "serial"))
-            .then(|| "pairs ran in parallel".to_owned()),
-        "up to {pairs} at once" => {
-            (!matrices().any(|matrix| matrix["regime"] == "parallel")).then(|| "pairs ran alone".to_owned())
-        }
+        "one pair at a time" => (has_regime("serial"), "pairs ran in parallel".to_owned()),
+        "up to {pairs} at once" => (has_regime("parallel"), "pairs ran alone".to_owned()),
         "taskset -c {near} COMMAND" => {
             let [_, leaving, inside] = spreads(run, &set("near"));
-            (!inside[1].is_finite() || 1.1 * inside[1] >= leaving[0])
-                .then(|| format!("{inside:?} inside, {leaving:?} leaving"))
+            let is_closer = inside[1].is_finite() && 1.1 * inside[1] < leaving[0];
+            (is_closer, format!("{inside:?} inside, {leaving:?} leaving"))
         }
         "the {kind} cores, taskset -c {cpus} COMMAND" => {
             let named = set("cpus");
             let kind = named.first().map_or("", |cpu| run.class(cpu));
             let of_kind: CpuSet = run.measured().iter().filter(|cpu| run.class(*cpu) == kind).collect();
-            let is_named = !kind.is_empty() && fmt::sentence(sentence).starts_with(&format!("the {kind} "));
-            if of_kind != named || !is_named {
-                return Some(format!("CPUs {of_kind} are of the kind of CPU {named}"));
-            }
+            let is_named = !kind.is_empty() && text.starts_with(&format!("the {kind} "));
             let [others, leaving, inside] = spreads(run, &named);
             let is_closest = inside[1] < leaving[0].min(others[0]);
-            (!is_closest).then(|| format!("{inside:?} inside, {leaving:?} leaving, {others:?} of others"))
+            let why = format!("CPUs {of_kind}: {inside:?} inside, {leaving:?} leaving, {others:?} of others");
+            (of_kind == named && is_named && is_closest, why)
         }
         "any cores (all are about equally close)" => {
             let [.., [low, high]] = spreads(run, &run.measured());
-            (high >= 1.35 * low).then(|| format!("{low} to {high}"))
+            (high < 1.35 * low, format!("{low} to {high}"))
         }
         "most of the time" => {
             let share = run.document["watch"]["states"][0]["share"].as_f64();
-            share.is_none_or(|share| share <= 0.5).then(|| format!("its share is {share:?}"))
+            (share.is_some_and(|share| share > 0.5), format!("its share is {share:?}"))
         }
         template if template.starts_with("The budget of ") => {
-            let ended = run.document["run"]["budget_ended"] == true;
             let is_placed = !list(&run.document["comparisons"]).is_empty();
-            (!ended && !is_placed).then(|| "no budget ended".to_owned())
+            (is_placed || run.document["run"]["budget_ended"] == true, "no budget ended".to_owned())
         }
         // Such a sentence names a pair whose level changed.
         "CPUs {a} and {b}: " | ", CPU {a} ↔ CPU {b}" | "between CPUs {a} and {b} " => {
@@ -215,10 +203,11 @@ fn untrue_sentence(run: &Run, sentence: &Sentence) -> Option<String> {
                 Some(Arg::Cpus(cpus)) => cpus.first().copied().unwrap_or(CpuId(0)),
                 _ => CpuId(0),
             };
-            (!has_several_states(run, ["a", "b"].map(cpu))).then(|| "this pair has one level".to_owned())
+            (has_several_states(run, ["a", "b"].map(cpu)), "this pair has one level".to_owned())
         }
-        _ => None,
-    }
+        _ => return None,
+    };
+    (!is_right).then_some(why)
 }
 
 /// Quotations that differ from the document.
@@ -235,7 +224,6 @@ fn misquoted(run: &Run) -> Vec<String> {
     args.filter_map(wrong).collect()
 }
 
-/// Errors in sentences.
 pub fn untrue(run: &Run) -> Vec<String> {
     let untrue = |sentence: &Sentence| {
         let why = untrue_sentence(run, sentence)?;
