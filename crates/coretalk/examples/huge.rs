@@ -45,17 +45,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let document_header =
         RunHeader { id: "huge".into(), started: "2026-01-01T00:00:00Z".into(), ..stored_header.clone() };
     let folder = std::env::temp_dir().join(format!("coretalk-huge-{}", std::process::id()));
-    let writer = RunWriter::create(
-        &folder,
-        &NewRun {
-            header: &stored_header,
-            environment: machine.environment(),
-            findings: &[],
-            topology: machine.topology(),
-            settings: RunSettings { latency: Some(&settings), ..RunSettings::default() },
-            allowed: machine.topology().cpus(),
-        },
-    )?;
+    let new_run = NewRun {
+        header: &stored_header,
+        environment: machine.environment(),
+        findings: &[],
+        topology: machine.topology(),
+        settings: RunSettings { latency: Some(&settings), ..RunSettings::default() },
+        allowed: machine.topology().cpus(),
+    };
+    let writer = RunWriter::create(&folder, &new_run)?;
     let opened = Cost::now() - begun;
 
     let begun = Cost::now();
@@ -135,12 +133,8 @@ impl Cost {
         // User and system time of the process including ended threads, in hundredths of a second (proc(5)).
         let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
         let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-        let ticks: f64 = after_name
-            .split_whitespace()
-            .skip(11)
-            .take(2)
-            .filter_map(|ticks| ticks.parse::<f64>().ok())
-            .sum();
+        let fields = after_name.split_whitespace().skip(11).take(2);
+        let ticks: f64 = fields.filter_map(|ticks| ticks.parse::<f64>().ok()).sum();
         Cost { wall_s: wall_s(), cpu_s: ticks / 100.0 }
     }
 }
