@@ -1,21 +1,16 @@
 //! Acceptance on simulated machines with known truth: over ten thousand cells each, with printed results. Run by name
 //! (`--ignored --nocapture acceptance::`, seconds to minutes); shorter versions are part of the usual tests.
 
-use crate::vocabulary::{Run, bad_cells, builtin, defaults, measure, measure_briefly, open, plan, toml};
-use coretalk_measure::session::latency::ResumedState;
-use coretalk_measure::{Machine, Scenario};
+use crate::vocabulary::{Run, builtin, changed, detection, dies, plan, run, run_briefly};
+use coretalk_measure::Scenario;
 use coretalk_model::latency::{Counts, Parallel, Purpose, Regime};
 use coretalk_model::stats::median;
 use coretalk_model::{Flag, Relation};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// 144 cores on 18 dies: 10,296 cells.
 fn large(noise: &str) -> Scenario {
-    toml(&format!(
-        "based_on = 'chiplet-16'\n[structure]\nkind = 'tree'\n\
-         levels = [{{ level = 'package', count = 1 }}, {{ level = 'l3', count = 18 }}, {{ level = 'core', count = 8 }}]\n\
-         [variation]\nline_sd = 0.08\n[noise]\n{noise}"
-    ))
+    changed("chiplet-16", &format!("variation.line_sd = 0.08\n{}", dies(18, noise)))
 }
 
 const NOISES: [(&str, &str); 5] = [
@@ -42,9 +37,8 @@ fn coverage(run: &Run, added: &Added) -> [f64; 3] {
     let values = run.values();
     let mut contained = [0usize; 3];
     for (pair, value) in &values {
-        let relation = run.machine.topology().relation(pair[0], pair[1]);
         let bare_ns = run.true_ns(*pair, value);
-        let endless_ns = bare_ns * added[&relation];
+        let endless_ns = bare_ns * added[&run.relation(*pair)];
         contained[0] += usize::from(value.latency_ns.contains(endless_ns));
         contained[1] += usize::from(value.cycles.get().unwrap().contains(endless_ns * NOMINAL_GHZ));
         contained[2] += usize::from(value.latency_ns.contains(bare_ns));
@@ -53,30 +47,21 @@ fn coverage(run: &Run, added: &Added) -> [f64; 3] {
 }
 
 fn half_width(run: &Run) -> f64 {
-    let widths: Vec<f64> = run
-        .values()
-        .iter()
-        .map(|(_, value)| value.latency_ns.half_width() / value.latency_ns.point)
-        .collect();
+    let values = run.values().into_iter();
+    let widths: Vec<f64> =
+        values.map(|(_, value)| value.latency_ns.half_width() / value.latency_ns.point).collect();
     median(&widths).unwrap()
 }
 
 fn measure_with(scenario: Scenario, seed: u64, counts: Counts, precision: f64) -> Run {
-    let machine = open(scenario, seed);
-    let mut settings = defaults(&machine, seed);
-    settings.counts = counts;
-    settings.precision = precision;
-    settings.ladder = false;
-    measure_briefly(machine, settings)
+    run_briefly(scenario, seed, |settings| {
+        (settings.counts, settings.precision, settings.ladder) = (counts, precision, false);
+    })
 }
 
 #[test]
 #[ignore = "over ten thousand cells"]
 fn printed_intervals_contain_the_truth_in_every_scenario() {
-    println!(
-        "\n{:28} {:>18} {:>6} {:>8} {:>8} {:>8} {:>10} {:>6} {:>12}",
-        "scenario", "counts", "cells", "ns", "cycles", "bare ns", "half-width", "wide", "added at most"
-    );
     let mut missed = Vec::new();
     for (name, noise) in NOISES {
         let fixed = Counts::Fixed { samples: 300, iterations: 1000 };
@@ -88,15 +73,11 @@ fn printed_intervals_contain_the_truth_in_every_scenario() {
             let added = added(&large(noise), counts, precision);
             let run = measure_with(large(noise), 11, counts, precision);
             let (covered, width, cells) = (coverage(&run, &added), half_width(&run), run.values().len());
-            let wide = run.values().iter().filter(|(_, value)| value.flags.contains(Flag::WideCi)).count();
+            let wide = run.count_flagged(Flag::WideCi);
             let most = added.values().map(|factor| factor - 1.0).fold(0.0, f64::max);
             println!(
-                "{name:28} {kind:>18} {cells:6} {:8.4} {:8.4} {:8.4} {:8.2} % {wide:6} {:10.2} %",
-                covered[0],
-                covered[1],
-                covered[2],
-                100.0 * width,
-                100.0 * most
+                "{name}, {kind}: {cells} cells, {wide} wide; of ns, cycles and bare ns {covered:.4?} contain the truth; \
+                 half-width {width:.4}, added at most {most:.4}"
             );
             // Adaptive intervals are wide enough for the added factor, so they must contain the bare truth too.
             let (bounds, of_interest, most_added) = match counts {
@@ -124,39 +105,30 @@ const MAX_ADDED: f64 = 0.004;
 #[test]
 #[ignore = "over ten thousand cells"]
 fn bad_cells_are_found_and_good_ones_are_left_alone() {
-    println!("\n{:28} {:>6} {:>8} {:>9}", "bad trials", "bad", "recall", "precision");
     for share in [0.003, 0.01] {
         let run = measure_with(large(&format!("bad_share = {share}")), 12, Counts::Adaptive, 0.02);
-        let found = bad_cells(&run);
-        println!("{share:<28} {:6} {:8.4} {:9.4}", found.bad, found.recall(), found.precision());
-        assert!(found.recall() >= 0.99 && found.precision() >= 0.90, "{found:?}");
+        let found = detection(&run);
+        println!("{share} bad trials: recall {:.4}, precision {:.4}", found.recall, found.precision);
+        assert!(found.recall >= 0.99 && found.precision >= 0.90, "{found:?}");
     }
 }
 
 #[test]
 #[ignore = "over ten thousand cells"]
 fn a_parallel_bias_of_two_percent_is_found_and_none_is_invented() {
-    println!("\n{:28} {:>9} {:>9}", "bias with 32 pairs", "verdicts", "refused");
     for (bias, bounds) in [(0.0, 0.0..=0.05), (0.02, 0.95..=1.0)] {
         let (mut verdicts, mut refused) = (0, 0);
         for seed in 0..20 {
-            let scenario = toml(&format!(
-                "based_on = 'chiplet-16'\n[structure]\nkind = 'tree'\n\
-                 levels = [{{ level = 'package', count = 1 }}, {{ level = 'l3', count = 8 }}, {{ level = 'core', count = 8 }}]\n\
-                 [noise]\nparallel_bias = {}",
-                bias / 31.0
-            ));
-            let machine = open(scenario, seed);
-            let mut settings = defaults(&machine, seed);
-            settings.parallel = Parallel::AtMost(32);
-            settings.ladder = false;
-            let run = measure_briefly(machine, settings);
+            let noise = format!("parallel_bias = {}", bias / 31.0);
+            let run = run_briefly(changed("chiplet-16", &dies(8, &noise)), seed, |settings| {
+                (settings.parallel, settings.ladder) = (Parallel::AtMost(32), false);
+            });
             let Regime::Parallel { pairs, gate } = &run.result.maps[0].regime else { panic!("serial") };
             verdicts += gate.len();
             refused += gate.iter().filter(|outcome| outcome.pairs < *pairs || !outcome.equivalent).count();
         }
         let share = refused as f64 / verdicts as f64;
-        println!("{:<28} {verdicts:9} {share:9.4}", format!("{} %", 100.0 * bias));
+        println!("bias of {bias} with 32 pairs: {share:.4} of {verdicts} verdicts refuse");
         assert!(bounds.contains(&share), "{bias}: {share}");
     }
 }
@@ -164,27 +136,18 @@ fn a_parallel_bias_of_two_percent_is_found_and_none_is_invented() {
 #[test]
 #[ignore = "over ten thousand cells"]
 fn large_machines_are_measured_in_seconds_of_their_own_time() {
-    println!("\n{:16} {:>10} {:>12} {:>12}", "machine", "precision", "machine time", "bound");
     for (name, precision, bound) in
         [("epyc-2s-192", 0.02, 5.0), ("epyc-2s-192", 0.01, 10.0), ("huge-1024", 0.02, 30.0)]
     {
-        let machine = open(builtin(name), 3);
-        let mut settings = defaults(&machine, 3);
-        settings.precision = precision;
-        let run = measure_briefly(machine, settings);
-        println!("{name:16} {precision:10} {:10.2} s {bound:10.0} s", run.took.secs());
+        let run = run_briefly(builtin(name), 3, |settings| settings.precision = precision);
+        println!("{name} ± {precision}: {:.2} s of {bound} s", run.took.secs());
         assert!(run.took.secs() <= bound);
     }
-    let machine = open(builtin("mesh-64"), 3);
-    let settings = defaults(&machine, 3);
-    let run = measure(machine, settings, ResumedState::default());
-    let mut unmeasured = run.pairs().len();
-    let mut measured_cells = vec![false; unmeasured];
+    let run = run(builtin("mesh-64"), 3, |_| ());
+    let (pairs, mut measured) = (run.pairs().len(), BTreeSet::new());
     let first = run.kept.rounds.iter().filter(|round| round.purpose == Purpose::Map).find_map(|round| {
-        for trial in &round.trials {
-            unmeasured -= usize::from(!std::mem::replace(&mut measured_cells[trial.cell as usize], true));
-        }
-        (unmeasured == 0).then_some(round.started + round.elapsed)
+        measured.extend(round.trials.iter().map(|trial| trial.cell));
+        (measured.len() == pairs).then_some(round.started + round.elapsed)
     });
     println!("first complete map of mesh-64 after {:.2} s", first.unwrap().secs());
     assert!(first.unwrap().secs() <= 1.0);
@@ -193,17 +156,14 @@ fn large_machines_are_measured_in_seconds_of_their_own_time() {
 #[test]
 #[ignore = "over ten thousand cells"]
 fn plan_predicts_the_time_of_the_run() {
-    println!("\n{:16} {:>5} {:>10} {:>10} {:>7}", "machine", "seed", "plan", "run", "ratio");
     let mut missed = Vec::new();
     for name in Scenario::names() {
         let mut ratios = Vec::new();
         for seed in if *name == "huge-1024" { 3..4 } else { 3..7 } {
             let planned = plan(builtin(name), seed, |_| ()).machine_time.secs();
-            let machine = open(builtin(name), seed);
-            let settings = defaults(&machine, seed);
-            let took = measure_briefly(machine, settings).took.secs();
+            let took = run_briefly(builtin(name), seed, |_| ()).took.secs();
             let ratio = planned / took;
-            println!("{name:16} {seed:5} {planned:8.2} s {took:8.2} s {ratio:7.3}");
+            println!("{name}, seed {seed}: {took:.2} s, {ratio:.3} of it planned");
             ratios.push(ratio);
         }
         // A plan cannot foresee the re-measurements that a machine with changing states needs.

@@ -1,7 +1,6 @@
 //! Every setting has an effect, automatic choices are better, and the gate admits only harmless parallel measurement.
 
-use crate::vocabulary::{Run, builtin, defaults, measure, open, run, toml};
-use coretalk_measure::Machine;
+use crate::vocabulary::{Run, builtin, changed, defaults, dies, measure, open, run};
 use coretalk_measure::session::latency::{Ended, ResumedState};
 use coretalk_model::latency::{
     Counts, GateOutcome, HintChoice, HomeSetting, LatencySettings, PairChoice, Parallel, Purpose, Regime,
@@ -12,9 +11,8 @@ use coretalk_model::{Flag, Hint, Home, Picos, Protocol, Relation, Tool};
 
 /// Twelve pairs of a large machine with two nodes, on which every setting has an effect.
 fn base() -> LatencySettings {
-    let machine = open(builtin("epyc-2s-192"), 3);
-    let precision = 0.005;
-    LatencySettings { pairs: PairChoice::Representatives, ladder: false, precision, ..defaults(&machine, 3) }
+    let base = defaults(&open(builtin("epyc-2s-192"), 3), 3);
+    LatencySettings { pairs: PairChoice::Representatives, ladder: false, precision: 0.005, ..base }
 }
 
 fn measure_large(settings: &LatencySettings) -> Run {
@@ -93,8 +91,7 @@ fn a_budget_is_spent_where_intervals_are_wide() {
             settings.budget = Picos::from_ms(budget_ms);
         })
     };
-    let wide =
-        |run: &Run| run.values().iter().filter(|(_, value)| value.flags.contains(Flag::WideCi)).count();
+    let wide = |run: &Run| run.count_flagged(Flag::WideCi);
     let max_passes = |run: &Run| run.values().iter().map(|(_, value)| value.passes).max().unwrap();
     let usual = with(2, 60_000);
     assert!(wide(&usual) > 0 && max_passes(&usual) == 24, "{} {}", wide(&usual), max_passes(&usual));
@@ -110,7 +107,7 @@ fn a_budget_is_spent_where_intervals_are_wide() {
 #[test]
 fn the_rate_of_tails_changes_the_delays_of_messages() {
     let tails_at = |rate_per_s| {
-        let run = run(toml("based_on = 'laptop-smt'"), 3, |settings| {
+        let run = run(builtin("laptop-smt"), 3, |settings| {
             settings.cpus.truncate(2);
             settings.budget = Picos::from_ms(2_000);
             settings.tails = Some(Tails { rate_per_s });
@@ -124,62 +121,48 @@ fn the_rate_of_tails_changes_the_delays_of_messages() {
 
 #[test]
 fn the_hint_is_chosen_for_a_gain_unless_requested() {
-    let with = |scenario, hint| run(scenario, 3, |settings| settings.hint = hint);
     let gaining = || builtin("chiplet-16");
-    let indifferent = || toml("based_on = 'chiplet-16'\n[eager_penalty]\nl3 = 1.0\npackage = 1.0");
+    let indifferent = || changed("chiplet-16", "[eager_penalty]\nl3 = 1.0\npackage = 1.0");
     for (scenario, choice, hint, reason) in [
         (gaining(), HintChoice::Auto, Hint::Pause, "a pause gains up to"),
         (gaining(), HintChoice::None, Hint::None, "requested"),
         (indifferent(), HintChoice::Auto, Hint::None, "a pause gains less than 5 %"),
         (indifferent(), HintChoice::Pause, Hint::Pause, "requested"),
     ] {
-        let run = with(scenario, choice);
+        let run = run(scenario, 3, |settings| settings.hint = choice);
         let map = &run.result.maps[0];
         assert_eq!(map.hint, hint, "{choice:?}");
         assert!(map.hint_reason.starts_with(reason), "{choice:?}: {}", map.hint_reason);
-        let kernels: std::collections::BTreeSet<_> = run
-            .kept
-            .rounds
-            .iter()
-            .filter(|round| round.purpose == Purpose::Map)
-            .flat_map(|round| &round.trials)
-            .filter_map(|trial| trial.outcome.as_ref().ok())
-            .flat_map(|visit| visit.spans.iter().map(|span| span.kernel.clone()))
-            .collect();
-        assert!(kernels.contains(&map.kernel));
+        let of_map = run.kept.rounds.iter().filter(|round| round.purpose == Purpose::Map);
+        let visits = of_map.flat_map(|round| &round.trials).filter_map(|trial| trial.outcome.as_ref().ok());
+        let mut spans = visits.flat_map(|visit| &visit.spans);
+        assert!(spans.any(|span| span.kernel == map.kernel), "{choice:?}");
     }
 }
 
 #[test]
 fn the_better_home_is_the_headline_and_the_worse_its_penalty() {
     let auto = measure_large(&base());
-    let across = |run: &Run| -> Vec<_> {
-        let topology = run.machine.topology();
-        let values = run.values().into_iter();
-        values
-            .filter(|(pair, _)| topology.relation(pair[0], pair[1]) == Relation::Machine)
-            .map(|(pair, value)| (pair, value.clone()))
-            .collect()
-    };
-    let crossing = across(&auto);
-    assert!(crossing.len() >= 4);
-    for (pair, value) in &crossing {
+    let mut crossing = 0;
+    for (pair, value) in auto.values() {
+        let penalty = value.home_penalty.get();
+        if auto.relation(pair) != Relation::Machine {
+            assert_eq!(penalty, None, "{pair:?}");
+            continue;
+        }
+        crossing += 1;
         let [near, far] =
             [0, 1].map(|node| auto.machine.true_ns(pair[0], pair[1], auto.kernel(), Home(node)));
         assert_eq!(value.home, Home(u32::from(far < near)), "{pair:?}");
-        let penalty = value.home_penalty.get().unwrap();
-        assert!((penalty / (near.max(far) / near.min(far)) - 1.0).abs() < 0.02, "{pair:?}: {penalty}");
+        let ratio = penalty.unwrap() / (near.max(far) / near.min(far));
+        assert!((ratio - 1.0).abs() < 0.02, "{pair:?}: {penalty:?}");
     }
-    for (pair, value) in auto.values() {
-        let crosses = crossing.iter().any(|(across, _)| *across == pair);
-        assert_eq!(value.home_penalty.get().is_some(), crosses, "{pair:?}");
-    }
+    assert!(crossing >= 4);
     let fixed = measure_large(&LatencySettings { home: HomeSetting::Node(Home(1)), ..base() });
     for (pair, value) in fixed.values() {
         assert_eq!((value.home, value.home_penalty.get()), (Home(1), None), "{pair:?}");
-        let ratio = value.latency_ns.point / fixed.true_ns(pair, value);
-        assert!((ratio - 1.0).abs() < 0.03, "{pair:?}: {ratio}");
     }
+    fixed.check_values(0.03, "");
 }
 
 #[test]
@@ -201,39 +184,34 @@ fn fixed_counts_are_met_exactly() {
 
 #[test]
 fn the_parallel_setting_determines_the_regime() {
-    let regime = |name: &str, parallel| {
-        let run = run(builtin(name), 3, |settings| {
+    let regime = |parallel| {
+        let run = run(builtin("chiplet-16"), 3, |settings| {
             settings.parallel = parallel;
             settings.ladder = false;
         });
         let most = run.kept.rounds.iter().map(|round| round.trials.len()).max().unwrap();
         (run.result.maps[0].regime.clone(), most)
     };
-    assert_eq!(regime("chiplet-16", Parallel::Auto), (Regime::Serial, 1), "fits into 15 s");
-    assert_eq!(regime("chiplet-16", Parallel::AtMost(1)), (Regime::Serial, 1));
-    assert!(matches!(regime("chiplet-16", Parallel::AtMost(3)), (Regime::Parallel { pairs: 3, .. }, 3)));
-    assert!(matches!(regime("chiplet-16", Parallel::AtMost(99)), (Regime::Parallel { pairs: 8, .. }, 8)));
+    assert_eq!(regime(Parallel::Auto), (Regime::Serial, 1), "fits into 15 s");
+    assert_eq!(regime(Parallel::AtMost(1)), (Regime::Serial, 1));
+    assert!(matches!(regime(Parallel::AtMost(3)), (Regime::Parallel { pairs: 3, .. }, 3)));
+    assert!(matches!(regime(Parallel::AtMost(99)), (Regime::Parallel { pairs: 8, .. }, 8)));
 }
 
 #[test]
 fn a_busy_machine_is_measured_one_pair_at_a_time() {
-    let scenario = |busy: bool| {
-        toml(&format!("based_on = 'mesh-64'\n[costs]\nrendezvous_us = 900.0\n[failures]\nbusy = {busy}"))
+    let regime = |busy: bool| {
+        let changes = format!("[costs]\nrendezvous_us = 900.0\n[failures]\nbusy = {busy}");
+        let run = run(changed("mesh-64", &changes), 3, |settings| settings.ladder = false);
+        run.result.maps[0].regime.clone()
     };
-    let regime =
-        |busy| run(scenario(busy), 3, |settings| settings.ladder = false).result.maps[0].regime.clone();
     assert!(matches!(regime(false), Regime::Parallel { pairs: 32, .. }));
     assert_eq!(regime(true), Regime::Serial);
 }
 
 /// 32 single-threaded cores on four dies, 16 concurrent pairs that slow each other down by `bias` in total.
 fn in_parallel(bias: f64, budget_ms: u64) -> Run {
-    let scenario = toml(&format!(
-        "based_on = 'chiplet-16'\n[structure]\nkind = 'tree'\n\
-         levels = [{{ level = 'package', count = 1 }}, {{ level = 'l3', count = 4 }}, {{ level = 'core', count = 8 }}]\n\
-         [noise]\nparallel_bias = {}",
-        bias / 15.0
-    ));
+    let scenario = changed("chiplet-16", &dies(4, &format!("parallel_bias = {}", bias / 15.0)));
     run(scenario, 3, |settings| {
         settings.parallel = Parallel::AtMost(16);
         settings.budget = Picos::from_ms(budget_ms);
@@ -251,12 +229,9 @@ fn outcomes(run: &Run) -> &[GateOutcome] {
 fn a_machine_without_bias_passes_the_gate() {
     let run = in_parallel(0.0, 60_000);
     assert_eq!(run.ended, Ended::Complete);
-    assert!(
-        outcomes(&run).iter().all(|o| o.equivalent && o.pairs == 16 && o.cells == 64),
-        "{:?}",
-        outcomes(&run)
-    );
-    assert!(run.values().iter().all(|(_, value)| !value.flags.contains(Flag::ParBias)));
+    let is_whole = |gate: &GateOutcome| gate.equivalent && gate.pairs == 16 && gate.cells == 64;
+    assert!(outcomes(&run).iter().all(is_whole), "{:?}", outcomes(&run));
+    assert_eq!(run.count_flagged(Flag::ParBias), 0);
 }
 
 #[test]
@@ -264,37 +239,29 @@ fn a_bias_of_two_percent_is_refused_and_measured_again_with_fewer_pairs() {
     let run = in_parallel(0.02, 60_000);
     assert_eq!(run.ended, Ended::Complete);
     assert_eq!(outcomes(&run).len(), 2);
-    for outcome in outcomes(&run) {
-        assert!(outcome.pairs <= 8, "{outcome:?}");
-        assert!(outcome.equivalent, "{outcome:?}");
-    }
+    assert!(outcomes(&run).iter().all(|gate| gate.equivalent && gate.pairs <= 8), "{:?}", outcomes(&run));
     assert_eq!(run.values().len(), run.pairs().len(), "cells lost their values when the gate refused");
+    assert_eq!(run.count_flagged(Flag::ParBias), 0);
     for (pair, value) in run.values() {
         assert!(value.passes >= 8, "{pair:?}: {} passes count", value.passes);
-        assert!(!value.flags.contains(Flag::ParBias));
     }
-    for (relation, ratio) in run.relations() {
-        assert!((ratio - 1.0).abs() < 0.02, "{relation:?}: {ratio}");
-    }
+    run.check_relations(0.02, "");
 }
 
 #[test]
 fn an_uncorrected_bias_is_flagged_on_every_cell_of_the_relation() {
     let run = in_parallel(0.3, 1_100);
-    let refused: Vec<Relation> =
-        outcomes(&run).iter().filter(|o| !o.equivalent).map(|o| o.relation).collect();
-    assert!(refused.contains(&Relation::Package), "{:?}", outcomes(&run));
-    let package = outcomes(&run).iter().find(|o| o.relation == Relation::Package).unwrap();
-    assert!((package.bias.point - 0.26).abs() < 0.05, "ln 1.3 is 0.26: {:?}", package.bias);
+    let gate = |relation| outcomes(&run).iter().find(|gate| gate.relation == relation).unwrap();
+    let package = gate(Relation::Package);
+    assert!(!package.equivalent && (package.bias.point - 0.26).abs() < 0.05, "ln 1.3 is 0.26: {package:?}");
     for (pair, value) in run.values() {
-        let relation = coretalk_measure::Machine::topology(&run.machine).relation(pair[0], pair[1]);
-        assert_eq!(value.flags.contains(Flag::ParBias), refused.contains(&relation), "{pair:?}");
+        assert_ne!(value.flags.contains(Flag::ParBias), gate(run.relation(pair)).equivalent, "{pair:?}");
     }
 }
 
 #[test]
 fn fixed_counts_in_parallel_go_through_the_gate_as_well() {
-    let run = run(toml("based_on = 'chiplet-16-smt'"), 3, |settings| {
+    let run = run(builtin("chiplet-16-smt"), 3, |settings| {
         settings.parallel = Parallel::AtMost(16);
         settings.counts = Counts::Fixed { samples: 200, iterations: 100 };
     });

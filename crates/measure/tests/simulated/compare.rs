@@ -1,32 +1,28 @@
 //! Comparisons of runs on one simulated machine: other seeds show no difference, and planted changes are found.
 
 use crate::is_acceptance;
-use crate::vocabulary::{Run, builtin, defaults, measure_briefly, open};
+use crate::vocabulary::{Run, builtin, run_briefly};
 use coretalk_measure::Machine;
-use coretalk_model::compare::of_latency;
 use coretalk_model::compare::{
     Alignment, CellDifference, Comparison, LeastEffect, Levels, ReadingKey, Side, Verdict, compare,
+    of_latency,
 };
 use coretalk_model::latency::PairOutcome;
 use coretalk_model::stats::Key;
 use coretalk_model::{CpuId, Relation};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Default)]
-pub struct Tally {
-    pub pairs: u64,
-    pub levels: u64,
-    pub different: u64,
-    pub with_any: u64,
-    pub same: u64,
-    pub cannot_tell: u64,
+struct Tally {
+    levels: u64,
+    different: u64,
+    with_any: u64,
+    same: u64,
+    cannot_tell: u64,
 }
 
 fn run(name: &str, seed: u64) -> Run {
-    let machine = open(builtin(name), seed);
-    let mut settings = defaults(&machine, seed);
-    settings.ladder = false;
-    measure_briefly(machine, settings)
+    run_briefly(builtin(name), seed, |settings| settings.ladder = false)
 }
 
 fn side(run: &Run) -> Side {
@@ -54,8 +50,8 @@ fn change(run: &mut Run, factor: impl Fn([CpuId; 2]) -> f64) {
     }
 }
 
-pub fn alike(name: &str, pairs: u64) -> Tally {
-    let mut tally = Tally { pairs, ..Tally::default() };
+fn alike(name: &str, pairs: u64) -> Tally {
+    let mut tally = Tally::default();
     for pair in 0..pairs {
         let comparison = compare_runs(&run(name, 10_000 + 2 * pair), &run(name, 10_001 + 2 * pair));
         let mut found_any = false;
@@ -84,25 +80,17 @@ pub fn alike(name: &str, pairs: u64) -> Tally {
 }
 
 /// By level: the number of pairs of runs in which its shift was found, and in which another level was reported.
-pub fn shifted_level(name: &str, factor: f64, pairs: u64) -> Vec<(Relation, u64, u64)> {
+fn shifted_level(name: &str, factor: f64, pairs: u64) -> Vec<(Relation, u64, u64)> {
     let mut found: BTreeMap<Relation, (u64, u64)> = BTreeMap::new();
     for pair in 0..pairs {
         let a = run(name, 20_000 + 2 * pair);
-        let topology = a.machine.topology().clone();
-        let relations: Vec<Relation> = {
-            let values = a.values();
-            let mut relations: Vec<Relation> =
-                values.iter().map(|([a, b], _)| topology.relation(*a, *b)).collect();
-            relations.sort_unstable();
-            relations.dedup();
-            relations
-        };
+        let relations: BTreeSet<Relation> =
+            a.values().into_iter().map(|(pair, _)| a.relation(pair)).collect();
         let mut b = run(name, 20_001 + 2 * pair);
         let plain = b.result.clone();
-        for &relation in &relations {
+        for relation in relations {
             b.result = plain.clone();
-            let of_level = |[x, y]: [CpuId; 2]| topology.relation(x, y) == relation;
-            change(&mut b, |pair| if of_level(pair) { factor } else { 1.0 });
+            change(&mut b, |pair| if a.relation(pair) == relation { factor } else { 1.0 });
             let comparison = compare_runs(&a, &b);
             let tally = found.entry(relation).or_default();
             for level in &comparison.datasets[0].levels {
@@ -119,7 +107,7 @@ pub fn shifted_level(name: &str, factor: f64, pairs: u64) -> Vec<(Relation, u64,
 }
 
 /// Changes a share of the cells; returns the number of changed cells, of those found, and of wrongly reported others.
-pub fn changed_cells(name: &str, share: f64, factor: f64, pairs: u64) -> (u64, u64, u64) {
+fn changed_cells(name: &str, share: f64, factor: f64, pairs: u64) -> (u64, u64, u64) {
     let (mut changed, mut found, mut wrong) = (0, 0, 0);
     for pair in 0..pairs {
         let a = run(name, 30_000 + 2 * pair);
@@ -144,10 +132,6 @@ fn scaled_pairs(whole: u64, reduced: u64) -> u64 {
 
 #[test]
 fn two_runs_on_one_machine_are_not_different() {
-    println!(
-        "\n{:16} {:>6} {:>8} {:>10} {:>10} {:>6} {:>6}",
-        "scenario", "pairs", "levels", "different", "any cell", "same", "?"
-    );
     let mut missed = Vec::new();
     for (name, whole, reduced) in [
         ("chiplet-16", 1_000, 12),
@@ -155,12 +139,12 @@ fn two_runs_on_one_machine_are_not_different() {
         ("laptop-smt", 1_000, 15),
         ("chiplet-16-smt", 100, 0),
     ] {
-        let Tally { pairs, levels, different, with_any, same, cannot_tell } =
-            alike(name, scaled_pairs(whole, reduced));
-        println!("{name:16} {pairs:6} {levels:8} {different:10} {with_any:10} {same:6} {cannot_tell:6}");
+        let pairs = scaled_pairs(whole, reduced);
+        let tally = alike(name, pairs);
+        println!("{name}, {pairs} pairs: {tally:?}");
         // At most one in a thousand levels and one in a hundred pairs, so none in a reduced run.
-        if different > levels / 1_000 || with_any > pairs / 100 {
-            missed.push(format!("{name}: {different} of {levels} levels, {with_any} of {pairs} pairs"));
+        if tally.different > tally.levels / 1_000 || tally.with_any > pairs / 100 {
+            missed.push(format!("{name}, {pairs} pairs: {tally:?}"));
         }
     }
     assert!(missed.is_empty(), "{missed:#?}");
@@ -168,13 +152,12 @@ fn two_runs_on_one_machine_are_not_different() {
 
 #[test]
 fn a_shift_of_five_percent_is_found_at_every_level() {
-    println!("\n{:16} {:10} {:>6} {:>6} {:>6}", "scenario", "level", "pairs", "found", "others");
     let mut missed = Vec::new();
     for name in ["chiplet-16", "chiplet-16-smt", "hybrid", "arm-coarse-clock", "epyc-2s-192"] {
         let is_large = name == "epyc-2s-192";
         let runs = if is_large { scaled_pairs(20, 0) } else { scaled_pairs(200, 3) };
         for (level, found, others) in shifted_level(name, 1.05, runs) {
-            println!("{name:16} {level:10} {runs:6} {found:6} {others:6}");
+            println!("{name} {level}: {found} of {runs} found, {others} others");
             let found = found as f64 / runs.max(1) as f64;
             if runs > 0 && found < 0.95 || others as f64 > 0.01 * runs as f64 {
                 missed.push(format!("{name} {level}: {found} of {runs}, {others} others"));
@@ -186,15 +169,11 @@ fn a_shift_of_five_percent_is_found_at_every_level() {
 
 #[test]
 fn few_cells_are_wrongly_reported_as_different() {
-    println!(
-        "\n{:16} {:>6} {:>8} {:>8} {:>8} {:>8}",
-        "scenario", "pairs", "changed", "found", "false", "FDR"
-    );
     for (name, whole, reduced) in [("mesh-64", 40, 1), ("chiplet-16", 300, 5)] {
         let runs = scaled_pairs(whole, reduced);
         let (changed, found, wrong) = changed_cells(name, 0.02, 1.05, runs);
         let rate = wrong as f64 / (found + wrong).max(1) as f64;
-        println!("{name:16} {runs:6} {changed:8} {found:8} {wrong:8} {rate:8.4}");
+        println!("{name}, {runs} pairs: {found} of {changed} changed cells, {wrong} others, FDR {rate:.4}");
         let most = if is_acceptance() { 0.06 } else { 0.15 };
         assert!(rate <= most, "{name}: {wrong} of {} are wrong", found + wrong);
         assert!(3 * found >= changed, "{name}: {found} of {changed} changed cells were found");

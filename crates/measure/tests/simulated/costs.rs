@@ -1,69 +1,58 @@
-//! Results of trials on simulated machines against their true costs: within 3 %.
+//! Results of trials on simulated machines against their true values: costs within 3 %, shares within 0.02.
 
 use crate::contend::all_methods;
-use crate::trials::{all_cpus, measure, middle, open, open_toml, pass, settings, trials};
+use crate::trials::{all_cpus, measure, middle, open, open_toml, options, pass, settings, trials};
 use coretalk_measure::pricing::SimContext;
 use coretalk_measure::probes::latency_under_load::{Load, names, price_load};
 use coretalk_measure::probes::wait::trials::{Mode, Trial};
-use coretalk_measure::probes::wake::{self as wake_probe, PrimitiveKind, Variant};
+use coretalk_measure::probes::wake::{self as wake_probe, PrimitiveKind, Variant, Wake};
 use coretalk_measure::probes::{self, broadcast, contend, sharing, spawn};
-use coretalk_measure::series::SeriesRequest;
+use coretalk_measure::series::{SeriesProbe, SeriesRequest};
 use coretalk_measure::session::latency::Ended;
 use coretalk_measure::sim::{self, wait, wake};
 use coretalk_measure::{Machine, SimMachine};
 use coretalk_model::series::{Observed, Parameters, TrialResult, TrialSpec};
+use coretalk_model::wake::RanOn;
 use coretalk_model::{CpuId, contend as contend_model, jitter};
 
 const MACHINES: [&str; 3] = ["chiplet-16", "chiplet-16-smt", "epyc-2s-192"];
 
-/// Results that differ from the truth, with their trials.
-#[derive(Default)]
-struct Deviations(Vec<String>);
-
-impl Deviations {
-    /// Differences below a step of the counter are ignored.
-    fn check(&mut self, spec: &TrialSpec, name: &str, [found, truth, step_ns]: [f64; 3]) {
-        if (found / truth - 1.0).abs() >= 0.03 && (found - truth).abs() >= step_ns {
-            let (probe, label, cpus) = (&spec.probe, spec.label(), spec.cpu_list());
-            self.0.push(format!("{probe} {label} {cpus} {name}: {found} of {truth}"));
-        }
-    }
+/// The found values of a trial that differ from the truth by 3 % and by a step of the counter.
+fn deviations(spec: &TrialSpec, step_ns: f64, values: Vec<(&str, f64, f64)>) -> Vec<String> {
+    let is_off =
+        |found: f64, truth: f64| (found / truth - 1.0).abs() >= 0.03 && (found - truth).abs() >= step_ns;
+    let off = values.into_iter().filter(|(_, found, truth)| is_off(*found, *truth));
+    let (probe, label, cpus) = (&spec.probe, spec.label(), spec.cpu_list());
+    off.map(|(name, found, truth)| format!("{probe} {label} {cpus} {name}: {found} of {truth}")).collect()
 }
 
-impl Drop for Deviations {
-    fn drop(&mut self) {
-        assert!(self.0.is_empty() || std::thread::panicking(), "{}", self.0.join("\n"));
-    }
-}
-
-fn passes(machine: &mut SimMachine, spec: &TrialSpec, ms: u64) -> Vec<Observed> {
-    (0..9).map(|key| pass(machine, spec, ms, key)).collect()
+fn assert_none(deviations: Vec<String>) {
+    assert!(deviations.is_empty(), "{}", deviations.join("\n"));
 }
 
 /// Compares passes of these trials with the true values of some quantities.
-fn compare_passes<N: AsRef<str>>(
+fn compare_passes(
     machine: &mut SimMachine,
     all: Vec<TrialSpec>,
     ms: u64,
-    truth: impl Fn(&SimMachine, &TrialSpec) -> Vec<(N, f64)>,
+    truth: impl Fn(&SimMachine, &TrialSpec) -> Vec<(&'static str, f64)>,
 ) {
-    let mut deviations = Deviations::default();
+    let mut all_deviations = Vec::new();
     for spec in all {
-        let observed = passes(machine, &spec, ms);
+        let observed: Vec<Observed> = (0..9).map(|key| pass(machine, &spec, ms, key)).collect();
         let clock_ns = machine.bare_stage(&spec.placement).clock_ns();
-        for (name, truth) in truth(machine, &spec) {
-            deviations.check(&spec, name.as_ref(), [middle(&observed, name.as_ref(), clock_ns), truth, 0.0]);
-        }
+        let truth = truth(machine, &spec).into_iter();
+        let values = truth.map(|(name, truth)| (name, middle(&observed, name, clock_ns), truth)).collect();
+        all_deviations.extend(deviations(&spec, 0.0, values));
     }
+    assert_none(all_deviations);
 }
 
 #[test]
 fn gaps_loads_distances_and_broadcasts() {
     for scenario in MACHINES {
         let mut machine = open(scenario);
-        let loaded = Parameters::default()
-            .with(names::GAP_NS, "1000,1000000")
-            .with(names::LOAD, "none,compute,stream,pingpong");
+        let loaded = options("gap_ns=1000,1000000 load=none,compute,stream,pingpong");
         let mut all = trials(&machine, "latency", &loaded);
         all.retain(|spec| spec.parameters.text(names::RECEIVER) != Some(names::SLEEPS));
         all.extend(trials(&machine, "sharing", &Parameters::default()));
@@ -110,18 +99,18 @@ fn creations() {
 fn contention() {
     for scenario in MACHINES {
         let mut machine = open(scenario);
-        let options = Parameters::default().with("method", all_methods()).with("threads", "1,2,8");
+        let options = options("threads=1,2,8").with("method", all_methods());
         let mut all = trials(&machine, "contend", &options);
         all.retain(|spec| {
             let config = contend::Config::from_spec(spec).unwrap();
             // If threads sleep at once or overwrite each other, the least noise changes the order of events and slows
             // them by up to a sixth, so one simulation is no reference. These methods are only checked with one thread.
-            let chaotic =
-                ["pthread-mutex", "flag-wait", "flag-wait-always", "racy"].contains(&config.method.id);
+            let chaotic = ["pthread-mutex", "flag-wait", "flag-wait-always", "racy"];
+            let is_chaotic = spec.placement.len() > 1 && chaotic.contains(&config.method.id);
             // Eight threads with ten times as much parallel as critical work are at the onset of waiting, where noise
             // decides.
             let at_the_edge = spec.placement.len() == 8 && config.method.locks && config.sections_ns[1] > 0.0;
-            !(chaotic && spec.placement.len() > 1 || at_the_edge)
+            !is_chaotic && !at_the_edge
         });
         compare_passes(&mut machine, all, 4, |machine, spec| {
             let config = contend::Config::from_spec(spec).unwrap();
@@ -144,13 +133,9 @@ fn compare_run(
     let settings = settings(&machine, probe, options, 600);
     let (result, ended, _) = measure(&mut machine, &settings);
     assert_eq!(ended, Ended::Complete, "{scenario}");
-    let mut deviations = Deviations::default();
-    for trial in &result.trials {
-        let step_ns = machine.rate().ns(1.0);
-        for (name, found, truth) in truth(&machine, trial) {
-            deviations.check(&trial.spec, name, [found, truth, step_ns]);
-        }
-    }
+    let step_ns = machine.rate().ns(1.0);
+    let all = result.trials.iter();
+    assert_none(all.flat_map(|trial| deviations(&trial.spec, step_ns, truth(&machine, trial))).collect());
 }
 
 /// The median of a trial's events without the clock.
@@ -163,19 +148,14 @@ fn median_ns(machine: &SimMachine, trial: &TrialResult, view: &str) -> f64 {
 fn wake_ups() {
     let names = "semaphore,std-mutex,condvar-one-locked,pipe,ticket,uncontended:tas,notify-idle:park,notify-all:5,sleep-1ms";
     for scenario in MACHINES {
-        let options = Parameters::default().with("primitive", names);
-        compare_run(scenario, "wake", options, |machine, trial| {
+        compare_run(scenario, "wake", options("").with("primitive", names), |machine, trial| {
             let stage = machine.bare_stage(&trial.spec.placement);
             let gap_ns = trial.spec.parameters.number("gap_ns").unwrap_or(1e6);
             let median = |view| median_ns(machine, trial, view);
             match wake_probe::variant(trial.spec.parameters.text("primitive").unwrap()).unwrap() {
                 Variant::Wake(name) => {
-                    let truth = wake::expected_event(
-                        &stage,
-                        &name.cost(),
-                        gap_ns,
-                        [trial.spec.placement[0], trial.spec.placement[1]],
-                    );
+                    let pair = [trial.spec.placement[0], trial.spec.placement[1]];
+                    let truth = wake::expected_event(&stage, &name.cost(), gap_ns, pair);
                     let woken = median(if truth.slept { "slept" } else { "hot" });
                     vec![("wake", woken, truth.wake_ns), ("waker", median("waker"), truth.waker_ns)]
                 }
@@ -205,7 +185,7 @@ fn ways_of_waiting() {
     for scenario in MACHINES {
         for mode in [None, Some("no-clock"), Some("alternate"), Some("cost")] {
             let asym = mode.is_none().then_some("pause:futex,busy:yield");
-            let options = Parameters::default().with("strategy", names).with_some("mode", mode);
+            let options = options("").with("strategy", names).with_some("mode", mode);
             let mut sibling_measured = false;
             compare_run(scenario, "wait", options.with_some("asym", asym), |machine, trial| {
                 let parsed = Trial::from_spec(&trial.spec).unwrap();
@@ -247,27 +227,25 @@ fn lost_time_is_found_with_its_cause() {
         let count = (1536 / cpus as u64).max(8);
         let passes: Vec<Observed> = (0..count).map(|key| pass(&mut machine, &spec, 250, key)).collect();
         let mean = |name: &str| -> f64 {
-            let sum_of =
-                |pass: &Observed| (0..cpus).map(|role| pass.by_role[&role].values[name]).sum::<f64>();
-            passes.iter().map(sum_of).sum::<f64>() / (passes.len() * cpus) as f64
+            let roles = passes.iter().flat_map(|pass| pass.by_role.values());
+            roles.map(|numbers| numbers.values[name]).sum::<f64>() / (passes.len() * cpus) as f64
         };
         // The durations of stalls are uniform in the logarithm.
         let mean_us = |[low, high]: [f64; 2]| (high - low) / (high / low).ln();
-        let mut deviations = Deviations::default();
-        for (name, truth) in [
+        let values = [
             (jitter::names::TICK, 250.0 * mean_us([1.0, 3.0]) * 1e-6),
             (jitter::names::SWITCH, 40.0 * mean_us([20.0, 30.0]) * 1e-6),
             (jitter::names::RATE, 290.0),
-        ] {
-            deviations.check(&spec, name, [mean(name), truth, 0.0]);
-        }
+        ];
+        let values = values.map(|(name, truth)| (name, mean(name), truth)).to_vec();
+        assert_none(deviations(&spec, 0.0, values));
         assert!(mean(jitter::names::UNEXPLAINED) < 1e-9);
     }
 }
 
 #[test]
 fn loads_run_on_other_cpus_and_no_place_repeats() {
-    let options = Parameters::default().with(names::LOAD, "compute");
+    let options = options("load=compute");
     let mut all = trials(&open("chiplet-16-smt"), "latency", &options);
     all.retain(|spec| spec.placement[..2] == [CpuId(0), CpuId(1)]);
     let places: Vec<(&str, usize)> = all
@@ -280,4 +258,46 @@ fn loads_run_on_other_cpus_and_no_place_repeats() {
         SeriesRequest { topology: alone.topology(), cpus: &pair[0], pairs: &pair, options: &options };
     let refused = probes::series_by_id("latency").unwrap().trials(&request).unwrap_err().to_string();
     assert!(refused.contains("too few are selected for compute"), "{refused}");
+}
+
+/// Wake-ups of unbound threads, for which the simulated scheduler chooses CPUs by a stated rule.
+fn unpinned(primitive: &str) -> Parameters {
+    options("gap_ns=20000").with("primitive", primitive).with("unpinned", 1.0)
+}
+
+#[test]
+fn waiters_run_at_the_shares_of_the_scheduler() {
+    // Without hardware threads, waiters have no sibling to run on; with a single L3, no CPU elsewhere.
+    for (scenario, places) in [
+        ("chiplet-16-smt", &RanOn::ALL[..]),
+        ("chiplet-16", &[RanOn::SameCpu, RanOn::SameL3, RanOn::Elsewhere]),
+        ("laptop-smt", &[RanOn::SameCpu, RanOn::Sibling, RanOn::SameL3]),
+    ] {
+        let mut machine = open(scenario);
+        let weight = |place: RanOn| wake::PLACES.iter().find(|(known, _)| *known == place).unwrap().1;
+        let all: f64 = places.iter().map(|&place| weight(place)).sum();
+        for spec in trials(&machine, "wake", &unpinned("semaphore,ttas")) {
+            let passes: Vec<_> = (0..4).map(|key| pass(&mut machine, &spec, 100, key)).collect();
+            for place in RanOn::ALL {
+                let shares = passes.iter().filter_map(|pass| pass.numbers.values.get(place.share()));
+                if !places.contains(&place) {
+                    assert_eq!(shares.count(), 0, "{scenario} {place:?}");
+                    continue;
+                }
+                let (found, truth) = (shares.sum::<f64>() / 4.0, weight(place) / all);
+                assert!((found - truth).abs() < 0.02, "{scenario} {place:?}: {found} of {truth}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_unbound_trial_needs_every_cpu_of_its_mask_and_a_bound_one_its_own() {
+    let machine = open("chiplet-16");
+    for (options, cpus, mask) in
+        [(unpinned("pipe"), 16, Some("0-15".to_owned())), (options("primitive=pipe"), 2, None)]
+    {
+        let spec = trials(&machine, "wake", &options).remove(0);
+        assert_eq!((Wake.cpus(&spec).len(), spec.mask().map(|mask| mask.to_string())), (cpus, mask));
+    }
 }

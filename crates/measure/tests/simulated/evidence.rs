@@ -1,6 +1,6 @@
 //! Results in addition to a map: states of a guest, tails, other tools' numbers, the ladder, bad cells, shared cores.
 
-use crate::vocabulary::{Run, bad_cells, builtin, run, toml};
+use crate::vocabulary::{Run, builtin, changed, detection, run};
 use coretalk_measure::probes::kernel_by_id;
 use coretalk_measure::{Machine, Scenario};
 use coretalk_model::infer::{Findings, Shape, infer, observations};
@@ -8,6 +8,7 @@ use coretalk_model::latency::execution::{Execution, TestReason, verdicts};
 use coretalk_model::latency::{
     Counts, EmptyRung, ExecutionTest, PairChoice, Parallel, Purpose, Spacing, Tails,
 };
+use coretalk_model::stats::median;
 use coretalk_model::{
     CpuId, Flag, Flags, Grade, Home, KernelId, LadderStep, Picos, Protocol, Relation, Tool,
 };
@@ -32,9 +33,10 @@ fn states_of_a_moved_guest_are_reported_and_not_averaged() {
             let share: f64 = value.states().iter().map(|state| state.share).sum();
             assert!((share - 1.0).abs() < 1e-9);
             // The headline is the largest plateau: one of the machine's states, not a mean of states.
-            let truths = (0..run.machine.states().len())
-                .map(|state| run.machine.true_ns_in(state, pair[0], pair[1], run.kernel(), value.home));
-            let off = truths.map(|truth| (value.latency_ns.point / truth - 1.0).abs()).fold(1.0, f64::min);
+            let true_ns = |state| run.machine.true_ns_in(state, pair[0], pair[1], run.kernel(), value.home);
+            let states = 0..run.machine.states().len();
+            let off = states.map(|state| (value.latency_ns.point / true_ns(state) - 1.0).abs());
+            let off = off.fold(1.0, f64::min);
             assert!(off < 0.1, "seed {seed} {pair:?}: {} is no state", value.latency_ns.point);
         }
     }
@@ -105,15 +107,14 @@ fn every_kernel_of_the_ladder_is_close_to_its_truth() {
     for name in ["chiplet-16", "laptop-smt"] {
         let run = run(builtin(name), 3, |_| ());
         assert!(run.result.ladder.len() >= 7 * run.relations().len(), "{name}");
-        for row in
-            run.result.ladder.iter().filter(|row| !matches!(row.kernel.step(), LadderStep::Imitated(_)))
-        {
+        for row in &run.result.ladder {
+            if matches!(row.kernel.step(), LadderStep::Imitated(_)) {
+                continue;
+            }
             let kernel = kernel_by_id(row.kernel.as_str()).unwrap();
-            let topology = run.machine.topology();
-            let pairs = run.pairs().into_iter().filter(|p| topology.relation(p[0], p[1]) == row.relation);
-            let truths: Vec<f64> = pairs.map(|p| run.machine.true_ns(p[0], p[1], kernel, Home(0))).collect();
-            let truth = coretalk_model::stats::median(&truths).unwrap();
-            let ratio = row.latency_ns.unwrap().point / truth;
+            let pairs = run.pairs().into_iter().filter(|&pair| run.relation(pair) == row.relation);
+            let truths: Vec<f64> = pairs.map(|[a, b]| run.machine.true_ns(a, b, kernel, Home(0))).collect();
+            let ratio = row.latency_ns.unwrap().point / median(&truths).unwrap();
             assert!((ratio - 1.0).abs() < 0.08, "{name} {:?} {}: {ratio}", row.relation, row.kernel);
         }
     }
@@ -135,11 +136,8 @@ fn a_row_of_the_ladder_belongs_to_one_state_of_the_machine() {
             // The same kernel on one line instead of many, whose latencies differ by a third at most.
             Some(tool) => {
                 compared += 1;
-                assert!(
-                    (0.65..1.5).contains(&(tool.point / cas)),
-                    "seed {seed}: {} beside {cas}",
-                    tool.point
-                );
+                let ratio = tool.point / cas;
+                assert!((0.65..1.5).contains(&ratio), "seed {seed}: {ratio}");
             }
             None => {
                 empty += 1;
@@ -152,13 +150,9 @@ fn a_row_of_the_ladder_belongs_to_one_state_of_the_machine() {
 
 #[test]
 fn the_parallel_and_the_serial_map_agree() {
-    let map_run = |parallel| {
-        run(builtin("chiplet-16-smt"), 3, |settings| {
-            settings.parallel = parallel;
-            settings.pairs = PairChoice::All;
-        })
-    };
-    let (serial, parallel) = (map_run(Parallel::AtMost(1)), map_run(Parallel::AtMost(16)));
+    let [serial, parallel] = [1, 16].map(|pairs| {
+        run(builtin("chiplet-16-smt"), 3, |settings| settings.parallel = Parallel::AtMost(pairs))
+    });
     assert!(parallel.took < serial.took);
     for ((pair, alone), (other, together)) in serial.values().into_iter().zip(parallel.values()) {
         assert_eq!(pair, other);
@@ -169,57 +163,49 @@ fn the_parallel_and_the_serial_map_agree() {
 
 #[test]
 fn bad_cells_are_measured_again_and_good_ones_are_not() {
-    let run = run(toml("based_on = 'mesh-64'\n[noise]\nbad_share = 0.005"), 3, |settings| {
-        settings.parallel = Parallel::AtMost(32);
-    });
-    let counts = bad_cells(&run);
-    assert!(counts.bad > 40, "{counts:?}");
-    assert!(counts.recall() >= 0.97 && counts.precision() >= 0.9, "{counts:?}");
-    for (relation, ratio) in run.relations() {
-        assert!((ratio - 1.0).abs() < 0.02, "{relation:?}: {ratio}");
-    }
+    let scenario = changed("mesh-64", "[noise]\nbad_share = 0.005");
+    let run = run(scenario, 3, |settings| settings.parallel = Parallel::AtMost(32));
+    let found = detection(&run);
+    assert!(found.bad > 40 && found.recall >= 0.97 && found.precision >= 0.9, "{found:?}");
+    run.check_relations(0.02, "");
 }
 
-/// Flags of two CPUs' cells in the first map of a small machine with changes.
-fn flags_of(differs: &str, protocol: Protocol) -> Vec<Flags> {
-    let text = format!("based_on = 'chiplet-16'\n{differs}");
-    let run = run(toml(&text), 3, |settings| {
+/// Flags of every value of a machine of two CPUs with changes.
+fn flags_of(changes: &str, protocol: Protocol) -> Vec<Flags> {
+    let run = run(changed("chiplet-16", changes), 3, |settings| {
         settings.cpus.truncate(2);
         settings.protocols = vec![protocol];
     });
+    assert!(!run.values().is_empty(), "{changes}");
     run.values().iter().map(|(_, value)| value.flags).collect()
 }
 
 #[test]
-fn throttling_and_quotas_are_flagged_only_where_they_occur() {
+fn throttling_quotas_and_miscounts_are_flagged_only_where_they_occur() {
     let calm = flags_of("", Protocol::Cas);
     for flag in [Flag::Throttled, Flag::Quota, Flag::Invalid] {
         assert!(calm.iter().all(|flags| !flags.contains(flag)), "{}", flag.name());
     }
-    let quota = "stalls = [{ name = 'quota', per_second = 400.0, us = [5.0, 9.0], rhythm = 'random', seen_as = 'quota' }]";
-    let heat = "[core_clock]\nheld_back = { from_ms = 700, factor = 0.8 }";
-    for (differs, flag) in [(quota, Flag::Quota), (heat, Flag::Throttled)] {
-        let flags = flags_of(differs, Protocol::Cas);
-        assert!(flags.iter().all(|flags| flags.contains(flag)) && !flags.is_empty(), "{differs}");
+    for (changes, flag) in [
+        (
+            "stalls = [{ name = 'quota', per_second = 400.0, us = [5.0, 9.0], rhythm = 'random', seen_as = 'quota' }]",
+            Flag::Quota,
+        ),
+        ("[core_clock]\nheld_back = { from_ms = 700, factor = 0.8 }", Flag::Throttled),
+        ("[failures]\nmiscount = '1'\nmiscount_until_ms = 40", Flag::Invalid),
+    ] {
+        let flags = flags_of(changes, Protocol::Cas);
+        assert!(flags.iter().all(|flags| flags.contains(flag)), "{changes}");
     }
-}
-
-#[test]
-fn miscounted_visits_flag_the_value_as_invalid() {
-    let flags = flags_of("[failures]\nmiscount = '1'\nmiscount_until_ms = 40", Protocol::Cas);
-    assert!(flags.len() == 1 && flags[0].contains(Flag::Invalid), "{flags:?}");
 }
 
 #[test]
 fn unsynchronised_clocks_are_flagged() {
     let calm = flags_of("[variation]\nasymmetry_sd = 0.0\n[counter]\noffset_sd_ns = 0.0", Protocol::OneWay);
-    assert!(!calm.is_empty());
-    for flags in calm {
-        assert!(!flags.contains(Flag::TscUnsync) && !flags.contains(Flag::Asym), "{flags:?}");
-    }
-    for flags in flags_of("[counter]\noffset_sd_ns = 500.0", Protocol::OneWay) {
-        assert!(flags.contains(Flag::TscUnsync), "{flags:?}");
-    }
+    let has_none = |flags: &Flags| !flags.contains(Flag::TscUnsync) && !flags.contains(Flag::Asym);
+    assert!(calm.iter().all(has_none), "{calm:?}");
+    let apart = flags_of("[counter]\noffset_sd_ns = 500.0", Protocol::OneWay);
+    assert!(apart.iter().all(|flags| flags.contains(Flag::TscUnsync)), "{apart:?}");
 }
 
 #[test]
@@ -229,9 +215,7 @@ fn a_single_pair_of_a_core_kind_is_no_outlier() {
         let run = run(builtin("hybrid"), seed, |settings| {
             settings.cpus = [0, 5, 12, 14, 16, 17, 18].map(CpuId).to_vec();
         });
-        let outliers: Vec<_> =
-            run.values().into_iter().filter(|(_, value)| value.flags.contains(Flag::ModelOutlier)).collect();
-        assert!(outliers.is_empty(), "seed {seed}: {outliers:?}");
+        assert_eq!(run.count_flagged(Flag::ModelOutlier), 0, "seed {seed}");
         // Five of 21 pairs have other core kinds: latencies must not be read as uniform with these as exceptions.
         let structure = infer(observations(&run.result.maps[0])).unwrap();
         let is_uniform = matches!(structure.shape, Shape::Uniform { .. });
@@ -241,9 +225,8 @@ fn a_single_pair_of_a_core_kind_is_no_outlier() {
 
 #[test]
 fn reproducible_values_under_load_get_grade_c() {
-    let run = run(toml("based_on = 'chiplet-16'\n[failures]\nothers = 0.5"), 3, |settings| {
-        settings.cpus.truncate(6);
-    });
+    let loaded = changed("chiplet-16", "[failures]\nothers = 0.5");
+    let run = run(loaded, 3, |settings| settings.cpus.truncate(6));
     assert!(!run.values().is_empty());
     for (pair, value) in run.values() {
         assert!(value.flags.contains(Flag::Load), "{pair:?}");
@@ -251,25 +234,20 @@ fn reproducible_values_under_load_get_grade_c() {
     }
 }
 
-fn tests_with_verdicts(run: &Run) -> Vec<(&ExecutionTest, Execution)> {
-    let tests = &run.result.execution;
-    tests.iter().zip(verdicts(tests)).collect()
+fn tests_with_verdicts(run: &Run) -> impl Iterator<Item = (&ExecutionTest, Execution)> {
+    run.result.execution.iter().zip(verdicts(&run.result.execution))
 }
 
 #[test]
 fn nearest_pairs_that_share_a_core_are_identified_in_every_scenario() {
-    for name in
-        Scenario::names().iter().filter(|name| !["noisy-vm", "huge-1024", "epyc-2s-192"].contains(name))
-    {
+    const NOISY_OR_LARGE: [&str; 3] = ["noisy-vm", "huge-1024", "epyc-2s-192"];
+    for name in Scenario::names().iter().filter(|name| !NOISY_OR_LARGE.contains(name)) {
         let run = run(builtin(name), 5, |_| ());
-        let tested = tests_with_verdicts(&run);
-        assert!(tested.iter().any(|(test, _)| test.reason != TestReason::Control), "{name} tested nobody");
-        for (test, verdict) in tested {
-            let [a, b] = test.pair;
-            let truth = match run.machine.topology().relation(a, b) {
-                Relation::Smt => Execution::Shared,
-                _ => Execution::Apart,
-            };
+        let mut reasons = run.result.execution.iter().map(|test| test.reason);
+        assert!(reasons.any(|reason| reason != TestReason::Control), "{name} tested nobody");
+        for (test, verdict) in tests_with_verdicts(&run) {
+            let is_shared = run.relation(test.pair) == Relation::Smt;
+            let truth = if is_shared { Execution::Shared } else { Execution::Apart };
             assert_eq!(verdict, truth, "{name}: {test:?}");
         }
     }
@@ -277,24 +255,23 @@ fn nearest_pairs_that_share_a_core_are_identified_in_every_scenario() {
 
 #[test]
 fn unreported_threads_of_a_core_are_found_and_their_level_is_named() {
-    for scenario in ["laptop-smt", "chiplet-16-smt"] {
-        let run = run(toml(&format!("based_on = '{scenario}'\nreported = 'nothing'")), 3, |_| ());
-        let structure = Findings::of_run(&run.result, run.machine.topology()).unwrap().structure.unwrap();
-        assert_eq!(structure.levels[0].name, "smt", "{scenario}");
-        assert_eq!(structure.levels[0].execution, Some(Execution::Shared));
-    }
     // By latency alone, pairs of cores with a common cache of their own look like siblings.
-    let pairs = "based_on = 'laptop-smt'\nreported = 'nothing'\n[noise]\nsibling_factor = [1.0, 1.0]";
-    let run = run(toml(pairs), 3, |_| ());
-    let structure = Findings::of_run(&run.result, run.machine.topology()).unwrap().structure.unwrap();
-    assert_eq!(structure.levels[0].name, "group-1");
-    assert_eq!(structure.levels[0].execution, Some(Execution::Apart));
+    let like_siblings = "[noise]\nsibling_factor = [1.0, 1.0]";
+    for (scenario, changes, name, execution) in [
+        ("laptop-smt", "", "smt", Execution::Shared),
+        ("chiplet-16-smt", "", "smt", Execution::Shared),
+        ("laptop-smt", like_siblings, "group-1", Execution::Apart),
+    ] {
+        let run = run(changed(scenario, &format!("reported = 'nothing'\n{changes}")), 3, |_| ());
+        let structure = Findings::of_run(&run.result, run.machine.topology()).unwrap().structure.unwrap();
+        let level = &structure.levels[0];
+        assert_eq!((level.name.as_str(), level.execution), (name, Some(execution)), "{scenario} {changes}");
+    }
 }
 
 #[test]
 fn a_temporarily_shared_core_is_not_reported_as_shared() {
-    let text = "based_on = 'noisy-vm'\nreported = 'nothing'";
-    let run = run(toml(text), 2, |_| ());
+    let run = run(changed("noisy-vm", "reported = 'nothing'"), 2, |_| ());
     for (test, verdict) in tests_with_verdicts(&run) {
         assert_ne!(verdict, Execution::Shared, "{test:?}");
     }

@@ -1,8 +1,8 @@
 //! Inference from a map: groups whose outliers are measured again, structure among the few CPUs of a container compared
 //! with the truth, and predicted costs of placements, which have the same order as measured ones.
 
-use crate::vocabulary::{builtin, run, toml};
-use coretalk_measure::{Kernel, Machine, Scenario, SimMachine, Spin, Stop, Work, WorkOrder};
+use crate::vocabulary::{builtin, changed, run};
+use coretalk_measure::{Kernel, Machine, SimMachine, Spin, Stop, Work, WorkOrder};
 use coretalk_model::advise::{CpuDistances, Graph, Pattern};
 use coretalk_model::infer::{Observation, Shape, Structure, infer, observations};
 use coretalk_model::place::{Placement, Workload, WorkloadKind};
@@ -11,8 +11,8 @@ use coretalk_model::{CpuId, CpuSet, Home, Level, Matrix, Picos};
 use std::collections::BTreeSet;
 
 fn groups_found(scenario: &str, bad_share: f64, seed: u64) -> Vec<Vec<CpuSet>> {
-    let text = format!("based_on = '{scenario}'\nreported = 'nothing'\n[noise]\nbad_share = {bad_share}");
-    let run = run(toml(&text), seed, |_| ());
+    let changes = format!("reported = 'nothing'\n[noise]\nbad_share = {bad_share}");
+    let run = run(changed(scenario, &changes), seed, |_| ());
     let structure = infer(observations(&run.result.maps[0])).unwrap();
     structure.levels.into_iter().map(|level| level.groups).collect()
 }
@@ -76,80 +76,79 @@ fn groups_of(machine: &SimMachine, level: Level, chosen: &CpuSet) -> Vec<CpuSet>
     groups
 }
 
-fn expected(machine: &SimMachine, levels: &[Level], chosen: &CpuSet) -> (Vec<Vec<CpuSet>>, Vec<CpuSet>) {
-    let (mut by_level, mut all_but_one): (Vec<Vec<CpuSet>>, Vec<CpuSet>) = (Vec::new(), Vec::new());
-    for &level in levels {
-        let groups = groups_of(machine, level, chosen);
-        match &groups[..] {
-            [] => {}
-            [all] if all == chosen => {}
-            [group] if group.len() + 1 == chosen.len() => all_but_one.push(group.clone()),
-            _ if by_level.contains(&groups) => {}
-            _ => by_level.push(groups),
-        }
-    }
-    all_but_one.dedup();
-    (by_level, all_but_one)
+/// The groups of each level that latency shows, and the groups of all CPUs but one.
+struct Expected {
+    by_level: Vec<Vec<CpuSet>>,
+    all_but_one: Vec<CpuSet>,
 }
 
-fn fault(
-    structure: &Structure,
-    name: &str,
-    by_level: &[Vec<CpuSet>],
-    all_but_one: &[CpuSet],
-) -> Option<String> {
-    let wrong = structure.levels.iter().any(|level| !by_level.contains(&level.groups));
-    // A group of all CPUs but one may be the rest of a level with many disturbed cells.
-    let true_groups: Vec<&CpuSet> = by_level.iter().flatten().chain(all_but_one).collect();
-    let has_false_hint = structure.all_but_one().any(|(hint, _)| !true_groups.contains(&&hint.cpus));
-    let misread = match structure.shape {
-        Shape::Grouped | Shape::TooFew => false,
-        Shape::Uniform { .. } => !by_level.is_empty() || !all_but_one.is_empty(),
-        Shape::Continuous { .. } => true,
-    };
-    // On hybrid machines the distances of the two kinds of cores overlap, as on a mesh.
-    (wrong || name != "hybrid" && (has_false_hint || misread)).then(|| format!("{structure:?}"))
+impl Expected {
+    fn new(machine: &SimMachine, levels: &[Level], chosen: &CpuSet) -> Expected {
+        let mut expected = Expected { by_level: Vec::new(), all_but_one: Vec::new() };
+        for &level in levels {
+            let groups = groups_of(machine, level, chosen);
+            match &groups[..] {
+                [] => {}
+                [all] if all == chosen => {}
+                [group] if group.len() + 1 == chosen.len() => expected.all_but_one.push(group.clone()),
+                _ if expected.by_level.contains(&groups) => {}
+                _ => expected.by_level.push(groups),
+            }
+        }
+        expected.all_but_one.dedup();
+        expected
+    }
+
+    fn contradicts(&self, structure: &Structure, name: &str) -> bool {
+        let Expected { by_level, all_but_one } = self;
+        let is_wrong = structure.levels.iter().any(|level| !by_level.contains(&level.groups));
+        // A group of all CPUs but one may be the rest of a level with many disturbed cells.
+        let is_true = |group| by_level.iter().flatten().chain(all_but_one).any(|known| known == group);
+        let has_false_hint = structure.all_but_one().any(|(hint, _)| !is_true(&hint.cpus));
+        let is_misread = match structure.shape {
+            Shape::Grouped | Shape::TooFew => false,
+            Shape::Uniform { .. } => !by_level.is_empty() || !all_but_one.is_empty(),
+            Shape::Continuous { .. } => true,
+        };
+        // On hybrid machines the distances of the two kinds of cores overlap, as on a mesh.
+        is_wrong || name != "hybrid" && (has_false_hint || is_misread)
+    }
 }
 
 #[test]
 fn structure_of_few_cpus_is_reported_correctly_or_not_at_all() {
     let (mut all, mut level_counts, mut group_counts, mut faults) = (0, [0, 0], [0, 0], Vec::new());
     for (index, (name, visible)) in MACHINES.into_iter().enumerate() {
-        let machine = SimMachine::open(Scenario::builtin(name).unwrap(), 1);
+        let machine = SimMachine::open(builtin(name), 1);
         let cpus: Vec<CpuId> = machine.topology().cpus().iter().collect();
         for trial in 0..200 {
             let key = Key::from_words(&[31, index as u64, trial]);
             let chosen = random_cpus(&cpus, key.with(1));
             let set: CpuSet = chosen.iter().copied().collect();
-            let (by_level, all_but_one) = expected(&machine, visible, &set);
+            let expected = Expected::new(&machine, visible, &set);
             let structure = match infer(noisy_map(&machine, &chosen, key.with(2))) {
                 Ok(structure) => structure,
                 Err(_) if chosen.len() < 3 => continue,
                 Err(error) => panic!("{name}, CPUs {set}: {error:?}"),
             };
             all += 1;
-            level_counts[1] += by_level.len();
+            level_counts[1] += expected.by_level.len();
             level_counts[0] += structure.levels.len();
-            group_counts[1] += all_but_one.len();
-            group_counts[0] += all_but_one.iter().filter(|group| is_all_but_one(&structure, group)).count();
-            if let Some(fault) = fault(&structure, name, &by_level, &all_but_one) {
+            group_counts[1] += expected.all_but_one.len();
+            let is_found = |group: &&CpuSet| structure.all_but_one().any(|(hint, _)| hint.cpus == **group);
+            group_counts[0] += expected.all_but_one.iter().filter(is_found).count();
+            if expected.contradicts(&structure, name) {
+                let Expected { by_level, all_but_one } = expected;
                 faults
-                    .push(format!("{name}, CPUs {set}: {by_level:?} beside {all_but_one:?}, found {fault}"));
+                    .push(format!("{name}, {set}: {by_level:?} beside {all_but_one:?}, found {structure:?}"));
             }
         }
     }
-    println!(
-        "{} of {all} choices told wrongly, {level_counts:?} levels, {group_counts:?} groups beside one CPU",
-        faults.len()
-    );
+    println!("{all} choices, {level_counts:?} levels, {group_counts:?} groups beside one CPU");
     assert!(faults.is_empty(), "{} of {all}: {faults:#?}", faults.len());
     // Structure that latency cannot distinguish is not reported; such structure must be rare.
     assert!(level_counts[0] * 100 >= level_counts[1] * 95, "{level_counts:?}");
     assert!(group_counts[0] * 100 >= group_counts[1] * 95, "{group_counts:?}");
-}
-
-fn is_all_but_one(structure: &Structure, group: &CpuSet) -> bool {
-    structure.all_but_one().any(|(hint, _)| hint.cpus == *group)
 }
 
 /// Spearman's rank correlation (1904); ties share their mean rank.
@@ -182,16 +181,9 @@ fn predicted_and_run(scenario: &str, threads: usize) -> [Vec<f64>; 2] {
         let cost: f64 = graph.edges().map(|(a, b, weight)| weight * distances.ns(order[a], order[b])).sum();
         predicted.push(cost / graph.total());
         let cpus: Vec<CpuId> = order[..threads].iter().map(|&cpu| distances.cpus()[cpu]).collect();
-        let placement = Placement::bound("drawn", cpus);
-        let order = WorkOrder {
-            work: &work,
-            placement: &placement,
-            around: &around,
-            threads,
-            limit: Picos::from_ms(60_000),
-            key: draw,
-            padding: 0,
-        };
+        let placement = &Placement::bound("drawn", cpus);
+        let (work, around, limit) = (&work, &around, Picos::from_ms(60_000));
+        let order = WorkOrder { work, placement, around, threads, limit, key: draw, padding: 0 };
         let outcome = run.machine.perform_work(&order, &Stop::new()).unwrap();
         let hops_per_s = outcome.observed.numbers.values[&*WorkloadKind::Ring.metrics()[0].name];
         ran.push(1e9 / hops_per_s);

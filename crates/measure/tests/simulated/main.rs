@@ -25,7 +25,6 @@ mod states;
 mod trials;
 mod truth;
 mod vocabulary;
-mod wake;
 
 /// Whether tests run in full, which takes minutes; otherwise they run in part, with bounds to match.
 fn is_acceptance() -> bool {

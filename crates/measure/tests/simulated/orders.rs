@@ -1,6 +1,6 @@
 //! Orders and ratios of simulated queues and locks, which must hold for any way of pricing a pass.
 
-use crate::trials::{all_cpus, open, pass, settings_of, trials};
+use crate::trials::{all_cpus, open, options, pass, settings_of, trials};
 use coretalk_measure::probes;
 use coretalk_measure::series::SeriesRequest;
 use coretalk_measure::{Machine, SimMachine};
@@ -75,17 +75,13 @@ fn queues_have_their_order_at_every_capacity_and_relation() {
         ("pipe", "1", [0.367, 0.249, 0.249]),
         ("pipe", "1000", [1.89, 3.51, 2.77]),
     ];
-    let per_s = |row: &(&str, &str, _)| -> [f64; 3] {
-        let options = Parameters::default().with("queue", row.0).with("capacity", row.1);
+    let found = rows.map(|(queue, capacity, _)| {
+        let options = options("").with("queue", queue).with("capacity", capacity);
         let found = queue_passes(&mut machine, &options, &PAIRS, 20);
         std::array::from_fn(|pair| found[pair].numbers.values[names::RATE] / 1e6)
-    };
-    let found: Vec<[f64; 3]> = rows.iter().map(per_s).collect();
-    assert_table(
-        &rows.map(|(queue, capacity, expected)| (format!("{queue} {capacity}"), expected)),
-        &found,
-        1.3,
-    );
+    });
+    let named = rows.map(|(queue, capacity, expected)| (format!("{queue} {capacity}"), expected));
+    assert_table(&named, &found, 1.3);
 }
 
 #[test]
@@ -107,21 +103,20 @@ fn several_ends_have_their_rates_shares_and_sleeps() {
         ("pipe", "1000", [4, 1], [3.51, 1.74, 1.25]),
         ("pipe", "1000", [2, 2], [6.97, 5.7, 3.7]),
     ];
-    let mut found = Vec::new();
-    for (queue, capacity, ends, _) in rows {
-        let options = Parameters::default().with("queue", queue).with("capacity", capacity);
+    let found = rows.map(|(queue, capacity, ends, _)| {
+        let options = options("").with("queue", queue).with("capacity", capacity);
         let options = options.with("producers", ends[0] as f64).with("consumers", ends[1] as f64);
-        found.push(sets.map(|cpus| {
-            let cpus: Vec<CpuId> = cpus.iter().copied().map(CpuId).collect();
+        sets.map(|cpus| {
+            let cpus = cpus.iter().copied().map(CpuId).collect();
             let settings = settings_of(&machine, "queue", (cpus, &[]), options.clone(), 0.05, 1);
-            let observed = pass(&mut machine, &settings.trials[0], 20, 1);
+            let values = pass(&mut machine, &settings.trials[0], 20, 1).numbers.values;
             for name in names::FAIRNESS {
-                let fairness = observed.numbers.values.get(name).copied().unwrap_or(1.0);
+                let fairness = values.get(name).copied().unwrap_or(1.0);
                 assert!((0.5..=1.0).contains(&fairness), "{queue} {ends:?}: {name} {fairness}");
             }
-            observed.numbers.values[names::RATE] / 1e6
-        }));
-    }
+            values[names::RATE] / 1e6
+        })
+    });
     let named =
         rows.map(|(queue, capacity, ends, expected)| (format!("{queue} {capacity} {ends:?}"), expected));
     assert_table(&named, &found, 1.3);
@@ -135,7 +130,7 @@ fn delays_are_flat_below_the_knee_rise_near_it_and_queues_fall_behind_beyond() {
         [("spsc", 1.2), ("array-queue", 1.2), ("semaphore", 1.0), ("semaphore-slim", 1.2), ("mutex", 1.2)]
     {
         for pair in &PAIRS[1..] {
-            let options = Parameters::default().with("queue", queue).with("capacity", "1000");
+            let options = options("capacity=1000").with("queue", queue);
             let most = queue_passes(&mut machine, &options, &[*pair], 20)[0].numbers.values[names::RATE];
             let mut at_share = |share: f64| {
                 let options = options.clone().with("rate_per_s", share * most);
@@ -159,7 +154,7 @@ fn spinning_roles_that_share_a_cpu_hand_over_once_in_a_quantum() {
     let mut machine = open("chiplet-16");
     // A quantum is 3 ms, so a queue passes its capacity once in 6 ms.
     for (capacity, per_s) in [("1", 1.0 / 6e-3), ("100", 100.0 / 6e-3), ("10000", 1e4 / 6e-3)] {
-        let options = Parameters::default().with("queue", "spsc,array-queue").with("capacity", capacity);
+        let options = options("queue=spsc,array-queue").with("capacity", capacity);
         for observed in queue_passes(&mut machine, &options, &PAIRS[..1], 20) {
             let found = observed.numbers.values[names::RATE];
             assert!((found / per_s - 1.0).abs() < 0.02, "{capacity}: {found} for {per_s}");
@@ -169,8 +164,7 @@ fn spinning_roles_that_share_a_cpu_hand_over_once_in_a_quantum() {
     }
     // At a rate, a message that is due in the producer's quantum waits for the end of that quantum; one that is due in
     // the consumer's quantum waits for the ends of both.
-    let options = Parameters::default().with("queue", "spsc").with("capacity", "1000");
-    let options = options.with("rate_per_s", 1e4);
+    let options = options("queue=spsc capacity=1000").with("rate_per_s", 1e4);
     let observed = queue_passes(&mut machine, &options, &PAIRS[..1], 2_000).remove(0);
     let corrected = &observed.numbers.histograms[names::CORRECTED];
     let [median, tail] = [0.5, 0.99].map(|percentile| corrected.percentile_ns(percentile).unwrap() / 1e6);
@@ -180,7 +174,6 @@ fn spinning_roles_that_share_a_cpu_hand_over_once_in_a_quantum() {
 #[test]
 fn locks_have_their_order_by_threads_and_relation() {
     let mut machine = open("epyc-2s-192");
-    let arrangements = ["compact-core", "scatter-l3"];
     let rows = [
         ("fetch-add", [1.82, 4.65, 4.6, 1.83, 15.0, 14.4]),
         ("cas-loop", [2.61, 11.4, 11.3, 2.6, 43.4, 42.2]),
@@ -194,17 +187,15 @@ fn locks_have_their_order_by_threads_and_relation() {
         ("per-thread", [0.278, 0.139, 0.0349, 0.279, 0.139, 0.0348]),
     ];
     // Nanoseconds per operation with 1, 2 and 8 threads, close to each other and far apart.
-    let wall_ns = |row: &(&str, _)| -> [f64; 6] {
-        let options = Parameters::default().with("method", row.0).with("threads", "1,2,8");
-        let options = options.with("critical_ns", 0.0).with("parallel_ns", 0.0);
-        let passes = arrangements.map(|arrange| {
-            let all = trials(&machine, "contend", &options.clone().with("arrange", arrange));
-            all.iter().map(|spec| pass(&mut machine, spec, 20, 1)).collect::<Vec<_>>()
-        });
-        let values: Vec<f64> =
-            passes.iter().flatten().map(|pass| pass.numbers.values[contend::WALL_NS]).collect();
+    let found = rows.map(|(method, _)| {
+        let mut values = Vec::new();
+        for arrange in ["compact-core", "scatter-l3"] {
+            let options = options("threads=1,2,8").with("method", method).with("arrange", arrange);
+            let options = options.with("critical_ns", 0.0).with("parallel_ns", 0.0);
+            let all = trials(&machine, "contend", &options).into_iter();
+            values.extend(all.map(|spec| pass(&mut machine, &spec, 20, 1).numbers.values[contend::WALL_NS]));
+        }
         std::array::from_fn(|at| values[at])
-    };
-    let found: Vec<[f64; 6]> = rows.iter().map(wall_ns).collect();
+    });
     assert_table(&rows.map(|(method, expected)| (method.to_owned(), expected)), &found, 1.3);
 }

@@ -1,12 +1,14 @@
 //! Comparisons of placements on simulated machines against the prices of their patterns.
+use crate::vocabulary::{builtin, changed};
 use coretalk_measure::session::place::{PlaceEnded, PlaceJob, run};
-use coretalk_measure::{Machine, Scenario, SimMachine, Stop, Work};
+use coretalk_measure::{Machine, SimMachine, Stop, Work};
 use coretalk_model::place::{
     Binding, Communication, Comparison, Outcome, PlaceResult, PlaceSettings, Placement, PlacementReason,
     Preset, Why, Workload, WorkloadKind, derive, why,
 };
 use coretalk_model::quantity::Better;
 use coretalk_model::{CpuId, Level, Picos};
+use std::collections::BTreeSet;
 
 const HOUR: Picos = Picos::from_ms(3_600_000);
 
@@ -15,26 +17,39 @@ fn simulated_workloads() -> Vec<Workload> {
     WorkloadKind::ALL.into_iter().filter(|kind| kind.roles(1).is_some()).map(Workload::usual).collect()
 }
 
+fn open(name: &str) -> SimMachine {
+    SimMachine::open(builtin(name), 1)
+}
+
+fn derived(machine: &SimMachine, presets: [Preset; 2], threads: usize) -> [Placement; 2] {
+    presets.map(|preset| derive(preset, machine.topology(), threads).unwrap())
+}
+
+fn compare(
+    machine: &mut SimMachine,
+    workloads: &[Workload],
+    placements: [Placement; 2],
+    threads: usize,
+    budget: Picos,
+) -> (PlaceResult, PlaceEnded) {
+    let usual = PlaceSettings::usual(workloads, threads, placements.to_vec(), 3);
+    let settings = PlaceSettings { budget, ..usual };
+    let works: Vec<Work> = workloads.iter().copied().map(Work::Workload).collect();
+    let job = PlaceJob { settings: &settings, works: &works, hooks: None };
+    run(machine, job, &mut (), &mut (), &Stop::new()).unwrap()
+}
+
+/// The first comparison of each work.
 fn headlines(result: &PlaceResult) -> Vec<&Comparison> {
-    let mut headlines: Vec<&Comparison> = Vec::new();
-    for comparison in &result.comparisons {
-        if headlines.last().is_none_or(|last| last.work != comparison.work) {
-            headlines.push(comparison);
-        }
-    }
-    headlines
+    result.comparisons.chunk_by(|a, b| a.work == b.work).map(|of_work| &of_work[0]).collect()
 }
 
 /// By workload: the relative difference of the second placement, as found and in truth, with the outcome.
 fn ratios(scenario: &str, presets: [Preset; 2], threads: usize) -> Vec<(Workload, f64, f64, Outcome)> {
-    let mut machine = SimMachine::open(Scenario::builtin(scenario).unwrap(), 3);
-    let placements = presets.map(|preset| derive(preset, machine.topology(), threads).unwrap()).to_vec();
+    let mut machine = open(scenario);
+    let placements = derived(&machine, presets, threads);
     let workloads = simulated_workloads();
-    let settings =
-        PlaceSettings { budget: HOUR, ..PlaceSettings::usual(&workloads, threads, placements.clone(), 3) };
-    let works: Vec<Work> = workloads.iter().copied().map(Work::Workload).collect();
-    let job = PlaceJob { settings: &settings, works: &works, hooks: None };
-    let (result, ended) = run(&mut machine, job, &mut (), &mut (), &Stop::new()).unwrap();
+    let (result, ended) = compare(&mut machine, &workloads, placements.clone(), threads, HOUR);
     assert_eq!(ended, PlaceEnded::Complete);
     let truth =
         |workload, placement: &Placement| machine.true_headline(workload, &placement.cpus, threads).unwrap();
@@ -76,14 +91,11 @@ fn ratios_of_placements_are_recovered_within_five_percent_on_16_and_192_cpus() {
 
 #[test]
 fn an_unbound_placement_fills_cores_before_their_second_threads() {
-    let mut machine = SimMachine::open(Scenario::builtin("chiplet-16-smt").unwrap(), 1);
-    let [packed, free] =
-        [Preset::SmtPacked, Preset::None].map(|preset| derive(preset, machine.topology(), 6).unwrap());
-    assert_eq!(free.binding, Binding::Free);
+    let mut machine = open("chiplet-16-smt");
+    let placements = derived(&machine, [Preset::SmtPacked, Preset::None], 6);
+    assert_eq!(placements[1].binding, Binding::Free);
     let queens = Workload::usual(WorkloadKind::NQueens);
-    let settings = PlaceSettings::usual(&[queens], 6, vec![packed, free], 1);
-    let job = PlaceJob { settings: &settings, works: &[Work::Workload(queens)], hooks: None };
-    let (result, _) = run(&mut machine, job, &mut (), &mut (), &Stop::new()).unwrap();
+    let (result, _) = compare(&mut machine, &[queens], placements, 6, HOUR);
     assert!(matches!(result.comparisons[0].outcome, Outcome::Winner { winner: 1, .. }));
 }
 
@@ -100,26 +112,21 @@ fn independent_work_runs_better_on_fast_cores_by_the_ratio_of_their_clocks() {
 
 #[test]
 fn a_too_short_budget_reports_the_needed_time() {
-    let mut machine = SimMachine::open(Scenario::builtin("chiplet-16").unwrap(), 3);
-    let placements =
-        [Preset::OneL3, Preset::AcrossL3].map(|preset| derive(preset, machine.topology(), 4).unwrap());
+    let mut machine = open("chiplet-16");
     let ring = Workload::usual(WorkloadKind::Ring);
+    let mut compare_in = |budget| {
+        let placements = derived(&machine, [Preset::OneL3, Preset::AcrossL3], 4);
+        compare(&mut machine, &[ring], placements, 4, budget)
+    };
     // Two warm-up runs of 250 ms each leave no time for a repetition.
-    let budget = Picos::from_ms(700);
-    let settings = PlaceSettings { budget, ..PlaceSettings::usual(&[ring], 4, placements.to_vec(), 3) };
-    let job = PlaceJob { settings: &settings, works: &[Work::Workload(ring)], hooks: None };
-    let (result, ended) = run(&mut machine, job, &mut (), &mut (), &Stop::new()).unwrap();
+    let (result, ended) = compare_in(Picos::from_ms(700));
     let PlaceEnded::TooShort { needed, unfinished: None } = ended else { panic!("{ended:?}") };
     assert!(result.complete && result.budget_ended);
-    assert!(
-        result.comparisons.iter().all(|comparison| comparison.arms.iter().all(|arm| arm.runs.is_empty()))
-    );
+    let mut arms = result.comparisons.iter().flat_map(|comparison| &comparison.arms);
+    assert!(arms.all(|arm| arm.runs.is_empty()));
     // A warm-up and ten runs of 250 ms per placement, with pauses.
     assert_eq!(needed, Picos::from_ms(2 * 11 * (250 + 20)));
-    let budget = needed;
-    let settings = PlaceSettings { budget, ..settings };
-    let job = PlaceJob { settings: &settings, works: &[Work::Workload(ring)], hooks: None };
-    let (result, _) = run(&mut machine, job, &mut (), &mut (), &Stop::new()).unwrap();
+    let (result, _) = compare_in(needed);
     assert!(result.comparisons[0].arms.iter().all(|arm| arm.runs.len() >= 10), "{result:?}");
 }
 
@@ -152,7 +159,7 @@ fn is_true(machine: &SimMachine, reason: &PlacementReason, sides: [&[CpuId]; 2])
         firsts.dedup();
         firsts.len()
     };
-    let distinct = |roles: &[CpuId]| roles.iter().copied().collect::<std::collections::BTreeSet<_>>().len();
+    let distinct = |roles: &[CpuId]| roles.iter().collect::<BTreeSet<_>>().len();
     let more = |count: &dyn Fn(&[CpuId]) -> usize, mine: usize, theirs: usize| {
         mine > theirs && [count(sides[0]), count(sides[1])] == [mine, theirs]
     };
@@ -181,7 +188,7 @@ fn is_true(machine: &SimMachine, reason: &PlacementReason, sides: [&[CpuId]; 2])
         PlacementReason::Faster { kind, mine, theirs } => {
             let classes = topology.classes();
             let fast = |roles: &[CpuId]| {
-                let cpus: std::collections::BTreeSet<CpuId> = roles.iter().copied().collect();
+                let cpus: BTreeSet<CpuId> = roles.iter().copied().collect();
                 cpus.into_iter().filter(|cpu| topology.class_of(*cpu) == Some(classes[kind])).count()
             };
             kind + 1 == classes.len() && more(&fast, mine, theirs)
@@ -190,59 +197,54 @@ fn is_true(machine: &SimMachine, reason: &PlacementReason, sides: [&[CpuId]; 2])
 }
 
 /// Checks the reasons for every winner between two placements of a machine; counts winners with and without a reason.
-fn reasons_of(scenario: &str, threads: usize, seed: u64) -> (usize, usize) {
-    let mut machine = SimMachine::open(Scenario::builtin(scenario).unwrap(), seed);
-    let presets =
-        Preset::ALL.into_iter().filter_map(|preset| derive(preset, machine.topology(), threads).ok());
-    let mut placements: Vec<Placement> = presets.collect();
+fn reasons_of(scenario: &str, threads: usize) -> [usize; 2] {
+    let mut machine = open(scenario);
+    let presets = Preset::ALL.into_iter();
+    let mut placements: Vec<Placement> =
+        presets.filter_map(|preset| derive(preset, machine.topology(), threads).ok()).collect();
     // The same CPUs in reverse order, and half of the CPUs for all threads.
     let first = placements[0].cpus.clone();
     let reversed = first.iter().rev().copied().collect();
     placements.push(Placement::bound("turned", reversed));
     placements.push(Placement::bound("half", first[..threads.div_ceil(2)].to_vec()));
     let workloads = simulated_workloads();
-    let works: Vec<Work> = workloads.iter().copied().map(Work::Workload).collect();
-    let (mut explained, mut unexplained) = (0, 0);
+    let mut counts = [0, 0];
     for a in 0..placements.len() {
         for b in a + 1..placements.len() {
-            let pair = vec![placements[a].clone(), placements[b].clone()];
-            let settings =
-                PlaceSettings { budget: HOUR, ..PlaceSettings::usual(&workloads, threads, pair, seed) };
-            let job = PlaceJob { settings: &settings, works: &works, hooks: None };
-            let (result, _) = run(&mut machine, job, &mut (), &mut (), &Stop::new()).unwrap();
+            let pair = [placements[a].clone(), placements[b].clone()];
+            let (result, _) = compare(&mut machine, &workloads, pair, threads, HOUR);
             for (workload, headline) in workloads.iter().zip(headlines(&result)) {
                 let Outcome::Winner { winner, runner_up, .. } = headline.outcome else { continue };
                 let sides = [winner, runner_up].map(|arm| &headline.arms[arm].placement);
                 let behaviour = workload.kind.behaviour(threads);
                 let roles = sides.map(|side| side.roles(behaviour.roles.unwrap()));
-                match why(machine.topology(), &behaviour, sides[0], sides[1]) {
+                let reasons = match why(machine.topology(), &behaviour, sides[0], sides[1]) {
                     Why::Could(reasons) => {
                         assert!(!reasons.is_empty());
-                        for reason in &reasons {
-                            assert!(
-                                is_true(&machine, reason, [&roles[0], &roles[1]]),
-                                "{scenario}, {workload}, {threads} threads: {} beats {} because {reason:?}",
-                                sides[0].name,
-                                sides[1].name
-                            );
-                        }
-                        explained += 1;
+                        reasons
                     }
-                    Why::Nothing => unexplained += 1,
+                    Why::Nothing => Vec::new(),
                     Why::Unbound => {
                         assert!(sides.iter().any(|side| side.binding == Binding::Free));
-                        unexplained += 1;
+                        Vec::new()
                     }
+                };
+                for reason in &reasons {
+                    assert!(
+                        is_true(&machine, reason, [&roles[0], &roles[1]]),
+                        "{scenario}, {workload}, {threads} threads: {sides:?} because {reason:?}"
+                    );
                 }
+                counts[usize::from(reasons.is_empty())] += 1;
             }
         }
     }
-    (explained, unexplained)
+    counts
 }
 
 #[test]
 fn every_reason_is_true_and_favours_the_winner() {
-    let (mut explained, mut unexplained) = (0, 0);
+    let [mut explained, mut unexplained] = [0, 0];
     for (scenario, threads) in [
         ("laptop-smt", 4),
         ("chiplet-16", 6),
@@ -257,9 +259,9 @@ fn every_reason_is_true_and_favours_the_winner() {
         ("arm-coarse-clock", 6),
         ("huge-1024", 6),
     ] {
-        let (with_reason, without_reason) = reasons_of(scenario, threads, 1);
-        explained += with_reason;
-        unexplained += without_reason;
+        let counts = reasons_of(scenario, threads);
+        explained += counts[0];
+        unexplained += counts[1];
     }
     // Most winners have a reason.
     assert!(explained > unexplained && explained > 250, "{explained} and {unexplained}");
@@ -267,46 +269,36 @@ fn every_reason_is_true_and_favours_the_winner() {
 
 #[test]
 fn the_order_of_threads_and_clusters_are_reasons() {
-    let why_ring = |scenario, [a, b]: [Preset; 2], threads| {
-        let machine = SimMachine::open(Scenario::builtin(scenario).unwrap(), 1);
-        let [winner, next] = [a, b].map(|preset| derive(preset, machine.topology(), threads).unwrap());
-        why(machine.topology(), &WorkloadKind::Ring.behaviour(threads), &winner, &next)
-    };
     let crossings = |level, mine, theirs, of| {
-        Why::Could(vec![PlacementReason::Crossings {
-            level,
-            communication: Communication::Round,
-            mine,
-            theirs,
-            of,
-        }])
+        let communication = Communication::Round;
+        Why::Could(vec![PlacementReason::Crossings { level, communication, mine, theirs, of }])
     };
-    let found = why_ring("chiplet-16-smt", [Preset::AcrossL3, Preset::Spread], 6);
-    assert_eq!(found, crossings(Level::L3, 2, 6, 6));
-    let found = why_ring("arm-coarse-clock", [Preset::Compact, Preset::Spread], 4);
-    assert_eq!(found, crossings(Level::Cluster, 0, 4, 4));
-    // The positions of unbound threads are unknown: they may all have been in one cache.
-    assert_eq!(why_ring("chiplet-16-smt", [Preset::OneL3, Preset::None], 6), Why::Unbound);
-    // Slow cores are no reason for a win.
-    let hybrid = SimMachine::open(Scenario::builtin("hybrid").unwrap(), 1);
-    let [slow, packed] =
-        [Preset::ECores, Preset::Compact].map(|preset| derive(preset, hybrid.topology(), 6).unwrap());
-    let found = why(hybrid.topology(), &WorkloadKind::Integer.behaviour(6), &slow, &packed);
-    assert_eq!(found, Why::Could(vec![PlacementReason::Cores { mine: 6, theirs: 3 }]));
+    let cores = Why::Could(vec![PlacementReason::Cores { mine: 6, theirs: 3 }]);
+    use WorkloadKind::{Integer, Ring};
+    for (kind, scenario, presets, threads, expected) in [
+        (Ring, "chiplet-16-smt", [Preset::AcrossL3, Preset::Spread], 6, crossings(Level::L3, 2, 6, 6)),
+        (Ring, "arm-coarse-clock", [Preset::Compact, Preset::Spread], 4, crossings(Level::Cluster, 0, 4, 4)),
+        // The positions of unbound threads are unknown: they may all have been in one cache.
+        (Ring, "chiplet-16-smt", [Preset::OneL3, Preset::None], 6, Why::Unbound),
+        // Slow cores are no reason for a win.
+        (Integer, "hybrid", [Preset::ECores, Preset::Compact], 6, cores),
+    ] {
+        let machine = open(scenario);
+        let [winner, next] = derived(&machine, presets, threads);
+        let found = why(machine.topology(), &kind.behaviour(threads), &winner, &next);
+        assert_eq!(found, expected, "{scenario} {presets:?}");
+    }
 }
 
 #[test]
 fn work_on_a_briefly_lost_cpu_is_repeated() {
     let compare_with = |failures: &str| {
-        let text = format!("based_on = 'laptop-smt'\n[failures]\n{failures}");
-        let mut machine = SimMachine::open(Scenario::from_toml(&text).unwrap(), 3);
-        let ring: Workload = "ring".parse().unwrap();
-        let placements = [("a", [0, 1]), ("b", [2, 3])]
-            .map(|(name, cpus)| Placement::bound(name, cpus.map(CpuId).to_vec()))
-            .to_vec();
-        let settings = PlaceSettings { budget: HOUR, ..PlaceSettings::usual(&[ring], 2, placements, 3) };
-        let job = PlaceJob { settings: &settings, works: &[Work::Workload(ring)], hooks: None };
-        let (result, ended) = run(&mut machine, job, &mut (), &mut (), &Stop::new()).unwrap();
+        let scenario = changed("laptop-smt", &format!("[failures]\n{failures}"));
+        let mut machine = SimMachine::open(scenario, 3);
+        let placements =
+            [[0, 1], [2, 3]].map(|cpus| Placement::bound(format!("{cpus:?}"), cpus.map(CpuId).to_vec()));
+        let ring = Workload::usual(WorkloadKind::Ring);
+        let (result, ended) = compare(&mut machine, &[ring], placements, 2, HOUR);
         assert_eq!(ended, PlaceEnded::Complete);
         (result.comparisons[0].arms.iter().map(|arm| arm.runs.len()).collect::<Vec<_>>(), machine.now())
     };

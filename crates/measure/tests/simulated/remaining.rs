@@ -1,15 +1,13 @@
 //! Predictions of the remaining time against the actual machine time.
 
+use crate::trials;
 use crate::vocabulary::{builtin, defaults, open};
-use coretalk_measure::probes;
-use coretalk_measure::series::{SeriesRequest, headlines, representative_pairs};
 use coretalk_measure::session::latency::{self, ResumedState};
 use coretalk_measure::session::series::{self, SeriesResumedState};
 use coretalk_measure::session::{Event, Observer};
 use coretalk_measure::{Machine, SimMachine, Stop};
 use coretalk_model::Picos;
 use coretalk_model::latency::{LatencySettings, Spacing};
-use coretalk_model::series::{Headline, Parameters, SeriesSettings};
 use coretalk_model::stats::MAX_ANALYSES;
 
 /// Elapsed seconds, and predicted remaining seconds.
@@ -50,24 +48,9 @@ fn errors_of_map(name: &str, change: impl FnOnce(&mut LatencySettings)) -> Vec<f
     })
 }
 
-fn errors_of_trials(name: &str, probe: &str, budget: Picos) -> Vec<f64> {
-    let mut machine = open(builtin(name), 1);
-    let probe = probes::series_by_id(probe).unwrap();
-    let topology = machine.topology();
-    let (cpus, options) = (topology.order(topology.cpus()), Parameters::default());
-    let pairs = representative_pairs(topology, &cpus);
-    let request = SeriesRequest { topology, cpus: &cpus, pairs: &pairs, options: &options };
-    let settings = SeriesSettings {
-        probes: vec![probe.declaration().id.to_owned()],
-        trials: probe.trials(&request).unwrap(),
-        headlines: headlines(probe).into_iter().map(Headline::from).collect(),
-        quantities: coretalk_model::probes::quantities(),
-        precision: 0.02,
-        seed: 1,
-        options,
-        budget,
-        cpus,
-    };
+fn errors_of_trials(name: &str, probe: &str) -> Vec<f64> {
+    let mut machine = trials::open(name);
+    let settings = trials::settings(&machine, probe, trials::options(""), 10);
     errors(&mut machine, |machine, predictions| {
         let resumed = SeriesResumedState::default();
         series::run(machine, &settings, resumed, &mut (), predictions, &Stop::new()).unwrap();
@@ -79,10 +62,8 @@ const MAX_MAP_ERRORS: [f64; 3] = [0.3, 0.2, 0.2];
 
 #[test]
 fn a_map_predicts_its_remaining_time_within_a_fifth() {
-    let names = ["chiplet-16", "chiplet-16-smt", "hybrid"];
-    let all_errors =
-        names.map(|name| (name, errors_of_map(name, |settings| settings.spacing = Spacing::Brief)));
-    for (name, errors) in all_errors {
+    for name in ["chiplet-16", "chiplet-16-smt", "hybrid"] {
+        let errors = errors_of_map(name, |settings| settings.spacing = Spacing::Brief);
         let is_near = errors.iter().zip(MAX_MAP_ERRORS).all(|(error, most)| error.abs() <= most);
         assert!(is_near, "{name}: {errors:.2?}");
     }
@@ -111,7 +92,7 @@ fn a_watch_predicts_its_remaining_time_within_a_tenth() {
 #[test]
 fn trials_predict_their_remaining_time_within_a_fifth() {
     for (name, probe) in [("chiplet-16", "wake"), ("chiplet-16-smt", "contend"), ("noisy-vm", "queue")] {
-        let errors = errors_of_trials(name, probe, Picos::from_ms(10_000));
+        let errors = errors_of_trials(name, probe);
         assert!(errors.iter().all(|error| error.abs() <= 0.2), "{name} {probe}: {errors:.2?}");
     }
 }

@@ -1,6 +1,6 @@
 //! Runtimes on simulated machines: stand-ins at their stated factor, processes as outer unit, and alternating passes.
 
-use crate::trials::{measure_from, open, settings};
+use crate::trials::{measure_from, open, options, settings};
 use coretalk_measure::probes;
 use coretalk_measure::series::TrialOrder;
 use coretalk_measure::session::series::SeriesResumedState;
@@ -9,34 +9,32 @@ use coretalk_model::series::{Observed, Parameters, SeriesEntry, TrialSpec};
 use coretalk_model::{CpuId, Picos};
 use std::collections::BTreeSet;
 
-fn truth(probe: &str, parameters: Parameters, placement: &[CpuId], ms: f64) -> Observed {
-    let machine = open("chiplet-16");
+fn truth(probe: &str, parameters: Parameters, ms: f64) -> Observed {
     let probe = probes::series_by_id(probe).unwrap();
-    let spec =
-        TrialSpec { probe: probe.declaration().id.to_owned(), parameters, placement: placement.to_vec() };
+    let placement = vec![CpuId(0), CpuId(8)];
+    let spec = TrialSpec { probe: probe.declaration().id.to_owned(), parameters, placement };
     let (options, span) = (Parameters::default(), Picos::from_ns(ms * 1e6));
     let order = TrialOrder { probe, spec: &spec, options: &options, span, key: 1, process: 3 };
-    machine.bare_stage(&spec.placement).simulate(&order).unwrap()
+    open("chiplet-16").bare_stage(&spec.placement).simulate(&order).unwrap()
 }
 
 #[test]
 fn every_stand_in_exists_and_takes_its_factor_longer() {
     for (probe, others, name) in [
-        ("queue", Parameters::default().with("payload", "u64").with("capacity", 10.0), "messages_per_s"),
-        ("wait", Parameters::default().with("mode", "no-clock"), "loop_ns"),
-        ("wake", Parameters::default().with("gap_ns", 20e3), "slept"),
-        ("contend", Parameters::default(), "ns_per_op_wall"),
+        ("queue", options("payload=u64").with("capacity", 10.0), "messages_per_s"),
+        ("wait", options("mode=no-clock"), "loop_ns"),
+        ("wake", options("").with("gap_ns", 20e3), "slept"),
+        ("contend", options(""), "ns_per_op_wall"),
     ] {
         let declared = probes::series_by_id(probe).unwrap();
         let parameter = declared.declaration().named_by.unwrap();
         assert!(!declared.stand_ins().is_empty());
         for stand_in in declared.stand_ins() {
-            let placement = [CpuId(0), CpuId(8)];
             // Clock reads have no strategy.
             let is_clock = stand_in.native == "clock";
             let others = if is_clock { others.clone().with("mode", "clock") } else { others.clone() };
             let measured = |what: &str, ms: f64| {
-                let observed = truth(probe, others.clone().with(parameter, what), &placement, ms);
+                let observed = truth(probe, others.clone().with(parameter, what), ms);
                 let numbers = &observed.numbers;
                 // A thread that waits for a spinning lock never sleeps.
                 let median = [name, "hot", "clock"]
@@ -56,6 +54,11 @@ fn every_stand_in_exists_and_takes_its_factor_longer() {
     }
 }
 
+/// The process of a successful pass.
+fn process(entry: &SeriesEntry) -> Option<Option<u32>> {
+    entry.outcome.as_ref().ok().map(|pass| pass.process)
+}
+
 #[test]
 fn passes_of_runtimes_alternate_with_native_ones_and_use_every_process() {
     for (probe, option, names) in [
@@ -64,37 +67,34 @@ fn passes_of_runtimes_alternate_with_native_ones_and_use_every_process() {
         ("wake", "primitive", "park,java:park"),
     ] {
         let mut machine = open("chiplet-16");
-        let options = Parameters::default().with(option, names).with("capacity", "10").with("forks", 4.0);
+        let options = options("capacity=10").with(option, names).with("forks", 4.0);
         let settings = settings(&machine, probe, options, 20);
         let (ended, slots) = measure_from(&mut machine, &settings, SeriesResumedState::default());
         let (result, _) = ended.unwrap();
         let entries: Vec<SeriesEntry> = slots.0.into_iter().flatten().collect();
-        let is_external = |entry: &SeriesEntry| {
-            probes::series_by_id(probe).unwrap().external(&settings.trials[entry.trial as usize]).is_some()
-        };
+        let series = probes::series_by_id(probe).unwrap();
+        let is_external =
+            |entry: &SeriesEntry| series.external(&settings.trials[entry.trial as usize]).is_some();
         // Every sweep of the first analysis has native passes and passes of runtimes; neither kind precedes the other.
         for pass in 0..8 {
-            let sweep: Vec<bool> =
-                entries.iter().filter(|entry| entry.pass == pass).map(is_external).collect();
-            assert!(sweep.contains(&true) && sweep.contains(&false), "{probe}, pass {pass}");
+            let sweep = entries.iter().filter(|entry| entry.pass == pass);
+            let kinds: BTreeSet<bool> = sweep.map(is_external).collect();
+            assert_eq!(kinds.len(), 2, "{probe}, pass {pass}");
         }
-        let first_of =
-            |external: bool| entries.iter().position(|entry| is_external(entry) == external).unwrap();
-        let last_of =
-            |external: bool| entries.iter().rposition(|entry| is_external(entry) == external).unwrap();
-        assert!(first_of(true) < last_of(false) && first_of(false) < last_of(true), "{probe}");
+        let is_kind = |kind: bool| move |entry: &SeriesEntry| is_external(entry) == kind;
+        let [first_native, first] = [false, true].map(|kind| entries.iter().position(is_kind(kind)));
+        let [last_native, last] = [false, true].map(|kind| entries.iter().rposition(is_kind(kind)));
+        assert!(first < last_native && first_native < last, "{probe}");
         for (trial, spec) in settings.trials.iter().enumerate() {
             let made = entries.iter().filter(|entry| entry.trial as usize == trial);
-            let processes: Vec<Option<u32>> =
-                made.filter_map(|entry| Some(entry.outcome.as_ref().ok()?.process)).collect();
+            let processes: Vec<Option<u32>> = made.filter_map(process).collect();
             let found = result.trials.iter().find(|found| found.spec == *spec).unwrap();
-            if probes::series_by_id(probe).unwrap().external(spec).is_none() {
+            if series.external(spec).is_none() {
                 assert!(processes.iter().all(Option::is_none) && found.processes.is_empty(), "{probe}");
                 continue;
             }
-            let known: BTreeSet<u32> = processes.iter().flatten().copied().collect();
-            assert_eq!(known.len(), 4, "{probe}: {processes:?}");
-            assert_eq!(found.processes.len(), 4, "{probe}");
+            let known: BTreeSet<Option<u32>> = processes.into_iter().collect();
+            assert_eq!((known.len(), found.processes.len()), (4, 4), "{probe}: {known:?}");
             let judged = found.medians_ns.values().chain(found.values.values());
             assert!(judged.into_iter().any(|estimate| estimate.effective_n == 4.0), "{probe}: {found:?}");
         }
@@ -104,12 +104,10 @@ fn passes_of_runtimes_alternate_with_native_ones_and_use_every_process() {
 #[test]
 fn processes_of_another_segment_have_other_numbers() {
     let mut machine = open("chiplet-16");
-    let options =
-        Parameters::default().with("queue", "dotnet:semaphoreslim").with("capacity", "1").with("forks", 2.0);
+    let options = options("queue=dotnet:semaphoreslim capacity=1").with("forks", 2.0);
     let settings = settings(&machine, "queue", options, 5);
     let resumed = SeriesResumedState { segments: 1, ..SeriesResumedState::default() };
     let (_, slots) = measure_from(&mut machine, &settings, resumed);
-    let processes: BTreeSet<u32> =
-        slots.0.iter().flatten().filter_map(|entry| entry.outcome.as_ref().ok()?.process).collect();
-    assert_eq!(processes, BTreeSet::from([1 << 16, (1 << 16) + 1]));
+    let processes: BTreeSet<Option<u32>> = slots.0.iter().flatten().filter_map(process).collect();
+    assert_eq!(processes, [1 << 16, (1 << 16) + 1].map(Some).into());
 }

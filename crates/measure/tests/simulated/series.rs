@@ -1,22 +1,23 @@
 //! Runs of trials on simulated machines: commits, budgets, segments, seeds, and declared quantities.
 
-use crate::trials::{all_cpus, measure, measure_from, open, open_toml, settings};
+use crate::trials::{all_cpus, measure, measure_from, open, open_toml, options, settings};
+use crate::vocabulary::builtin;
 use coretalk_measure::probes;
 use coretalk_measure::series::{SeriesRequest, TrialOrder, representative_pairs};
 use coretalk_measure::session::latency::{Ended, RunError};
 use coretalk_measure::session::series::SeriesResumedState;
-use coretalk_measure::{Machine, Scenario, SimMachine, Stop};
-use coretalk_model::Picos;
+use coretalk_measure::{Machine, SimMachine, Stop};
+use coretalk_model::probes::ProbeDeclaration;
 use coretalk_model::quantity::Aggregate;
 use coretalk_model::series::{Parameters, SeriesEntry, SeriesRecord, SeriesSettings};
-use coretalk_model::{CpuId, TrialFailure};
+use coretalk_model::{CpuId, Picos, TrialFailure};
 use std::collections::BTreeSet;
+use std::mem::discriminant;
 
 #[test]
 fn commits_are_at_most_half_a_second_apart_and_the_budget_is_kept() {
     let mut machine = open("chiplet-16");
-    let options = Parameters::default().with("samples", 1e9);
-    let settings = settings(&machine, "wake", options, 5);
+    let settings = settings(&machine, "wake", Parameters::default().with("samples", 1e9), 5);
     let (ended, slots) = measure_from(&mut machine, &settings, SeriesResumedState::default());
     let (result, ended) = ended.unwrap();
     assert_eq!((ended, result.complete, result.budget_ended), (Ended::Budget, true, true));
@@ -32,17 +33,15 @@ fn commits_are_at_most_half_a_second_apart_and_the_budget_is_kept() {
 
 #[test]
 fn a_resumed_run_repeats_no_pass() {
-    let scenario = "based_on = 'chiplet-16'\n[failures]\nstop_at_ms = 1500";
-    let mut machine = open_toml(scenario);
-    let settings = settings(&machine, "wake", Parameters::default().with("primitive", "park"), 120);
+    let mut machine = open_toml("based_on = 'chiplet-16'\n[failures]\nstop_at_ms = 1500");
+    let settings = settings(&machine, "wake", options("primitive=park"), 120);
     let (ended, first) = measure_from(&mut machine, &settings, SeriesResumedState::default());
     assert!(matches!(ended, Err(RunError::Interrupted)));
     let mut record = SeriesRecord::new();
     let before: Vec<SeriesEntry> = first.0.into_iter().flatten().collect();
     before.iter().cloned().for_each(|entry| record.push(entry));
-    let mut machine = open("chiplet-16");
-    let (ended, second) =
-        measure_from(&mut machine, &settings, SeriesResumedState { record, segments: 1, earlier: None });
+    let resumed = SeriesResumedState { record, segments: 1, earlier: None };
+    let (ended, second) = measure_from(&mut open("chiplet-16"), &settings, resumed);
     assert_eq!(ended.unwrap().1, Ended::Complete);
     let mut made = BTreeSet::new();
     for entry in before.iter().chain(second.0.iter().flatten()) {
@@ -55,7 +54,7 @@ fn a_resumed_run_repeats_no_pass() {
 fn a_resumed_run_does_not_retry_failed_trials() {
     let passes_after = |failure: TrialFailure| {
         let mut machine = open("chiplet-16");
-        let settings = settings(&machine, "wake", Parameters::default().with("primitive", "park"), 20);
+        let settings = settings(&machine, "wake", options("primitive=park"), 20);
         let mut record = SeriesRecord::new();
         for pass in 0..3 {
             record.push(SeriesEntry { segment: 0, pass, trial: 0, outcome: Err(failure.clone()) });
@@ -66,16 +65,15 @@ fn a_resumed_run_does_not_retry_failed_trials() {
         slots.0.iter().flatten().filter(|entry| entry.trial == 0).count()
     };
     assert_eq!(passes_after(TrialFailure::Damaged), 0);
-    let lost = TrialFailure::CpuLost { cpu: CpuId(1) };
-    assert!(passes_after(lost) >= 8, "the CPU is back");
+    assert!(passes_after(TrialFailure::CpuLost { cpu: CpuId(1) }) >= 8, "the CPU is back");
 }
 
 #[test]
 fn the_seed_decides_everything() {
     let result = |seed: u64| {
-        let mut machine = SimMachine::open(Scenario::builtin("noisy-vm").unwrap(), seed);
-        let options = Parameters::default().with("primitive", "std-mutex,pipe");
-        let settings = SeriesSettings { seed, ..settings(&machine, "wake", options, 3) };
+        let mut machine = SimMachine::open(builtin("noisy-vm"), seed);
+        let usual = settings(&machine, "wake", options("primitive=std-mutex,pipe"), 3);
+        let settings = SeriesSettings { seed, ..usual };
         measure(&mut machine, &settings).0
     };
     assert_eq!(result(1), result(1));
@@ -90,50 +88,33 @@ fn reported_quantities_and_parameters_are_declared() {
     let pairs = representative_pairs(&topology, &cpus);
     let options = Parameters::default();
     let request = SeriesRequest { topology: &topology, cpus: &cpus, pairs: &pairs, options: &options };
+    let same_kind = |a: &Aggregate, b: &Aggregate| discriminant(a) == discriminant(b);
     for &probe in probes::REGISTRY {
-        let (id, declared) = (probe.declaration().id, probe.declaration().quantities);
-        for parameter in probe.declaration().parameters {
+        let ProbeDeclaration { id, quantities, parameters, .. } = probe.declaration();
+        for parameter in *parameters {
             let registered = coretalk_model::probes::parameter(parameter.id).unwrap();
-            assert_eq!(
-                (parameter.unit, parameter.words),
-                (registered.unit, registered.words),
-                "{id}: {}",
-                parameter.id
-            );
+            let of_both = [parameter, registered].map(|parameter| (parameter.unit, parameter.words));
+            assert_eq!(of_both[0], of_both[1], "{id}: {}", parameter.id);
         }
         for spec in probe.suite_trials(&request).unwrap() {
             for (name, _) in spec.parameters.iter() {
-                assert!(
-                    probe.declaration().parameters.iter().any(|parameter| parameter.id == name),
-                    "{id}: {name}"
-                );
+                assert!(parameters.iter().any(|parameter| parameter.id == name), "{id}: {name}");
             }
-            let order = TrialOrder {
-                probe,
-                spec: &spec,
-                options: &options,
-                span: Picos::from_ms(1),
-                key: 1,
-                process: 0,
-            };
+            let (spec, options, span) = (&spec, &options, Picos::from_ms(1));
+            let order = TrialOrder { probe, spec, options, span, key: 1, process: 0 };
             let Ok(pass) = machine.perform_trial(&order, &Stop::new()) else { continue };
             let observed = pass.observed;
             for numbers in [&observed.numbers].into_iter().chain(observed.by_role.values()) {
                 let check = |name: &String, kinds: &[Aggregate]| {
-                    let quantity = declared.iter().find(|quantity| quantity.id == name);
-                    let known = quantity.is_some_and(|quantity| {
-                        kinds.iter().any(|kind| {
-                            std::mem::discriminant(kind) == std::mem::discriminant(&quantity.aggregate)
-                        })
-                    });
+                    let quantity = quantities.iter().find(|quantity| quantity.id == name);
+                    let is_known = quantity
+                        .is_some_and(|known| kinds.iter().any(|kind| same_kind(kind, &known.aggregate)));
                     // Idle states have the system's names.
-                    assert!(known || name.starts_with("idle_"), "{id}: {name}, {quantity:?}");
+                    assert!(is_known || name.starts_with("idle_"), "{id}: {name}, {quantity:?}");
                 };
                 numbers.histograms.keys().for_each(|name| check(name, &[Aggregate::Events]));
-                numbers
-                    .counts
-                    .keys()
-                    .for_each(|name| check(name, &[Aggregate::Sum, Aggregate::SumOverStates]));
+                let of_counts = [Aggregate::Sum, Aggregate::SumOverStates];
+                numbers.counts.keys().for_each(|name| check(name, &of_counts));
                 let of_values = [
                     Aggregate::MedianOverPasses,
                     Aggregate::MeanOverPasses,

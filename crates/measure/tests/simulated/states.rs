@@ -1,7 +1,7 @@
 //! States of simulated machines in trials: planted states are found, not averaged, and none is invented.
 
 use crate::is_acceptance;
-use crate::trials::{measure_from, settings};
+use crate::trials::{measure_from, options, settings};
 use crate::vocabulary::builtin;
 use coretalk_measure::SimMachine;
 use coretalk_measure::pricing::Arch;
@@ -40,9 +40,9 @@ fn by_true_state(run: &Run, index: usize, trial: &TrialResult) -> BTreeMap<usize
         return states;
     };
     let value = |pass: &PassOutcome| {
-        let median =
-            pass.observed.numbers.histograms.get(name).and_then(|histogram| histogram.percentile_ns(0.5));
-        median.or_else(|| pass.observed.numbers.values.get(name).copied())
+        let numbers = &pass.observed.numbers;
+        let median = numbers.histograms.get(name).and_then(|histogram| histogram.percentile_ns(0.5));
+        median.or_else(|| numbers.values.get(name).copied())
     };
     for pass in run.passes.iter().filter(|pass| pass.trial as usize == index) {
         let Ok(pass) = &pass.outcome else { continue };
@@ -71,9 +71,8 @@ struct Tally {
 impl Tally {
     fn add(&mut self, run: &Run) {
         let range = |values: &[f64]| {
-            values
-                .iter()
-                .fold([f64::INFINITY, 0.0f64], |[low, high], &value| [low.min(value), high.max(value)])
+            let extend = |[low, high]: [f64; 2], &value: &f64| [low.min(value), high.max(value)];
+            values.iter().fold([f64::INFINITY, 0.0], extend)
         };
         for (index, trial) in run.result.trials.iter().enumerate() {
             let (spec, has_states) = (&trial.spec, !trial.states.is_empty());
@@ -98,37 +97,29 @@ impl Tally {
                 (0.97 * low..=1.03 * high).contains(&headline.point)
             };
             if !states.iter().any(contains_headline) {
-                self.averaged.push(format!(
-                    "{} {} {}: {headline:?}",
-                    spec.probe,
-                    spec.label(),
-                    spec.cpu_list()
-                ));
+                let (label, cpus) = (spec.label(), spec.cpu_list());
+                self.averaged.push(format!("{} {label} {cpus}: {headline:?}", spec.probe));
             }
         }
     }
 }
 
-fn probes_and_budgets() -> [(&'static str, Parameters, u64); 7] {
-    let queue = Parameters::default().with("queue", "semaphore,spsc").with("capacity", "1,100");
-    [
-        ("queue", queue, 20),
-        ("wait", Parameters::default(), 30),
-        ("wake", Parameters::default(), 30),
-        ("spawn", Parameters::default(), 30),
-        ("contend", Parameters::default(), 30),
-        ("sharing", Parameters::default(), 20),
-        ("broadcast", Parameters::default(), 20),
-    ]
-}
+/// Probes with their options and budgets in seconds.
+const PROBES: [(&str, &str, u64); 7] = [
+    ("queue", "queue=semaphore,spsc capacity=1,100", 20),
+    ("wait", "", 30),
+    ("wake", "", 30),
+    ("spawn", "", 30),
+    ("contend", "", 30),
+    ("sharing", "", 20),
+    ("broadcast", "", 20),
+];
 
 fn tally_over(scenario: &str, seeds: std::ops::RangeInclusive<u64>, left_out: &[&str]) -> Tally {
     let mut all = Tally::default();
-    for (probe, options, budget_s) in probes_and_budgets() {
-        if !left_out.contains(&probe) {
-            seeds
-                .clone()
-                .for_each(|seed| all.add(&measure_passes(scenario, probe, options.clone(), seed, budget_s)));
+    for (probe, words, budget_s) in PROBES.into_iter().filter(|(probe, ..)| !left_out.contains(probe)) {
+        for seed in seeds.clone() {
+            all.add(&measure_passes(scenario, probe, options(words), seed, budget_s));
         }
     }
     println!("{scenario}, seeds {seeds:?}: {all:?}");
@@ -152,11 +143,7 @@ fn planted_states_are_found_in_most_trials_and_never_averaged() {
 #[test]
 fn a_state_that_spares_the_first_and_last_cpu_is_found() {
     // Of CPUs 0 to 2 the first and the last are on one die.
-    let options = Parameters::default()
-        .with("threads", "3")
-        .with("method", "mcs")
-        .with("critical_ns", 0.0)
-        .with("parallel_ns", 0.0);
+    let options = options("threads=3 method=mcs").with("critical_ns", 0.0).with("parallel_ns", 0.0);
     let mut seen = [0, 0];
     for seed in 1..=40 {
         let run = measure_passes("noisy-vm", "contend", options.clone(), seed, 20);
@@ -168,12 +155,8 @@ fn a_state_that_spares_the_first_and_last_cpu_is_found() {
             if passes.len() * 3 > trial.passes as usize * 2 {
                 let is_far = run.machine.states()[*state] == "far";
                 seen[usize::from(is_far)] += 1;
-                assert_eq!(
-                    trial.cas_ns.iter().any(|ns| *ns > 60.0),
-                    is_far,
-                    "seed {seed}: {:?}",
-                    trial.states
-                );
+                let found = trial.cas_ns.iter().any(|ns| *ns > 60.0);
+                assert_eq!(found, is_far, "seed {seed}: {:?}", trial.states);
             }
         }
     }

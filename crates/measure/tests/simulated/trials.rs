@@ -1,6 +1,7 @@
 //! Helpers for trials on simulated machines: lists of trials, single passes, and whole runs with their commits.
 
 use crate::vocabulary;
+use coretalk_measure::pricing::SimContext;
 use coretalk_measure::probes;
 use coretalk_measure::series::{SeriesRequest, TrialOrder, headlines, representative_pairs};
 use coretalk_measure::session::latency::{Ended, RunError};
@@ -26,6 +27,17 @@ fn with_workers(mut machine: SimMachine) -> SimMachine {
     let cpus = all_cpus(&machine);
     engage(&mut machine, cpus);
     machine
+}
+
+/// Options from words such as `queue=spsc capacity=1000`.
+pub fn options(words: &str) -> Parameters {
+    let options = words.split_whitespace().map(|word| word.split_once('=').unwrap());
+    options.fold(Parameters::default(), |all, (name, value)| all.with(name, value))
+}
+
+/// Cost of a transfer of a line between two CPUs.
+pub fn line_ns(machine: &SimMachine, [a, b]: [CpuId; 2]) -> f64 {
+    machine.bare_stage(&[a, b]).transfer_ns(a, b)
 }
 
 pub fn engage(machine: &mut SimMachine, cpus: Vec<CpuId>) {

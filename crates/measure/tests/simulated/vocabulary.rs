@@ -8,12 +8,13 @@ use coretalk_measure::{
     TrialOrder, WorkerSettings,
 };
 use coretalk_model::latency::{
-    CellValue, Entry, LatencyResult, LatencySettings, Purpose, Record, RecordedRound, cells,
+    CellValue, Entry, LatencyResult, LatencySettings, Purpose, Record, RecordedRound, RecordedTrial, cells,
 };
 use coretalk_model::plan::LatencyPlan;
 use coretalk_model::series::PassOutcome;
+use coretalk_model::stats::median;
 use coretalk_model::{
-    CpuId, CpuSet, DoctorFinding, Environment, Flag, LossReason, Picos, Recording, Relation, TickRate,
+    CpuId, CpuSet, DoctorFinding, Environment, Flag, Flags, LossReason, Picos, Recording, Relation, TickRate,
     Topology, TrialFailure,
 };
 use std::cell::Cell as Shared;
@@ -50,16 +51,11 @@ impl Kept {
     pub fn resumed(segments: &[&Kept]) -> ResumedState {
         let mut record = Record::new();
         for (segment, kept) in (0..).zip(segments) {
-            for round in &kept.rounds {
-                for trial in &round.trials {
-                    let entry = Entry {
-                        segment,
-                        purpose: round.purpose,
-                        pass: round.pass,
-                        cell: trial.cell,
-                        outcome: trial.outcome.clone(),
-                    };
-                    record.push(entry, trial.raw.as_deref());
+            for RecordedRound { purpose, pass, trials, .. } in &kept.rounds {
+                for RecordedTrial { cell, outcome, raw } in trials {
+                    let outcome = outcome.clone();
+                    let entry = Entry { segment, purpose: *purpose, pass: *pass, cell: *cell, outcome };
+                    record.push(entry, raw.as_deref());
                 }
             }
             for decision in &kept.decisions {
@@ -73,6 +69,7 @@ impl Kept {
         self.rounds.iter().filter(|round| round.purpose == purpose).map(|round| round.trials.len()).sum()
     }
 
+    /// Number of trials of each visit.
     pub fn visits(&self) -> BTreeMap<(Purpose, u32, u32), u32> {
         let mut visits = BTreeMap::new();
         for round in &self.rounds {
@@ -104,6 +101,27 @@ impl Run {
             .collect()
     }
 
+    pub fn count_flagged(&self, flag: Flag) -> usize {
+        self.values().iter().filter(|(_, value)| value.flags.contains(flag)).count()
+    }
+
+    /// Checks that every value differs from the truth by at most this share.
+    #[track_caller]
+    pub fn check_values(&self, max_error: f64, label: &str) {
+        for (pair, value) in self.values() {
+            let ratio = value.latency_ns.point / self.true_ns(pair, value);
+            assert!((ratio - 1.0).abs() < max_error, "{label} {pair:?}: {ratio}");
+        }
+    }
+
+    /// Checks that the median of every relation differs from the truth by at most this share.
+    #[track_caller]
+    pub fn check_relations(&self, max_error: f64, label: &str) {
+        for (relation, ratio) in self.relations() {
+            assert!((ratio - 1.0).abs() < max_error, "{label} {relation:?}: {ratio}");
+        }
+    }
+
     pub fn kernel(&self) -> &'static Kernel {
         kernel_by_id(self.result.maps[0].kernel.as_str()).unwrap()
     }
@@ -116,13 +134,14 @@ impl Run {
     pub fn relations(&self) -> BTreeMap<Relation, f64> {
         let mut ratios: BTreeMap<Relation, Vec<f64>> = BTreeMap::new();
         for (pair, value) in self.values() {
-            let relation = self.machine.topology().relation(pair[0], pair[1]);
-            ratios.entry(relation).or_default().push(value.latency_ns.point / self.true_ns(pair, value));
+            let ratio = value.latency_ns.point / self.true_ns(pair, value);
+            ratios.entry(self.relation(pair)).or_default().push(ratio);
         }
-        ratios
-            .into_iter()
-            .map(|(relation, ratios)| (relation, coretalk_model::stats::median(&ratios).unwrap()))
-            .collect()
+        ratios.into_iter().map(|(relation, ratios)| (relation, median(&ratios).unwrap())).collect()
+    }
+
+    pub fn relation(&self, pair: [CpuId; 2]) -> Relation {
+        self.machine.topology().relation(pair[0], pair[1])
     }
 
     pub fn pairs(&self) -> Vec<[CpuId; 2]> {
@@ -138,6 +157,26 @@ pub fn toml(text: &str) -> Scenario {
     Scenario::from_toml(text).unwrap_or_else(|error| panic!("failed to {error}\n{text}"))
 }
 
+/// A built-in scenario with changes.
+pub fn changed(base: &str, changes: &str) -> Scenario {
+    toml(&format!("based_on = '{base}'\n{changes}"))
+}
+
+/// Changes for a package of dies with eight cores each, with this noise.
+pub fn dies(count: u32, noise: &str) -> String {
+    format!(
+        "[structure]\nkind = 'tree'\nlevels = [{{ level = 'package', count = 1 }}, {{ level = 'l3', count = {count} }}, \
+         {{ level = 'core', count = 8 }}]\n[noise]\n{noise}"
+    )
+}
+
+/// A built-in scenario without random variation except its states, with further changes.
+pub fn noiseless(base: &str, changes: &str) -> Scenario {
+    const NOISELESS: &str = "stalls = []\n[core_clock]\ndrift_sd = 0\nstep_share = 0\n[noise]\nbatch_sd = 0\nevent_sd = 0\n\
+         spike_share = 0\nar_sd = 0\ndrift_sd = 0\nbad_share = 0\nsibling_share = 0\nparallel_bias = 0\n";
+    changed(base, &[NOISELESS, changes].concat())
+}
+
 /// The machine of a scenario with workers on every allowed CPU.
 pub fn open(scenario: Scenario, seed: u64) -> SimMachine {
     let mut machine = SimMachine::open(scenario, seed);
@@ -150,11 +189,31 @@ pub fn defaults(machine: &SimMachine, seed: u64) -> LatencySettings {
     LatencySettings { seed, ..LatencySettings::for_cpus(machine.allowance().cpuset.iter().collect()) }
 }
 
-pub fn run(scenario: Scenario, seed: u64, change: impl FnOnce(&mut LatencySettings)) -> Run {
+fn prepare(
+    scenario: Scenario,
+    seed: u64,
+    change: impl FnOnce(&mut LatencySettings),
+) -> (SimMachine, LatencySettings) {
     let machine = open(scenario, seed);
     let mut settings = defaults(&machine, seed);
     change(&mut settings);
+    (machine, settings)
+}
+
+pub fn plan(scenario: Scenario, seed: u64, change: impl FnOnce(&mut LatencySettings)) -> LatencyPlan {
+    let (mut machine, settings) = prepare(scenario, seed, change);
+    latency::plan(&mut machine, &settings, &Stop::new()).unwrap()
+}
+
+pub fn run(scenario: Scenario, seed: u64, change: impl FnOnce(&mut LatencySettings)) -> Run {
+    let (machine, settings) = prepare(scenario, seed, change);
     measure(machine, settings, ResumedState::default())
+}
+
+/// Measures and keeps only the result, for large machines.
+pub fn run_briefly(scenario: Scenario, seed: u64, change: impl FnOnce(&mut LatencySettings)) -> Run {
+    let (machine, settings) = prepare(scenario, seed, change);
+    measure_into(machine, settings, ResumedState::default(), &mut ())
 }
 
 /// Measures on a machine after earlier segments.
@@ -164,11 +223,6 @@ pub fn measure(machine: SimMachine, settings: LatencySettings, resumed: ResumedS
     Run { kept, ..run }
 }
 
-/// Measures and keeps only the result, for large machines.
-pub fn measure_briefly(machine: SimMachine, settings: LatencySettings) -> Run {
-    measure_into(machine, settings, ResumedState::default(), &mut ())
-}
-
 fn measure_into(
     machine: SimMachine,
     settings: LatencySettings,
@@ -176,13 +230,14 @@ fn measure_into(
     sink: &mut dyn Sink,
 ) -> Run {
     let phase = Rc::new(Shared::new(Purpose::Pilot));
-    let mut watched = Watched { machine, phase: Rc::clone(&phase), bad: BTreeSet::new() };
-    let began = watched.now();
+    let wrapper = Contaminations { phase: Rc::clone(&phase), pairs: BTreeSet::new() };
+    let mut wrapped = Wrapped { machine, wrapper };
+    let began = wrapped.now();
     let (result, ended) =
-        latency::run(&mut watched, &settings, resumed, sink, &mut Phases(phase), &Stop::new()).unwrap();
-    let took = watched.now() - began;
-    let Watched { machine, bad, .. } = watched;
-    Run { result, ended, kept: Kept::default(), machine, settings, took, bad }
+        latency::run(&mut wrapped, &settings, resumed, sink, &mut Phases(phase), &Stop::new()).unwrap();
+    let took = wrapped.now() - began;
+    let Wrapped { machine, wrapper } = wrapped;
+    Run { result, ended, kept: Kept::default(), machine, settings, took, bad: wrapper.pairs }
 }
 
 struct Phases(Rc<Shared<Purpose>>);
@@ -195,26 +250,74 @@ impl Observer for Phases {
     }
 }
 
-/// A simulated machine that records the pairs that it contaminated during the map.
-struct Watched {
-    machine: SimMachine,
+/// Records the pairs that the machine contaminates during the map.
+struct Contaminations {
     phase: Rc<Shared<Purpose>>,
-    bad: BTreeSet<[CpuId; 2]>,
+    pairs: BTreeSet<[CpuId; 2]>,
 }
 
-impl Machine for Watched {
+impl Wrapper for Contaminations {
+    fn before_rounds(&mut self, machine: &SimMachine, batch: &[Round]) {
+        if self.phase.get() == Purpose::Map {
+            let trials = batch.iter().flat_map(|round| &round.assignments);
+            let bad = trials.filter(|trial| machine.contamination(trial).is_some());
+            self.pairs.extend(bad.map(|trial| trial.placement));
+        }
+    }
+}
+
+/// A simulated machine whose work a test observes or changes.
+pub struct Wrapped<W> {
+    pub machine: SimMachine,
+    pub wrapper: W,
+}
+
+pub trait Wrapper {
+    fn before_rounds(&mut self, _: &SimMachine, _batch: &[Round]) {}
+    fn after_round(&mut self, _: &mut RoundOutcome) {}
+    fn after_trials(
+        &mut self,
+        _now: Picos,
+        _: &[TrialOrder<'_>],
+        _: &mut [Result<PassOutcome, TrialFailure>],
+    ) {
+    }
+    /// What the machine reports of these absent CPUs.
+    fn reported(&self, _now: Picos, absent: Vec<(CpuId, LossReason)>) -> Vec<(CpuId, LossReason)> {
+        absent
+    }
+}
+
+impl<W: Wrapper> Machine for Wrapped<W> {
     fn perform_each(
         &mut self,
         batch: &[Round],
         stop: &Stop,
         take: &mut dyn FnMut(RoundOutcome) -> Vec<Recording>,
     ) -> Result<(), MachineError> {
-        if self.phase.get() == Purpose::Map {
-            let trials = batch.iter().flat_map(|round| &round.assignments);
-            let bad = trials.filter(|trial| self.machine.contamination(trial).is_some());
-            self.bad.extend(bad.map(|trial| [trial.placement[0], trial.placement[1]]));
-        }
-        self.machine.perform_each(batch, stop, take)
+        self.wrapper.before_rounds(&self.machine, batch);
+        self.machine.perform_each(batch, stop, &mut |mut round| {
+            self.wrapper.after_round(&mut round);
+            take(round)
+        })
+    }
+    fn perform_trial(&mut self, order: &TrialOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {
+        self.perform_trials(&[*order], stop).remove(0)
+    }
+    fn perform_trials(
+        &mut self,
+        orders: &[TrialOrder<'_>],
+        stop: &Stop,
+    ) -> Vec<Result<PassOutcome, TrialFailure>> {
+        let mut outcomes = self.machine.perform_trials(orders, stop);
+        self.wrapper.after_trials(self.machine.now(), orders, &mut outcomes);
+        outcomes
+    }
+    fn absent(&self, cpus: &CpuSet) -> Vec<(CpuId, LossReason)> {
+        self.wrapper.reported(self.now(), self.machine.absent(cpus))
+    }
+    fn has_worker(&self, cpu: CpuId) -> bool {
+        self.machine.has_worker(cpu)
     }
     fn topology(&self) -> &Topology {
         self.machine.topology()
@@ -243,54 +346,25 @@ impl Machine for Watched {
     fn engage(&mut self, settings: &WorkerSettings) -> Result<Granted, MachineError> {
         self.machine.engage(settings)
     }
-    fn absent(&self, cpus: &CpuSet) -> Vec<(CpuId, LossReason)> {
-        self.machine.absent(cpus)
-    }
-    fn perform_trial(&mut self, order: &TrialOrder<'_>, stop: &Stop) -> Result<PassOutcome, TrialFailure> {
-        self.machine.perform_trial(order, stop)
-    }
     fn is_busy(&self) -> Option<bool> {
         self.machine.is_busy()
     }
 }
 
-pub fn plan(scenario: Scenario, seed: u64, change: impl FnOnce(&mut LatencySettings)) -> LatencyPlan {
-    let mut machine = open(scenario, seed);
-    let mut settings = defaults(&machine, seed);
-    change(&mut settings);
-    latency::plan(&mut machine, &settings, &Stop::new()).unwrap()
-}
-
-/// Detection of contaminated cells.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Found {
-    /// Cells with a contaminated trial in the map.
+/// Detection of contaminated cells: cells with a contaminated trial in the map, the share of them that was flagged or
+/// measured again, and the share of them among all such cells.
+#[derive(Debug)]
+pub struct Detection {
     pub bad: usize,
-    /// Contaminated cells that were flagged or measured again.
-    pub found: usize,
-    /// All cells that were flagged or measured again.
-    pub flagged: usize,
+    pub recall: f64,
+    pub precision: f64,
 }
 
-impl Found {
-    pub fn recall(self) -> f64 {
-        self.found as f64 / self.bad.max(1) as f64
-    }
-
-    pub fn precision(self) -> f64 {
-        self.found as f64 / self.flagged.max(1) as f64
-    }
-}
-
-/// Compares the flags of the first map with the contaminated cells.
-pub fn bad_cells(run: &Run) -> Found {
-    let mut found = Found::default();
-    for (pair, value) in run.values() {
-        let bad = run.bad.contains(&pair);
-        let flagged = value.flags.contains(Flag::Drift) || value.flags.contains(Flag::Remeasured);
-        found.bad += usize::from(bad);
-        found.flagged += usize::from(flagged);
-        found.found += usize::from(bad && flagged);
-    }
-    found
+pub fn detection(run: &Run) -> Detection {
+    let is_flagged = |flags: Flags| flags.contains(Flag::Drift) || flags.contains(Flag::Remeasured);
+    let flagged = run.values().into_iter().filter(|(_, value)| is_flagged(value.flags));
+    let flagged: BTreeSet<[CpuId; 2]> = flagged.map(|(pair, _)| pair).collect();
+    let found = flagged.intersection(&run.bad).count() as f64;
+    let [recall, precision] = [&run.bad, &flagged].map(|all| found / all.len().max(1) as f64);
+    Detection { bad: run.bad.len(), recall, precision }
 }
