@@ -69,27 +69,36 @@ impl Host {
         stop: &Stop,
     ) -> Result<PassOutcome, TrialFailure> {
         let probe = probes::series_by_id(&spec.probe).unwrap();
-        self.pass_of(probe, spec, options, Picos::from_ms(ms), stop)
+        self.machine.perform_trial(&order(probe, spec, options, ms), stop)
     }
 
-    fn pass_of(
-        &mut self,
-        probe: &'static dyn SeriesProbe,
-        spec: &TrialSpec,
-        options: &Parameters,
-        span: Picos,
-        stop: &Stop,
-    ) -> Result<PassOutcome, TrialFailure> {
-        self.machine.perform_trial(&TrialOrder { probe, spec, options, span, key: 1, process: 0 }, stop)
+    /// A pass of several milliseconds that must succeed.
+    fn short_pass(&mut self, spec: &TrialSpec) -> PassOutcome {
+        self.pass(spec, &Parameters::default(), 4, &Stop::new()).unwrap()
     }
 
-    /// A pass of several milliseconds that must succeed without migrations.
-    fn successful_pass(&mut self, spec: &TrialSpec) -> PassOutcome {
-        let outcome = self.pass(spec, &Parameters::default(), 4, &Stop::new()).unwrap();
+    /// A short pass whose threads must not have migrated.
+    fn bound_pass(&mut self, spec: &TrialSpec) -> PassOutcome {
+        let outcome = self.short_pass(spec);
         assert_eq!(outcome.roles.len(), spec.placement.len(), "{}", spec.label());
         assert!(outcome.roles.iter().all(|role| !role.migrated), "{}", spec.label());
         outcome
     }
+}
+
+fn order<'a>(
+    probe: &'static dyn SeriesProbe,
+    spec: &'a TrialSpec,
+    options: &'a Parameters,
+    ms: u64,
+) -> TrialOrder<'a> {
+    TrialOrder { probe, spec, options, span: Picos::from_ms(ms), key: 1, process: 0 }
+}
+
+fn raised() -> Stop {
+    let stop = Stop::new();
+    stop.raise();
+    stop
 }
 
 fn count_of(outcome: &PassOutcome, name: &str) -> u64 {
@@ -127,7 +136,7 @@ fn every_way_of_waiting_hands_over_in_every_mode() {
         };
         let options = Parameters::default().with("strategy", names).with_some("mode", mode);
         for spec in host.trials("wait", &options) {
-            let outcome = host.successful_pass(&spec);
+            let outcome = host.bound_pass(&spec);
             assert!(count_of(&outcome, "samples") > 0, "{}", spec.label());
             assert!(!outcome.observed.flags.contains(Flag::Invalid), "{}", spec.label());
             let mut values = outcome.observed.numbers.values.values();
@@ -139,8 +148,8 @@ fn every_way_of_waiting_hands_over_in_every_mode() {
 #[test]
 fn sides_may_wait_differently_and_requested_counts_are_met() {
     let Some(mut host) = Host::with_workers(2) else { return };
-    let options =
-        Parameters::default().with("asym", "pause:futex,futex:busy,backoff:yield").with("samples", 8e3);
+    let asym = "pause:futex,futex:busy,backoff:yield";
+    let options = Parameters::default().with("asym", asym).with("samples", 8e3);
     let trials = host.trials("wait", &options);
     assert_eq!(trials.len(), 3);
     for spec in trials {
@@ -156,7 +165,7 @@ fn roles_that_share_a_cpu_hand_over_and_spinning_is_flagged() {
     let Some(mut host) = Host::with_workers(1) else { return };
     let options = Parameters::default().with("strategy", "busy,pause,yield,futex,backoff");
     for spec in host.trials("wait", &options) {
-        let outcome = host.successful_pass(&spec);
+        let outcome = host.bound_pass(&spec);
         assert!(count_of(&outcome, "samples") > 0, "{}", spec.label());
         let keeps_cpu = ["busy", "pause"].contains(&spec.parameters.text("strategy").unwrap());
         assert_eq!(outcome.observed.flags.contains(Flag::SharedSpin), keeps_cpu, "{}", spec.label());
@@ -173,7 +182,7 @@ fn every_primitive_wakes_across_cpus_and_on_one() {
     }
     for spec in all {
         // A hand-off by a spinning lock that is shorter than the offset of the counters is counted as negative.
-        let outcome = host.successful_pass(&spec);
+        let outcome = host.bound_pass(&spec);
         assert!(count_of(&outcome, "samples") + count_of(&outcome, "negative") > 0, "{}", spec.label());
     }
 }
@@ -183,7 +192,7 @@ fn unbound_waiters_report_where_they_run() {
     let Some(mut host) = Host::with_workers(2) else { return };
     let options = Parameters::default().with("primitive", "semaphore,pipe,std-mutex,ttas");
     for spec in host.trials("wake", &options.with("gap_ns", "20000").with("unpinned", 1.0)) {
-        let values = host.successful_pass(&spec).observed.numbers.values;
+        let values = host.bound_pass(&spec).observed.numbers.values;
         let shares: Vec<f64> =
             RanOn::ALL.iter().filter_map(|place| values.get(place.share()).copied()).collect();
         assert!(shares.iter().all(|share| (0.0..=1.0).contains(share)), "{shares:?}");
@@ -195,7 +204,7 @@ fn unbound_waiters_report_where_they_run() {
 fn line_trials_yield_valid_samples() {
     let Some(mut host) = Host::with_workers(2) else { return };
     for spec in line_trials(&host) {
-        let outcome = host.pass(&spec, &Parameters::default(), 4, &Stop::new()).unwrap();
+        let outcome = host.short_pass(&spec);
         assert!(count_of(&outcome, "samples") + count_of(&outcome, "negative") > 0, "{}", spec.label());
         assert!(!outcome.observed.flags.contains(Flag::Invalid), "{} {}", spec.probe, spec.label());
     }
@@ -205,7 +214,7 @@ fn line_trials_yield_valid_samples() {
 fn every_kind_is_created_runs_and_ends() {
     let mut host = Host::of_at_most(2);
     for spec in host.trials("spawn", &Parameters::default()) {
-        let outcome = host.successful_pass(&spec);
+        let outcome = host.bound_pass(&spec);
         let numbers = &outcome.observed.numbers;
         assert!(count_of(&outcome, "samples") >= 3, "{}", spec.label());
         let p50 = |name: &str| numbers.histograms[name].percentile_ns(0.5).unwrap();
@@ -225,9 +234,9 @@ fn every_method_is_exact() {
     for mut spec in host.trials("contend", &options) {
         let cpus = host.cpus.iter().cycle();
         spec.placement.iter_mut().zip(cpus).for_each(|(cpu, other)| *cpu = *other);
-        let outcome = host.pass(&spec, &Parameters::default(), 4, &Stop::new()).unwrap();
-        let [made, found] =
-            [contend::names::EXPECTED, contend::names::FINAL].map(|name| count_of(&outcome, name));
+        let outcome = host.short_pass(&spec);
+        let (made, found) =
+            (count_of(&outcome, contend::names::EXPECTED), count_of(&outcome, contend::names::FINAL));
         assert!(made > 0, "{}", spec.label());
         match spec.parameters.text("method") {
             Some("racy") => assert!(found <= made, "{}", spec.label()),
@@ -258,14 +267,13 @@ fn work_of_two_cpus_is_compared_with_work_of_one() {
     let Some(mut host) = Host::with_workers(2) else { return };
     let (spec, options) = (execution::trial([host.cpus[0], host.cpus[1]]), Parameters::default());
     for _ in 0..4 {
-        let outcome = host.pass_of(&Execution, &spec, &options, Picos::from_ms(2), &Stop::new()).unwrap();
+        let outcome =
+            host.machine.perform_trial(&order(&Execution, &spec, &options, 2), &Stop::new()).unwrap();
         let pass = execution::pass_of(&outcome.observed).unwrap();
         // Independently of other load: a rate is positive, and no partner raises it much.
         assert!(pass.kept.iter().flatten().all(|kept| *kept > 0.0 && *kept < 100.0), "{pass:?}");
     }
-    let stop = Stop::new();
-    stop.raise();
-    let outcome = host.pass_of(&Execution, &spec, &options, Picos::from_ms(50), &stop);
+    let outcome = host.machine.perform_trial(&order(&Execution, &spec, &options, 50), &raised());
     assert!(matches!(outcome, Ok(_) | Err(TrialFailure::Interrupted)), "{outcome:?}");
 }
 
@@ -291,25 +299,14 @@ fn a_raised_stop_ends_every_role() {
 fn two_trials_end_together_and_every_message_arrives() {
     let mut host = Host::of_at_most(2);
     let options = Parameters::default();
-    let parameters = Parameters::default().with("queue", "semaphore").with("capacity", 10.0);
     let spec = |&cpu: &_| TrialSpec {
         probe: "queue".into(),
-        parameters: parameters.clone(),
+        parameters: Parameters::default().with("queue", "semaphore").with("capacity", 10.0),
         placement: vec![cpu, cpu],
     };
     let specs: Vec<TrialSpec> = host.cpus.iter().map(spec).collect();
     let probe = probes::series_by_id("queue").unwrap();
-    let orders = |ms: u64| -> Vec<TrialOrder<'_>> {
-        let order = |spec| TrialOrder {
-            probe,
-            spec,
-            options: &options,
-            span: Picos::from_ms(ms),
-            key: 1,
-            process: 0,
-        };
-        specs.iter().map(order).collect()
-    };
+    let orders = |ms| specs.iter().map(|spec| order(probe, spec, &options, ms)).collect::<Vec<_>>();
     let outcomes = host.machine.perform_trials(&orders(20), &Stop::new());
     assert_eq!(outcomes.len(), specs.len());
     for outcome in outcomes {
@@ -319,9 +316,7 @@ fn two_trials_end_together_and_every_message_arrives() {
         assert!(outcome.observed.numbers.values[queue::names::RATE] > 0.0);
         assert!(outcome.observed.flags.is_empty(), "{:?}", outcome.observed.flags);
     }
-    let stop = Stop::new();
-    stop.raise();
-    let stopped = host.machine.perform_trials(&orders(60_000), &stop);
+    let stopped = host.machine.perform_trials(&orders(60_000), &raised());
     assert!(stopped.iter().all(|outcome| *outcome == Err(TrialFailure::Interrupted)), "{stopped:?}");
 }
 
