@@ -7,7 +7,7 @@ use std::ffi::CString;
 use std::io::{BufRead, Write};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, LazyLock, Mutex};
 use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
@@ -25,8 +25,11 @@ struct Pass {
     events: bool,
 }
 
+/// The start of the times that roles compare with each other.
+static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+#[derive(Default)]
 struct Shared {
-    epoch: Instant,
     arrived: AtomicU64,
     queue: Mutex<VecDeque<u64>>,
     changed: Condvar,
@@ -35,22 +38,6 @@ struct Shared {
     waiter: Mutex<Option<Thread>>,
     asleep: AtomicU64,
     sent_at: AtomicU64,
-}
-
-impl Shared {
-    fn new() -> Shared {
-        Shared {
-            epoch: Instant::now(),
-            arrived: AtomicU64::new(0),
-            queue: Mutex::default(),
-            changed: Condvar::new(),
-            word: AtomicU64::new(0),
-            answer: AtomicU64::new(0),
-            waiter: Mutex::default(),
-            asleep: AtomicU64::new(0),
-            sent_at: AtomicU64::new(0),
-        }
-    }
 }
 
 #[derive(Default)]
@@ -128,18 +115,15 @@ fn parse(words: &[&str]) -> Option<Pass> {
     let value = |key: &str| words.iter().find_map(|word| word.strip_prefix(key));
     let number = |key: &str| value(key)?.parse::<u64>().ok();
     let kind = words[2];
-    let name = if kind == "clock" { "" } else { words[3] };
-    let offered = [
-        ["queue", "ring"],
-        ["wait", "spin"],
-        ["wake", "park"],
-        ["alternate", "spin"],
-        ["cost", "spin"],
-        ["clock", ""],
-        ["contend", "tally"],
-        ["spawn", "thread"],
-    ];
-    offered.contains(&[kind, name]).then_some(())?;
+    let name = match kind {
+        "queue" => "ring",
+        "wait" | "alternate" | "cost" => "spin",
+        "wake" => "park",
+        "contend" => "tally",
+        "spawn" => "thread",
+        _ => "",
+    };
+    (kind == "clock" || words[3] == name).then_some(())?;
     let mut state = number("seed=")?;
     let mut next = || {
         state = (1_664_525 * state + 1_013_904_223) % (1 << 32);
@@ -249,9 +233,8 @@ fn go(roles: &mut Roles, fault: &str, others: Option<&[Worker; 2]>) {
         "forks-bare" => daemon(Some(std::env::var("DOUBLE").unwrap())),
         _ => {}
     }
-    let shared = Arc::new(Shared::new());
+    let shared = Arc::<Shared>::default();
     let (sender, receiver) = channel();
-    let mut results = [RoleResult::default(), RoleResult::default()];
     let workers = match (fault, others) {
         ("late-threads", _) => {
             roles.late = vec![Worker::start(), Worker::start()];
@@ -260,17 +243,14 @@ fn go(roles: &mut Roles, fault: &str, others: Option<&[Worker; 2]>) {
         (_, Some(others)) => others,
         _ => &roles.workers,
     };
-    if fault == "idle-role" {
-        let sender = sender.clone();
-        roles.workers[0].execute(move || run_one_role(&pass, &sender));
-        for _ in 0..2 {
-            let (role, result) = receiver.recv().unwrap();
-            results[role] = result;
-        }
-        return answer(&roles.pass, &results, fault);
-    }
     for (role, worker) in workers.iter().enumerate() {
         let (pass, shared, sender) = (pass.clone(), Arc::clone(&shared), sender.clone());
+        if fault == "idle-role" {
+            if role == 0 {
+                worker.execute(move || run_one_role(&pass, &sender));
+            }
+            continue;
+        }
         let rebinds = fault == "rebinds" && role == 1;
         let moves = fault == "moves" && role == 1;
         let sleeps = fault == "sleeps-alone" && pass.kind == "cost";
@@ -297,8 +277,9 @@ fn go(roles: &mut Roles, fault: &str, others: Option<&[Worker; 2]>) {
             sender.send((role, result)).unwrap();
         });
     }
-    for _ in workers {
-        let (role, result) = receiver.recv().unwrap();
+    drop(sender);
+    let mut results = [RoleResult::default(), RoleResult::default()];
+    for (role, result) in receiver {
         results[role] = result;
     }
     answer(&pass, &results, fault);
@@ -477,7 +458,7 @@ fn work(pass: &Pass, shared: &Shared, role: usize, roles: u64) -> RoleResult {
             (_, 0) => {
                 poll_until(|| (shared.asleep.load(SeqCst) > operation).then_some(()));
                 pause(pass.gap_ns, number);
-                shared.sent_at.store(since(shared.epoch), SeqCst);
+                shared.sent_at.store(since(*EPOCH), SeqCst);
                 shared.word.store(number + 1, SeqCst);
                 shared.waiter.lock().unwrap().as_ref().unwrap().unpark();
                 poll_until(|| (shared.answer.load(SeqCst) > operation).then_some(()));
@@ -490,7 +471,7 @@ fn work(pass: &Pass, shared: &Shared, role: usize, roles: u64) -> RoleResult {
                         word => break word,
                     }
                 };
-                result.events.push(since(shared.epoch) - shared.sent_at.load(SeqCst));
+                result.events.push(since(*EPOCH) - shared.sent_at.load(SeqCst));
                 result.sum += word - 1;
                 shared.answer.store(operation + 1, SeqCst);
             }

@@ -1,6 +1,9 @@
 //! The error message for each misbehaviour, and that it leaves no process behind.
 
-use super::builder;
+use super::builder::{
+    builds_are_cached_until_an_input_changes, failures_name_the_cause_and_leave_no_build,
+    find_all_reports_offers_or_an_error_per_adapter,
+};
 use coretalk_measure::Stop;
 use coretalk_measure::adapters::conformance::{CheckSettings, Conformance, check};
 use coretalk_measure::adapters::pins::Helpers;
@@ -13,41 +16,41 @@ use std::ffi::OsString;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+/// The tests with their names.
+macro_rules! tests {
+    ($($test:ident),* $(,)?) => { [$((stringify!($test), $test as fn())),*] };
+}
+
 /// Runs the tests whose name contains one of the words; all without words.
 pub fn run(words: &[String]) {
-    let tests: [(&str, fn()); 9] = [
-        ("every_fault_is_reported_and_leaves_no_process", every_fault_is_reported_and_leaves_no_process),
-        ("a_process_without_its_environment_is_found_too", a_process_without_its_environment_is_found_too),
-        ("a_conforming_adapter_has_no_breaches", a_conforming_adapter_has_no_breaches),
-        (
-            "a_pass_that_hangs_ends_within_two_seconds_of_its_limit",
-            a_pass_that_hangs_ends_within_two_seconds_of_its_limit,
-        ),
-        ("a_pool_hands_out_its_processes_in_turn", a_pool_hands_out_its_processes_in_turn),
-        ("a_request_to_end_ends_a_pass", a_request_to_end_ends_a_pass),
-        ("builds_are_cached_until_an_input_changes", builder::builds_are_cached_until_an_input_changes),
-        ("failures_name_the_cause_and_leave_no_build", builder::failures_name_the_cause_and_leave_no_build),
-        (
-            "find_all_reports_offers_or_an_error_per_adapter",
-            builder::find_all_reports_offers_or_an_error_per_adapter,
-        ),
+    let concurrent = tests![
+        every_fault_is_reported_and_leaves_no_process,
+        a_conforming_adapter_has_no_breaches,
+        a_pass_that_hangs_ends_within_two_seconds_of_its_limit,
+        a_pool_hands_out_its_processes_in_turn,
+        a_request_to_end_ends_a_pass,
+        find_all_reports_offers_or_an_error_per_adapter,
+    ];
+    // Their other children would be mistaken for orphans of adapters that run meanwhile.
+    let alone = tests![
+        a_process_without_its_environment_is_found_too,
+        builds_are_cached_until_an_input_changes,
+        failures_name_the_cause_and_leave_no_build,
     ];
     let filters: Vec<&String> = words.iter().filter(|word| !word.starts_with('-')).collect();
     let wanted =
         |name: &str| filters.is_empty() || filters.iter().any(|filter| name.contains(filter.as_str()));
     if words.iter().any(|word| word == "--list") {
-        return tests.iter().for_each(|(name, _)| println!("{name}: test"));
+        return concurrent.iter().chain(&alone).for_each(|(name, _)| println!("{name}: test"));
     }
     let run = |(name, test): (&str, fn())| {
         let begun = Instant::now();
         test();
         println!("test {name} ... ok ({:.1} s)", begun.elapsed().as_secs_f64());
     };
-    let (concurrent, alone): (Vec<_>, Vec<_>) =
-        tests.into_iter().filter(|(name, _)| wanted(name)).partition(|(name, _)| !ALONE.contains(name));
-    alone.into_iter().for_each(run);
+    alone.into_iter().filter(|(name, _)| wanted(name)).for_each(run);
     // Tests mostly wait, so they run concurrently.
-    let remaining = Mutex::new(concurrent.into_iter());
+    let remaining = Mutex::new(concurrent.into_iter().filter(|(name, _)| wanted(name)));
     let lane = || {
         while let Some(test) = next(&remaining) {
             run(test);
@@ -55,13 +58,6 @@ pub fn run(words: &[String]) {
     };
     std::thread::scope(|scope| (0..2).for_each(|_| drop(scope.spawn(lane))));
 }
-
-/// Tests that run alone: their other children would be mistaken for orphans of adapters that run meanwhile.
-const ALONE: [&str; 3] = [
-    "a_process_without_its_environment_is_found_too",
-    "builds_are_cached_until_an_input_changes",
-    "failures_name_the_cause_and_leave_no_build",
-];
 
 fn next<T>(remaining: &Mutex<impl Iterator<Item = T>>) -> Option<T> {
     remaining.lock().unwrap().next()
@@ -131,16 +127,13 @@ fn remaining_processes(fault: &str) -> usize {
 fn count_running(fault: &str) -> usize {
     let entry = format!("DOUBLE={}", mark(fault));
     let folders = std::fs::read_dir("/proc").unwrap().flatten();
-    let is_marked = |folder: std::fs::DirEntry| {
+    let is_process = |name: OsString| name.to_string_lossy().parse::<u32>().is_ok();
+    let is_marked = |folder: &std::fs::DirEntry| {
         let read = |file: &str| std::fs::read(folder.path().join(file)).unwrap_or_default();
         let is_it = |found: &[u8]| found == entry.as_bytes() || found == mark(fault).as_bytes();
         [read("environ"), read("cmdline")].concat().split(|byte| *byte == 0).any(is_it)
     };
-    folders
-        .filter(|folder| folder.file_name().to_string_lossy().parse::<u32>().is_ok())
-        .map(is_marked)
-        .filter(|is_marked| *is_marked)
-        .count()
+    folders.filter(|folder| is_process(folder.file_name()) && is_marked(folder)).count()
 }
 
 pub fn start() -> StartSettings {
@@ -172,16 +165,13 @@ fn a_conforming_adapter_has_no_breaches() {
     assert_eq!(breaches, Vec::<String>::new());
     assert_eq!((found.description.runtime.as_str(), found.things.len()), ("Double 1.0", 8));
     assert_eq!(found.notes().len(), 1);
-    let [queue, contend, wait, wake, alternate, cost, clock, spawn] =
+    let [queue, contend, wait, wake, alternate, _, _, spawn] =
         [0, 1, 2, 3, 4, 5, 6, 7].map(|thing| found.things[thing].found.as_ref().unwrap());
     let capacities: Vec<_> = queue.passes.iter().map(|(capacity, _)| *capacity).collect();
     assert_eq!(capacities, [Some(1), Some(10), Some(1_000)]);
     assert!(queue.operations > 0 && wait.passes.len() == 1);
-    for (_, passes) in [queue, contend, wait, wake, alternate, cost, clock, spawn]
-        .into_iter()
-        .flat_map(|thing| &thing.passes)
-    {
-        assert_eq!(passes.len(), 5);
+    for thing in &found.things {
+        assert!(thing.found.as_ref().unwrap().passes.iter().all(|(_, passes)| passes.len() == 5));
     }
     for pass in &alternate.passes[0].1 {
         let [named, plain] = [pass.events.as_ref().unwrap(), &pass.events_of["busy"]].map(Histogram::count);
