@@ -10,24 +10,21 @@ fn the_verbose_version_and_the_document_describe_the_same_build() {
     let version = format!("coretalk {}", env!("CARGO_PKG_VERSION"));
     assert_eq!(output.lines().next().map(str::trim), Some(version.as_str()));
     assert_eq!(tool.done(&["-vV"]).out, output);
-    let document: Value = serde_json::from_str(&tool.done(&["doctor", "--format", "json"]).out).unwrap();
-    let build = &document["environment"]["build_facts"];
+    let environment = &tool.json(&["doctor", "--format", "json"])["environment"];
+    let build = &environment["build_facts"];
     let text = |fact: &Value| fact.as_str().unwrap_or("unknown").to_owned();
     let line = |name: &str| {
-        let line = output.lines().find_map(|line| line.trim_start().strip_prefix(name)).unwrap_or_default();
-        line.trim().to_owned()
+        output.lines().find_map(|line| line.trim_start().strip_prefix(name)).unwrap_or_default().trim()
     };
     for (name, fact) in [("target", "target"), ("commit", "commit"), ("SQLite", "sqlite")] {
         assert_eq!(line(name), text(&build[fact]), "{output}");
     }
-    assert!(
-        line("target").starts_with(std::env::consts::ARCH) && line("SQLite").starts_with("3."),
-        "{output}"
-    );
-    assert_eq!(line("compiler"), text(&document["environment"]["compiler"]));
+    assert!(line("target").starts_with(std::env::consts::ARCH), "{output}");
+    assert!(line("SQLite").starts_with("3."), "{output}");
+    assert_eq!(line("compiler"), text(&environment["compiler"]));
     let (linked, profile) = (line("linked"), line("profile"));
     assert!(linked.starts_with(&text(&build["linking"])), "{output}");
-    assert!(linked.contains(&text(&document["environment"]["libc"])), "{output}");
+    assert!(linked.contains(&text(&environment["libc"])), "{output}");
     assert!(profile.starts_with(&text(&build["profile"])), "{output}");
     assert!(profile.ends_with(&text(&build["opt_level"])), "{output}");
     let features: Vec<&str> =
@@ -39,10 +36,7 @@ fn the_verbose_version_and_the_document_describe_the_same_build() {
 
 #[test]
 fn documents_of_simulated_machines_have_no_build_facts() {
-    let tool = Tool::new();
-    let words = ["doctor", "--machine", "sim:laptop-smt", "--format", "json"];
-    let document: Value = serde_json::from_str(&tool.done(&words).out).unwrap();
-    assert!(
-        document["environment"]["build_facts"].is_null() && document["environment"]["compiler"].is_null()
-    );
+    let document = Tool::new().json(&["doctor", "--machine", "sim:laptop-smt", "--format", "json"]);
+    let environment = &document["environment"];
+    assert!(environment["build_facts"].is_null() && environment["compiler"].is_null(), "{environment}");
 }
