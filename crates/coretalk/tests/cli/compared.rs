@@ -1,93 +1,99 @@
 //! `place` with commands on CPUs of this machine. Checks that commands end, are bound and are saved, not their speed.
 
-use super::tool::{Tool, flat};
-use serde_json::Value;
+use super::tool::{Said, Tool, flat, said, words};
+use serde_json::{Value, json};
 use std::time::{Duration, Instant};
+
+pub fn allowed_cpus() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
+    list.trim().to_owned()
+}
 
 /// Two placements with different names on the first allowed CPU, so that tests work on any number of CPUs.
 pub fn places() -> [String; 2] {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
-    let first = list.trim().split([',', '-']).next().unwrap();
+    let cpus = allowed_cpus();
+    let first = cpus.split([',', '-']).next().unwrap();
     ["here", "there"].map(|name| format!("--placement={name}={first}"))
 }
 
-fn place<'a>(places: &'a [String; 2], more: &[&'a str]) -> Vec<&'a str> {
-    let mut words = vec!["place", &places[0], &places[1], "--seed", "1", "--repeat", "6", "-q"];
-    words.extend(more);
-    words
+/// Compares both placements; `command` begins with `--`, or is empty if the options name a workload.
+fn place(tool: &Tool, options: &str, command: &[&str]) -> Said {
+    let [here, there] = places();
+    tool.call(&[&["place", &here, &there, "--seed", "1"], &words(options)[..], command].concat())
+}
+
+fn done(tool: &Tool, options: &str, command: &[&str]) -> Said {
+    let output = place(tool, options, command);
+    assert_eq!(output.code, 0, "{options} {command:?}: {}", output.err);
+    output
+}
+
+fn document(tool: &Tool, options: &str, command: &[&str]) -> Value {
+    let options = format!("{options} -q --format json");
+    serde_json::from_str(&done(tool, &options, command).out).unwrap()
+}
+
+fn sh(script: &str) -> [&str; 4] {
+    ["--", "/bin/sh", "-c", script]
+}
+
+/// Returns the placements of a metric.
+fn arms<'a>(document: &'a Value, metric: &str) -> &'a Vec<Value> {
+    let comparisons = document["comparisons"].as_array().unwrap();
+    let found = comparisons.iter().find(|it| it["metric"] == metric).unwrap();
+    found["placements"].as_array().unwrap()
 }
 
 #[test]
 fn a_saved_comparison_is_shown_and_exported_unchanged() {
-    let (tool, places) = (Tool::new(), places());
-    let command = ["--format", "json", "--name", "first", "--budget", "2s"];
-    let tail = [
-        "--metric",
-        "answer=is ([0-9]+)",
-        "--higher-is-better",
-        "answer",
-        "--",
-        "/bin/sh",
-        "-c",
-        "echo it is 42",
-    ];
-    let live = tool.done(&place(&places, &[&command[..], &tail[..]].concat()));
+    let tool = Tool::new();
+    let metric = ["--metric", "answer=is ([0-9]+)", "--higher-is-better", "answer"];
+    let command = [&metric[..], &sh("echo it is 42")].concat();
+    let live = done(&tool, "--repeat 6 -q --format json --name first --budget 2s", &command);
     assert_eq!(live.err, "");
     let document: Value = serde_json::from_str(&live.out).unwrap();
-    let comparisons = document["comparisons"].as_array().unwrap();
-    let names: Vec<&str> = comparisons.iter().map(|it| it["metric"].as_str().unwrap()).collect();
-    assert_eq!(names[..2], ["answer", "wall_s"]);
+    let [answer, wall] = [0, 1].map(|number| &document["comparisons"][number]);
+    assert_eq!((&answer["metric"], &wall["metric"]), (&"answer".into(), &"wall_s".into()));
     assert!(document["series"].as_array().unwrap().is_empty());
     // Equal results have no winner. On a busy machine, doubts may leave the verdict open.
-    let verdict = comparisons[0]["verdict"].as_str().unwrap();
-    assert!(["same", "cannot-tell"].contains(&verdict) && comparisons[0]["winner"].is_null(), "{verdict}");
-    assert_eq!(comparisons[0]["better"], "higher");
-    let runs = comparisons[1]["placements"][0]["runs"].as_array().unwrap();
+    let verdict = answer["verdict"].as_str().unwrap();
+    assert!(["same", "cannot-tell"].contains(&verdict) && answer["winner"].is_null(), "{verdict}");
+    assert_eq!(answer["better"], "higher");
+    let runs = wall["placements"][0]["runs"].as_array().unwrap();
     assert!(runs.len() >= 6 && runs.iter().all(|seconds| seconds.as_f64().unwrap() > 0.0), "{runs:?}");
-    assert_eq!(tool.done(&["export", "first", "--format", "json"]).out, live.out);
+    let export = |format: &str| tool.call(&["export", "first", "--format", format]);
+    assert_eq!(export("json").out, live.out);
     // The command line is private.
     assert!(!live.out.contains("it is 42") && live.out.contains("\"--\",\"…\""));
     let shown = tool.done(&["runs", "show", "first"]).out;
     let of_answer = if verdict == "same" { "same within ±1" } else { "cannot tell" };
     assert!(shown.contains("taskset -c") && shown.contains(of_answer), "{shown}");
-    let markdown = tool.done(&["export", "first", "--format", "markdown"]).out;
-    assert!(markdown.starts_with("| workload | metric | placement |"), "{markdown}");
-    assert!(tool.done(&["export", "first", "--format", "csv"]).out.starts_with("workload,round,placement,"));
-    let refused = tool.call(&["export", "first", "--format", "c2c-csv"]);
-    assert_eq!(refused.code, 2, "{}", refused.err);
+    assert!(export("markdown").out.starts_with("| workload | metric | placement |"));
+    assert!(export("csv").out.starts_with("workload,round,placement,"));
+    assert_eq!(export("c2c-csv").code, 2);
 }
 
 #[test]
 fn the_error_of_a_failed_command_contains_its_last_output() {
-    let (tool, places) = (Tool::new(), places());
-    for (more, part) in [
-        (
-            &["--", "/bin/sh", "-c", "echo no such table >&2; exit 3"][..],
-            "exited with status 3 (its last error: no such table)",
-        ),
-        (&["--", "/bin/sh", "-c", "kill -9 $$"], "was killed by signal 9"),
+    let tool = Tool::new();
+    for (options, script, part) in [
+        ("", "echo no such table >&2; exit 3", "exited with status 3 (its last error: no such table)"),
+        ("", "kill -9 $$", "was killed by signal 9"),
         // Kills the small launcher process, which is the parent of the command.
+        ("", "kill -9 $PPID; sleep 30", "the process that had started it ended first (signal: 9 (SIGKILL))"),
         (
-            &["--", "/bin/sh", "-c", "kill -9 $PPID; sleep 30"],
-            "the process that had started it ended first (signal: 9 (SIGKILL))",
-        ),
-        (
-            &["--metric", "x=(y)", "--", "/bin/sh", "-c", "echo y"],
+            "--metric x=(y)",
+            "echo y",
             "the pattern of metric x found no number in its output (its last output: y)",
         ),
-        // Output of a command cannot control the terminal.
-        (
-            &["--", "/bin/sh", "-c", "printf 'red: \\033[31m' >&2; exit 3"],
-            "(its last error: red: \u{fffd}[31m)",
-        ),
-        (&["--timeout", "200ms", "--", "/bin/sh", "-c", "sleep 30"], "for more than 200 ms and was killed"),
+        ("--budget 5s --timeout 200ms", "sleep 30", "for more than 200 ms and was killed"),
     ] {
         let begun = Instant::now();
-        let output = tool.call(&place(&places, more));
+        let output = place(&tool, &format!("{options} -q"), &sh(script));
         assert_eq!(output.code, 1, "{}", output.err);
         assert!(output.err.contains(part) && output.err.contains("on placement"), "{part}: {}", output.err);
-        assert!(begun.elapsed() < Duration::from_secs(20));
+        assert!(begun.elapsed() < Duration::from_secs(20), "{part}");
         // The output is saved in the run file, but not in documents.
         let document = tool.done(&["export", "latest", "--format", "json"]).out;
         assert!(!document.contains("no such table"), "{document}");
@@ -96,9 +102,12 @@ fn the_error_of_a_failed_command_contains_its_last_output() {
 
 #[test]
 fn output_of_a_failed_command_is_shown_with_its_run_but_not_in_reports() {
-    let (tool, places) = (Tool::new(), places());
+    let tool = Tool::new();
     let script = "seq 1000 1099; echo one >&2; printf 'two \\033[2J\\n' >&2; exit 3";
-    tool.refused(&place(&places, &["--", "/bin/sh", "-c", script]), 1, "(its last error: two \u{fffd}[2J)");
+    let failed = place(&tool, "-q", &sh(script));
+    assert_eq!((failed.code, failed.out.as_str(), failed.err.lines().count()), (1, "", 1), "{}", failed.err);
+    // Output of a command cannot control the terminal.
+    assert!(failed.err.contains("(its last error: two \u{fffd}[2J)"), "{}", failed.err);
     let shown = tool.done(&["runs", "show", "latest"]).out;
     for part in [
         "it wrote to standard error:\n     one\n     two \u{fffd}[2J\n",
@@ -114,75 +123,45 @@ fn output_of_a_failed_command_is_shown_with_its_run_but_not_in_reports() {
 
 #[test]
 fn a_budget_too_short_for_one_run_is_reported_but_is_not_a_failure() {
-    let (tool, places) = (Tool::new(), places());
-    for command in [&["--", "/bin/sleep", "30"][..], &["--timeout", "20s", "--", "/bin/sleep", "30"]] {
-        let words = [&["place", &places[0], &places[1], "--budget", "500ms"], command].concat();
-        let output = tool.done(&words);
-        assert!(
-            output.out.contains("ended before everything had been run on every placement"),
-            "{}",
-            output.out
-        );
-        assert!(output.err.contains("set --budget to") && output.err.contains("or more"), "{}", output.err);
-        assert!(output.err.contains("the command was still running on placement"), "{}", output.err);
-        assert!(output.err.contains("check that the work ends by itself"), "{}", output.err);
-        assert!(
-            !output.out.contains("failed") && !output.err.contains("failed"),
-            "{}{}",
-            output.out,
-            output.err
-        );
+    let tool = Tool::new();
+    for options in ["--budget 500ms", "--budget 500ms --timeout 20s"] {
+        let output = done(&tool, options, &["--", "/bin/sleep", "30"]);
+        assert!(output.out.contains("ended before everything had been run on every placement"), "{output:?}");
+        for part in [
+            "set --budget to",
+            "or more",
+            "the command was still running on placement",
+            "check that the work ends by itself",
+        ] {
+            assert!(output.err.contains(part), "{part}: {}", output.err);
+        }
+        assert!(!output.out.contains("failed") && !output.err.contains("failed"), "{output:?}");
     }
-    let words = ["place", &places[0], &places[1], "--budget", "1s", "--repeat", "200", "--", "/bin/true"];
-    let out = tool.done(&words).out;
+    let out = done(&tool, "--budget 1s --repeat 200", &["--", "/bin/true"]).out;
     assert!(out.contains("ended before every repetition was made"), "{out}");
-    let output =
-        tool.call(&place(&places, &["--budget", "5s", "--timeout", "300ms", "--", "/bin/sleep", "30"]));
-    assert!(output.code == 1 && output.err.contains("for more than 300 ms"), "{}", output.err);
 }
 
 #[test]
 fn a_program_with_a_relative_path_is_resumed_only_in_its_directory() {
-    let (tool, places) = (Tool::new(), places());
+    let tool = Tool::new();
     std::os::unix::fs::symlink("/bin/true", tool.path().join("mine")).unwrap();
     // Stops at its budget, because two hundred runs on each placement do not fit.
-    let words = ["place", &places[0], &places[1], "--repeat", "200", "--budget", "1s", "-q", "--", "./mine"];
-    tool.done(&words);
+    done(&tool, "--repeat 200 --budget 1s -q", &["--", "./mine"]);
     std::fs::create_dir(tool.path().join("elsewhere")).unwrap();
-    let words = ["--resume", "latest", "--budget", "2s", "-q"];
-    let there = tool.command(&words).current_dir(tool.path().join("elsewhere")).output().unwrap();
-    let output = String::from_utf8(there.stderr).unwrap();
-    assert_eq!(there.status.code(), Some(3), "{output}");
-    assert!(output.contains("`./mine`, which is not in this directory"), "{output}");
+    let words = words("--resume latest --budget 2s -q");
+    let there = said(tool.command(&words).current_dir(tool.path().join("elsewhere")).output().unwrap());
+    assert_eq!(there.code, 3, "{}", there.err);
+    assert!(there.err.contains("`./mine`, which is not in this directory"), "{}", there.err);
     tool.done(&words);
-}
-
-#[test]
-fn control_characters_in_names_do_not_reach_the_terminal() {
-    let (tool, places) = (Tool::new(), places());
-    let output = tool.call(&place(&places, &["--", "no-such-\u{1b}[31mprogram"]));
-    assert!(output.code == 2 && output.err.contains("`no-such-\u{fffd}[31mprogram`"), "{:?}", output.err);
 }
 
 #[test]
 #[ignore = "takes 45 s, and needs an idle machine"]
 fn a_command_against_itself_has_no_winner_in_twenty_comparisons() {
-    let (tool, places) = (Tool::new(), places());
+    let (tool, [here, there]) = (Tool::new(), places());
+    let line = format!("place {here} {there} -q --no-save --budget 2s --format json -- /bin/true");
     for _ in 0..20 {
-        let words = [
-            "place",
-            &places[0],
-            &places[1],
-            "-q",
-            "--no-save",
-            "--budget",
-            "2s",
-            "--format",
-            "json",
-            "--",
-            "/bin/true",
-        ];
-        let document = tool.json(&words);
+        let document = tool.json(&words(&line));
         for comparison in document["comparisons"].as_array().unwrap() {
             assert_eq!(comparison["winner"], Value::Null, "{comparison}");
         }
@@ -191,14 +170,14 @@ fn a_command_against_itself_has_no_winner_in_twenty_comparisons() {
 
 #[test]
 fn processes_that_outlive_their_command_are_killed() {
-    let (tool, places) = (Tool::new(), places());
+    let tool = Tool::new();
     // A daemon in a session of its own, which the kill of the process group does not reach.
     let script = "setsid sleep 4321 >/dev/null 2>&1 & exit 0";
-    let output = tool.done(&place(&places, &["--budget", "2s", "--", "/bin/sh", "-c", script]));
+    let output = done(&tool, "--repeat 6 -q --budget 2s", &sh(script));
     assert!(output.out.contains("left processes behind, which were killed"), "{}", output.out);
     // They are also killed if the launcher is killed, so that no process can report the end.
     let script = "setsid env -u CORETALK_GUARDED sleep 4321 >/dev/null 2>&1 & kill -9 $PPID";
-    assert_eq!(tool.call(&place(&places, &["--", "/bin/sh", "-c", script])).code, 1);
+    assert_eq!(place(&tool, "-q", &sh(script)).code, 1);
     let alive = std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
         let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
         line == b"sleep\x004321\0"
@@ -208,59 +187,46 @@ fn processes_that_outlive_their_command_are_killed() {
 
 #[test]
 fn a_command_that_changes_its_affinity_is_noticed() {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let list =
-        status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap().trim().to_owned();
+    let list = allowed_cpus();
     let taskset = std::path::Path::new("/usr/bin/taskset").exists();
     if !list.contains([',', '-']) || !taskset {
         println!("skipped: this needs two CPUs and taskset");
         return;
     }
-    let (tool, places) = (Tool::new(), places());
-    let output =
-        tool.done(&place(&places, &["--budget", "2s", "--", "taskset", "-c", &list, "sleep", "0.01"]));
+    let command = ["--", "taskset", "-c", &list, "sleep", "0.01"];
+    let output = done(&Tool::new(), "--repeat 6 -q --budget 2s", &command);
     let out = flat(&output.out);
-    assert!(out.contains("one of its processes or threads was allowed on other CPUs"), "{}", output.out);
+    assert!(out.contains("one of its processes or threads was allowed on other CPUs"), "{out}");
 }
 
 #[test]
 fn refusals_are_one_sentence_with_the_right_code() {
     let (tool, places) = (Tool::new(), places());
-    let two = [places[0].as_str(), places[1].as_str()];
-    let true_ = ["--", "/bin/true"];
-    let pipe = ["--workload", "pipe"];
     tool.write("old", "precious");
-    for (words, code, part) in [
-        ([&["place", two[0]][..], &true_].concat(), 2, "needs two placements"),
-        ([&["place", two[0], two[0]][..], &true_].concat(), 2, "lists here twice"),
-        ([&["place", two[0], "--placement=a=0,0"][..], &true_].concat(), 2, "CPU 0 is listed twice"),
-        ([&["place", two[0], "--placement=a="][..], &true_].concat(), 2, "lists no CPU"),
-        ([&["place"], &true_[..]].concat(), 2, "needs two placements"),
-        ([&["place"], &two[..]].concat(), 2, "there is nothing to run"),
-        ([&["place"], &two[..], &["--repeat", "1"], &true_].concat(), 2, "2..=200"),
-        ([&["place"], &two[..], &["--timeout", "0s"], &true_].concat(), 2, "timeout"),
-        ([&["place"], &two[..], &["--", "/"]].concat(), 2, "is a directory"),
-        ([&["place", two[0], "--placement=a=99999"][..], &true_].concat(), 2, "does not exist"),
-        ([&["place", two[0], "--placement=dense"][..], &true_].concat(), 2, "unknown placement `dense`"),
-        ([&["place"], &two[..], &["--", "no-such-program-at-all"]].concat(), 2, "is not in PATH"),
-        (
-            [&["place"], &two[..], &["--format", "hgrm", "--export-json", "old"], &true_].concat(),
-            2,
-            "cannot show",
-        ),
-        ([&["place", "--machine", "sim:chiplet-16"], &two[..], &true_].concat(), 2, "cannot run a command"),
-        (
-            [&["place"], &two[..], &["--higher-is-better", "x", "--metric", "y=1"], &true_].concat(),
-            2,
-            "no --metric defines",
-        ),
-        ([&["place"], &two[..], &["--metric", "core_ghz=x"], &true_].concat(), 2, "is built in"),
-        ([&["place"], &two[..], &pipe, &["--metric", "y=1"]].concat(), 2, "--metric"),
-        ([&["place"], &two[..], &pipe, &["--timeout", "1s"]].concat(), 2, "--timeout"),
+    for (line, part) in [
+        ("-- /bin/true", "needs two placements"),
+        ("ONE -- /bin/true", "needs two placements"),
+        ("ONE ONE -- /bin/true", "lists here twice"),
+        ("ONE --placement=a=0,0 -- /bin/true", "CPU 0 is listed twice"),
+        ("ONE --placement=a= -- /bin/true", "lists no CPU"),
+        ("ONE --placement=a=99999 -- /bin/true", "does not exist"),
+        ("ONE --placement=dense -- /bin/true", "unknown placement `dense`"),
+        ("BOTH", "there is nothing to run"),
+        ("BOTH --repeat 1 -- /bin/true", "2..=200"),
+        ("BOTH --timeout 0s -- /bin/true", "timeout"),
+        ("BOTH -- /", "is a directory"),
+        ("BOTH -- no-such-program-at-all", "is not in PATH"),
+        // Control characters of a name do not reach the terminal.
+        ("BOTH -- no-such-\u{1b}[31mprogram", "`no-such-\u{fffd}[31mprogram`"),
+        ("BOTH --format hgrm --export-json old -- /bin/true", "cannot show"),
+        ("BOTH --machine sim:chiplet-16 -- /bin/true", "cannot run a command"),
+        ("BOTH --higher-is-better x --metric y=1 -- /bin/true", "no --metric defines"),
+        ("BOTH --metric core_ghz=x -- /bin/true", "is built in"),
+        ("BOTH --workload pipe --metric y=1", "--metric"),
+        ("BOTH --workload pipe --timeout 1s", "--timeout"),
     ] {
-        let output = tool.call(&words);
-        assert_eq!((output.code, output.out.as_str()), (code, ""), "{words:?}: {}", output.err);
-        assert!(output.err.contains(part) && output.err.lines().count() == 1, "{words:?}: {}", output.err);
+        let line = line.replace("BOTH", &places.join(" ")).replace("ONE", &places[0]);
+        tool.refused(&[&["place"], &words(&line)[..]].concat(), 2, part);
     }
     assert_eq!(tool.read("old"), "precious");
 }
@@ -268,7 +234,7 @@ fn refusals_are_one_sentence_with_the_right_code() {
 #[test]
 fn workloads_check_their_answers_and_print_their_numbers() {
     let tool = Tool::new();
-    for (words, name) in [
+    for (line, name) in [
         ("n-queens:8 2 20", "solutions_per_s"),
         ("n-queens:14 2 20", "solutions_per_s"),
         ("mutex-array 1 20", "time_s"),
@@ -290,68 +256,51 @@ fn workloads_check_their_answers_and_print_their_numbers() {
         ("pipeline 3 20", "items_per_s"),
         ("shared-counter 3 20", "ops_per_s"),
     ] {
-        let typed: Vec<&str> = std::iter::once("work").chain(words.split(' ')).collect();
-        let output = tool.command(&typed).env("PATH", "/usr/bin:/bin").output().unwrap();
-        let out = String::from_utf8(output.stdout).unwrap();
-        let line =
-            out.lines().next().unwrap_or_else(|| panic!("{words}: {:?}", String::from_utf8(output.stderr)));
-        let (found, value) = line.split_once(' ').unwrap();
-        assert_eq!(found, name, "{words}");
-        assert!(value.parse::<f64>().unwrap() > 0.0, "{words}: {line}");
+        let typed = [&["work"], &words(line)[..]].concat();
+        let output = said(tool.command(&typed).env("PATH", "/usr/bin:/bin").output().unwrap());
+        let first = output.out.lines().next().unwrap_or_else(|| panic!("{line}: {}", output.err));
+        let (found, value) = first.split_once(' ').unwrap();
+        assert_eq!(found, name, "{line}");
+        assert!(value.parse::<f64>().unwrap() > 0.0, "{line}: {first}");
     }
 }
 
 #[test]
 fn a_workload_is_compared_on_this_machine() {
-    let (tool, places) = (Tool::new(), places());
-    let words = ["--workload", "n-queens:8,ring", "--threads", "2", "--budget", "2s", "--format", "json"];
-    let document = tool.json(&place(&places, &words));
-    let names: Vec<&str> = document["comparisons"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|it| it["workload"].as_str().unwrap())
-        .collect();
+    let options = "--repeat 6 --workload n-queens:8,ring --threads 2 --budget 2s";
+    let document = document(&Tool::new(), options, &[]);
+    let comparisons = document["comparisons"].as_array().unwrap();
+    let names: Vec<&str> = comparisons.iter().map(|it| it["workload"].as_str().unwrap()).collect();
     assert_eq!(names, ["n-queens:8", "ring"]);
     // On a busy machine, the budget may end before every placement has enough runs for a median.
-    let median = document["comparisons"][1]["placements"][1]["median"].as_f64();
+    let median = comparisons[1]["placements"][1]["median"].as_f64();
     let cut_short = document["run"]["budget_ended"] == true;
     assert!(median.map_or(cut_short, |median| median > 0.0), "{document}");
 }
 
 #[test]
 fn a_program_on_one_cpu_has_no_migrations() {
-    let (tool, places) = (Tool::new(), places());
-    let work = ["/bin/sh", "-c", "for i in 1 2 3 4; do /bin/true; done"];
-    let script = [&["--budget", "2s", "--format", "json", "--"][..], &work].concat();
-    let document = tool.json(&place(&places, &script));
-    let all = document["comparisons"].as_array().unwrap();
-    let counted = all.iter().find(|it| it["metric"] == "migrations").unwrap();
-    let arms = counted["placements"].as_array().unwrap();
+    let script = "for i in 1 2 3 4; do /bin/true; done";
+    let document = document(&Tool::new(), "--repeat 6 --budget 2s", &sh(script));
+    let arms = arms(&document, "migrations");
     if arms[0]["median"].is_null() {
         return println!("skipped: the system does not count migrations for us");
     }
-    assert!(
-        arms.iter().all(|arm| arm["runs"].as_array().unwrap().iter().all(|run| *run == 0.0)),
-        "{counted}"
-    );
+    for run in arms.iter().flat_map(|arm| arm["runs"].as_array().unwrap()) {
+        assert_eq!(*run, 0.0, "{arms:?}");
+    }
 }
 
 #[test]
 fn peak_memory_is_of_the_program_and_not_of_its_parent() {
-    let (tool, places) = (Tool::new(), places());
-    let peak_mb = |script: &str| -> Option<f64> {
-        let words = ["--budget", "2s", "--format", "json", "--no-save", "--", "/bin/sh", "-c", script];
-        let document = tool.json(&place(&places, &words));
-        let all = document["comparisons"].as_array().unwrap();
-        let peak = all.iter().find(|it| it["metric"] == "peak_memory_mb").unwrap();
-        peak["placements"][0]["median"].as_f64()
-    };
+    let tool = Tool::new();
     // `tail` buffers the end of a pipe in memory. This process itself uses more than the first size.
     for megabytes in [5.0, 40.0] {
         let bytes = megabytes * 1e6;
-        let found = peak_mb(&format!("head -c {bytes} /dev/zero | tail -c {bytes} >/dev/null"));
-        let Some(found) = found else { panic!("unknown for {megabytes} MB") };
+        let script = format!("head -c {bytes} /dev/zero | tail -c {bytes} >/dev/null");
+        let document = document(&tool, "--repeat 6 --budget 2s --no-save", &sh(&script));
+        let found = arms(&document, "peak_memory_mb")[0]["median"].as_f64();
+        let found = found.unwrap_or_else(|| panic!("unknown for {megabytes} MB"));
         assert!((megabytes..megabytes + 4.0).contains(&found), "{found} for {megabytes}");
     }
 }
@@ -367,8 +316,7 @@ fn a_busy_loop_on_the_same_cpu_flags_the_placement_as_preempted() {
     let hog = ["-c", first, "/bin/sh", "-c", "while kill -0 $PPID; do :; done"];
     let mut hog = std::process::Command::new("taskset").args(hog).spawn().unwrap();
     let script = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
-    let words = ["--budget", "6s", "--name", "beside", "--", "/bin/sh", "-c", script];
-    let output = tool.call(&place(&places, &words));
+    let output = place(&tool, "--repeat 6 -q --budget 6s --name beside", &sh(script));
     hog.kill().unwrap();
     hog.wait().unwrap();
     assert_eq!(output.code, 0, "{}", output.err);
@@ -386,16 +334,16 @@ fn a_busy_loop_on_the_same_cpu_flags_the_placement_as_preempted() {
 
 #[test]
 fn the_document_of_a_failed_command_has_its_exit_status_or_signal() {
-    let (tool, places) = (Tool::new(), places());
+    let tool = Tool::new();
     for (script, status, signal) in
-        [("echo gone >&2; exit 3", Value::from(3), Value::Null), ("kill -9 $$", Value::Null, Value::from(9))]
+        [("echo gone >&2; exit 3", json!(3), Value::Null), ("kill -9 $$", Value::Null, json!(9))]
     {
-        let output = tool.call(&place(&places, &["--format", "json", "--", "/bin/sh", "-c", script]));
+        let output = place(&tool, "-q --format json", &sh(script));
         assert_eq!(output.code, 1, "{}", output.err);
         let failed = |text: &str| -> Value {
             let document: Value = serde_json::from_str(text).unwrap();
-            let arms = document["comparisons"][0]["placements"].as_array().unwrap().clone();
-            arms.into_iter().map(|arm| arm["failed"].clone()).find(|failed| !failed.is_null()).unwrap()
+            let arms = document["comparisons"][0]["placements"].as_array().unwrap();
+            arms.iter().map(|arm| arm["failed"].clone()).find(|failed| !failed.is_null()).unwrap()
         };
         let found = failed(&output.out);
         assert_eq!((&found["exit_status"], &found["signal"], &found["runs"]), (&status, &signal, &1.into()));

@@ -1,23 +1,10 @@
 //! Runs all commands in shell blocks of the documents, on a simulated machine if they would measure this one.
 
-use super::tool::Tool;
+use super::tool::{Tool, words};
 use std::path::Path;
 
 /// Commands that measure and accept a machine, CPUs and a budget.
-const MEASURING: [&str; 12] = [
-    "latency",
-    "wait",
-    "wake",
-    "queue",
-    "contend",
-    "sharing",
-    "broadcast",
-    "spawn",
-    "jitter",
-    "suite",
-    "advise",
-    "doctor",
-];
+const MEASURING: &str = "latency wait wake queue contend sharing broadcast spawn jitter suite advise doctor";
 
 /// Extracts the lines of all shell blocks that call the tool, without their comments.
 fn commands() -> Vec<String> {
@@ -40,25 +27,29 @@ fn commands() -> Vec<String> {
 /// Creates the runs, matrices and histograms that the commands name.
 fn with_files() -> Tool {
     let tool = Tool::new();
-    let simulated = ["--machine", "sim:chiplet-16-smt", "-q", "--budget", "1s", "--name"];
-    for name in ["before", "after"] {
-        tool.done(&[&["--cpus", "0,1,8,16"][..], &simulated, &[name]].concat());
+    let simulated = "--machine sim:chiplet-16-smt -q --budget 1s";
+    for options in [
+        "--cpus 0,1,8,16 --name before",
+        "--cpus 0,1,8,16 --name after",
+        "wait --cpus 0,8 --strategy pause,futex --export-hgrm . --name waits",
+    ] {
+        tool.done(&words(&format!("{options} {simulated}")));
     }
     for file in ["a.csv", "b.csv", "c.csv", "their-matrix.csv"] {
         tool.done(&["export", "before", "--format", "csv", "-o", file]);
     }
-    let words = ["wait", "--cpus", "0,8", "--strategy", "pause,futex", "--export-hgrm", "."];
-    tool.done(&[&words[..], &simulated, &["waits"]].concat());
+    for program in ["server", "bench"] {
+        tool.write(program, "");
+    }
     tool
 }
 
 #[test]
 fn every_command_in_documents_runs() {
     let tool = with_files();
-    let hgrm = std::fs::read_dir(tool.path())
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let hgrm: Vec<String> = hgrm.filter(|name| name.ends_with(".hgrm")).take(2).collect();
+    let names = std::fs::read_dir(tool.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    let names = names.map(|name| name.into_string().unwrap());
+    let hgrm: Vec<String> = names.filter(|name| name.ends_with(".hgrm")).take(2).collect();
     let commands = commands();
     for line in &commands {
         // Quoted text is one word.
@@ -73,34 +64,26 @@ fn every_command_in_documents_runs() {
             "b.hgrm" => hgrm[1..].to_vec(),
             word => vec![word.to_owned()],
         });
-        let mut words: Vec<String> = typed.collect();
-        let command =
-            words.first().filter(|word| !word.starts_with('-')).cloned().unwrap_or("latency".to_owned());
-        let mut add = |option: &str, value: &str| {
-            if !words.iter().any(|word| word == option) {
-                words.splice(0..0, [option, value].map(str::to_owned));
-            }
-        };
-        if MEASURING.contains(&command.as_str()) {
-            add("--machine", "sim:chiplet-16-smt");
-            match command.as_str() {
-                "doctor" => {}
-                "advise" => add("--cpus", "0-7"),
-                "jitter" => add("--cpus", "0,1,8,16"),
-                // Enough for one value of any probe, because a run without values fails.
-                _ => [("--cpus", "0,1,8,16"), ("--budget", "2s"), ("--seed", "1")]
-                    .into_iter()
-                    .for_each(|(option, value)| add(option, value)),
-            }
-        }
+        let mut typed: Vec<String> = typed.collect();
+        let command = typed.first().filter(|word| !word.starts_with('-')).cloned();
+        let command = command.unwrap_or("latency".to_owned());
         // A simulated machine refuses to run a program, but only after resolving the other options.
         let runs_a_program = line.contains(" -- ") || command == "versus";
-        if runs_a_program {
-            std::fs::write(tool.path().join("server"), "").unwrap();
-            std::fs::write(tool.path().join("bench"), "").unwrap();
-            add("--machine", "sim:chiplet-16-smt");
+        let measures = words(MEASURING).contains(&command.as_str());
+        // Enough for one value of any probe, because a run without values fails.
+        let options: &[(&str, &str)] = match command.as_str() {
+            _ if !measures || command == "doctor" => &[],
+            "advise" => &[("--cpus", "0-7")],
+            "jitter" => &[("--cpus", "0,1,8,16")],
+            _ => &[("--cpus", "0,1,8,16"), ("--budget", "2s"), ("--seed", "1")],
+        };
+        let machine = (measures || runs_a_program).then_some(&("--machine", "sim:chiplet-16-smt"));
+        for (option, value) in machine.into_iter().chain(options) {
+            if !typed.iter().any(|word| word == option) {
+                typed.splice(0..0, [option, value].map(|word| (*word).to_owned()));
+            }
         }
-        let output = tool.call(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        let output = tool.call(&typed.iter().map(String::as_str).collect::<Vec<_>>());
         let expected: &[i32] = match line {
             _ if runs_a_program => &[2],
             // A user's adapter, which does not exist here.
@@ -108,7 +91,7 @@ fn every_command_in_documents_runs() {
             _ if line.contains("--fail-on") => &[0, 1, 7],
             _ => &[0],
         };
-        assert!(expected.contains(&output.code), "{line}: {words:?}: {}", output.err);
+        assert!(expected.contains(&output.code), "{line}: {typed:?}: {}", output.err);
         assert!(!runs_a_program || output.err.contains("cannot run a command"), "{line}: {}", output.err);
     }
     assert!(commands.len() > 40, "{} commands", commands.len());

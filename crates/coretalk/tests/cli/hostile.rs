@@ -1,6 +1,6 @@
 //! Untrusted strings, such as names in a run file, cannot control a terminal in any output.
 
-use super::tool::Tool;
+use super::tool::{Tool, words};
 use coretalk_report::harmless::is_harmful;
 use rusqlite::Connection;
 
@@ -37,41 +37,38 @@ fn spoil(path: &str) -> usize {
 fn no_output_contains_terminal_control_characters() {
     let tool = Tool::new();
     tool.write("machine.toml", format!("based_on = \"hybrid\"\nname = \"{MARK}\"\n"));
-    let runs: [&[&str]; 3] = [
-        &["latency", "--machine", "sim:machine.toml", "--cpus", "0-3", "--seed", "1"],
-        &["queue", "--machine", "sim:machine.toml", "--cpus", "0-3", "--seed", "1", "--budget", "3s"],
-        &["place", "--placement", "Chosen=0", "--placement", "b=0", "--repeat", "6", "--budget", "4s"],
-    ];
     let mut spoiled = 0;
-    for (number, run) in runs.into_iter().enumerate() {
-        let named: &[&str] = &["--label", MARK, "--name", MARK, "--note", "key=Chosen", "-q"];
-        let work: &[&str] = if run[0] == "place" { &["--", "true", MARK] } else { &[] };
-        tool.done(&[run, named, work].concat());
+    for run in [
+        "latency --machine sim:machine.toml --cpus 0-3 --seed 1",
+        "queue --machine sim:machine.toml --cpus 0-3 --seed 1 --budget 3s",
+        "place --placement Chosen=0 --placement b=0 --repeat 6 --budget 4s",
+    ] {
+        let work = if run.starts_with("place") { "-- true Chosen" } else { "" };
+        tool.done(&words(&format!("{run} --label {MARK} --name {MARK} --note key={MARK} -q {work}")));
         let path = tool.done(&["runs", "path", "latest"]).out;
         spoiled += spoil(path.trim());
-        let html = format!("{number}.html");
-        let outputs: [&[&str]; 10] = [
-            &["runs", "list"],
-            &["runs", "show", "latest", "--color", "always"],
-            &["export", "latest", "--format", "text"],
-            &["export", "latest", "--format", "csv"],
-            &["export", "latest", "--format", "c2c-csv"],
-            &["export", "latest", "--format", "markdown"],
-            &["export", "latest", "--format", "json", "--with-identity"],
-            &["export", "latest", "--format", "jsonl"],
-            &["report", "latest", "-o", &html],
-            &["compare", "latest", "latest"],
-        ];
-        for output in outputs {
-            let shown = tool.call(output);
+        let report = format!("report latest -o {}.html", words(run)[0]);
+        for line in [
+            "runs list",
+            "runs show latest --color always",
+            "export latest --format text",
+            "export latest --format csv",
+            "export latest --format c2c-csv",
+            "export latest --format markdown",
+            "export latest --format json --with-identity",
+            "export latest --format jsonl",
+            &report,
+            "compare latest latest",
+        ] {
+            let shown = tool.call(&words(line));
             // Exit code 2: a run of placements has no matrix.
-            assert!(shown.code == 0 || shown.code == 2, "{output:?}: {}", shown.err);
-            let page = if output[0] == "report" { tool.read(&html) } else { String::new() };
+            assert!(shown.code == 0 || shown.code == 2, "{line}: {}", shown.err);
+            let page = line.split_once(" -o ").map_or(String::new(), |(_, file)| tool.read(file));
             for text in [&shown.out, &shown.err, &page] {
                 // Our own colour sequences are allowed; the hostile text contains none.
                 let text = text.replace("\x1b[", "");
                 let harmful: Vec<char> = text.chars().filter(|c| is_harmful(*c)).collect();
-                assert!(harmful.is_empty() && !text.contains("\x1b]"), "{output:?}: {harmful:?}");
+                assert!(harmful.is_empty() && !text.contains("\x1b]"), "{line}: {harmful:?}");
             }
         }
     }

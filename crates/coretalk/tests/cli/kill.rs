@@ -10,9 +10,7 @@ use std::time::{Duration, Instant};
 
 /// Returns CPUs 0 and 1; `None` if they are not both allowed, so that the test is skipped.
 pub fn two_cpus() -> Option<&'static str> {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or_default();
-    let allowed: coretalk_model::CpuSet = list.trim().parse().unwrap_or_default();
+    let allowed: coretalk_model::CpuSet = super::compared::allowed_cpus().parse().unwrap();
     if [0, 1].iter().all(|&cpu| allowed.contains(coretalk_model::CpuId(cpu))) {
         return Some("0,1");
     }

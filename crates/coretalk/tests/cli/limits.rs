@@ -1,16 +1,22 @@
 //! Low limits of file descriptors, threads, memory and permissions, and concurrent runs: a message or a result, no
 //! crash.
 
-use super::tool::{Tool, limited, said};
+use super::tool::{Said, Tool, flat, limited, said, words};
+use assert_cmd::cargo::cargo_bin;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 const SIM: [&str; 8] = ["latency", "--machine", "sim:chiplet-16", "--cpus", "0-3", "--seed", "1", "-q"];
 
+/// Checks for a failure with one message, which contains all `parts`.
+fn assert_fails(output: &Said, code: i32, parts: &[&str]) {
+    assert_eq!((output.code, output.err.lines().count()), (code, 1), "{}", output.err);
+    assert!(parts.iter().all(|part| output.err.contains(part)), "{parts:?}: {}", output.err);
+}
+
 #[test]
 fn sixteen_file_descriptors_are_enough() {
-    let tool = Tool::new();
-    let output = limited(&tool, "-n 16", &SIM);
+    let output = limited(&Tool::new(), "-n 16", &SIM);
     assert_eq!(output.code, 0, "{}", output.err);
     assert!(output.out.contains("saved as"), "{}", output.out);
 }
@@ -18,9 +24,8 @@ fn sixteen_file_descriptors_are_enough() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_lack_of_descriptors_is_not_blamed_on_the_command() {
-    let tool = Tool::new();
-    let words = ["place", "--placement", "a=0", "--placement", "none", "--budget", "2s", "--", "true"];
-    let output = limited(&tool, "-n 12", &words);
+    let words = words("place --placement a=0 --placement none --budget 2s -- true");
+    let output = limited(&Tool::new(), "-n 12", &words);
     assert_eq!(output.code, 3, "{}", output.err);
     assert!(output.err.contains("another open file (errno 24): raise `ulimit -n`"), "{}", output.err);
 }
@@ -30,18 +35,15 @@ fn a_lack_of_descriptors_is_not_blamed_on_the_command() {
 fn a_lack_of_descriptors_is_not_reported_as_a_refused_pin() {
     let Some(cpus) = super::kill::two_cpus() else { return };
     let tool = Tool::new();
-    let words = ["wake", "--cpus", cpus, "--pairs", "all", "--primitive", "pipe", "--budget", "300ms"];
-    let words = [&words[..], &["--no-save", "-q"]].concat();
+    let line = format!("wake --cpus {cpus} --pairs all --primitive pipe --budget 300ms --no-save -q");
     // Which limit causes the error depends on the files that the process inherits, so all are tried.
     let output: Vec<String> = (4..14)
-        .map(|limit| limited(&tool, &format!("-n {limit}"), &words))
-        .map(|it| it.out + &it.err)
+        .map(|limit| limited(&tool, &format!("-n {limit}"), &words(&line)))
+        .map(|it| flat(&(it.out + &it.err)))
         .collect();
     assert!(output.iter().all(|text| !text.contains("could not be pinned")), "{output:?}");
-    assert!(
-        output.iter().any(|text| super::tool::flat(text).contains("open file (errno 24): raise `ulimit -n`")),
-        "{output:?}"
-    );
+    let reason = "open file (errno 24): raise `ulimit -n`";
+    assert!(output.iter().any(|text| text.contains(reason)), "{output:?}");
 }
 
 #[cfg(target_os = "linux")]
@@ -65,43 +67,45 @@ fn little_memory_is_enough_or_refused_in_a_sentence() {
     let unsaved = [&SIM[..], &["--no-save"]].concat();
     assert_eq!(limited(&tool, "-v 200000", &unsaved).code, 0);
     let output = limited(&tool, "-v 600000", &["latency", "--machine", "sim:huge-1024", "-q"]);
-    assert_eq!((output.code, output.err.lines().count()), (3, 1), "{}", output.err);
-    assert!(
-        output.err.contains("523776 pairs need about") && output.err.contains("ulimit -v"),
-        "{}",
-        output.err
-    );
+    assert_fails(&output, 3, &["523776 pairs need about", "ulimit -v"]);
     assert!(!tool.path().join("runs").exists(), "nothing was begun");
 }
 
 #[test]
 fn a_file_beyond_its_size_limit_is_a_store_failure() {
-    let tool = Tool::new();
-    let output = limited(&tool, "-f 100", &["latency", "--machine", "sim:mesh-64", "--seed", "1", "-q"]);
+    let words = ["latency", "--machine", "sim:mesh-64", "--seed", "1", "-q"];
+    let output = limited(&Tool::new(), "-f 100", &words);
     assert_eq!(output.code, 6, "{}", output.err);
     assert!(output.err.contains("failed to"), "{}", output.err);
+}
+
+/// Root has no limits of processes and permissions, so tests switch the user; `None` where that is impossible.
+#[cfg(target_os = "linux")]
+fn as_nobody(program: &Path, more: &[&str]) -> Option<Command> {
+    let as_nobody = |program: &Path| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", "65534", "--clear-groups"]).args(more).arg(program);
+        command
+    };
+    let mut attempt = as_nobody(Path::new("true"));
+    if attempt.stderr(Stdio::null()).status().is_ok_and(|status| status.success()) {
+        return Some(as_nobody(program));
+    }
+    println!("skipped: user and limits cannot be changed here");
+    None
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn threads_that_cannot_be_created_are_an_environment_failure() {
-    // Root has no limit of processes, so the test switches the user.
-    let as_nobody = |program: &Path| {
-        let mut command = Command::new("setpriv");
-        command.args(["--reuid", "65534", "--clear-groups", "prlimit", "--nproc=1"]).arg(program);
-        command
-    };
-    if !as_nobody(Path::new("true")).stderr(Stdio::null()).status().is_ok_and(|status| status.success()) {
-        println!("skipped: user and limit cannot be changed here");
-        return;
-    }
     let copy = std::env::temp_dir().join(format!("coretalk-limits-{}", std::process::id()));
-    std::fs::copy(assert_cmd::cargo::cargo_bin("coretalk"), &copy).unwrap();
-    let words = ["latency", "--no-save", "--budget", "1s", "-q"];
-    let result = as_nobody(&copy).args(words).current_dir(std::env::temp_dir()).output();
+    let Some(mut command) = as_nobody(&copy, &["prlimit", "--nproc=1"]) else { return };
+    std::fs::copy(cargo_bin("coretalk"), &copy).unwrap();
+    command.args(["latency", "--no-save", "--budget", "1s", "-q"]).current_dir(std::env::temp_dir());
+    let result = command.output();
     std::fs::remove_file(&copy).unwrap();
     let output = said(result.unwrap());
-    assert_eq!((output.code, output.err.lines().count()), (3, 1), "{}", output.err);
+    assert_fails(&output, 3, &[]);
     assert!(!output.err.contains("internal error"), "{}", output.err);
 }
 
@@ -116,31 +120,19 @@ fn an_unprivileged_user_can_measure_and_unwritable_paths_are_reported() {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     }
     let tool = folder.path().join("coretalk");
-    std::fs::copy(assert_cmd::cargo::cargo_bin("coretalk"), &tool).unwrap();
-    let as_nobody = |words: &[&str]| {
-        let mut command = Command::new("setpriv");
-        command.args(["--reuid", "65534", "--clear-groups"]).arg(&tool).args(words);
+    std::fs::copy(cargo_bin("coretalk"), &tool).unwrap();
+    let call = |more: &[&str]| {
+        let mut command = as_nobody(&tool, &[])?;
         // The folder is read-only, and there is no home.
-        command.current_dir(&closed).env_clear().env("HOME", "/nonexistent");
-        command.output().map(said)
+        command.args(SIM).args(more).current_dir(&closed).env_clear().env("HOME", "/nonexistent");
+        Some(said(command.output().unwrap()))
     };
-    if !as_nobody(&["--version"]).is_ok_and(|output| output.code == 0) {
-        println!("skipped: the user cannot be changed here");
-        return;
-    }
-    let store = open.to_string_lossy().into_owned();
-    let saved = as_nobody(&[&SIM[..], &["--store", &store]].concat()).unwrap();
+    let Some(saved) = call(&["--store", open.to_str().unwrap()]) else { return };
     assert_eq!((saved.code, saved.err.as_str()), (0, ""), "{}", saved.out);
-    let without_home = as_nobody(&SIM).unwrap();
-    assert_eq!((without_home.code, without_home.err.lines().count()), (6, 1), "{}", without_home.err);
-    assert!(
-        without_home.err.contains("--store DIR") && without_home.err.contains("--no-save"),
-        "{}",
-        without_home.err
-    );
-    let unwritable = as_nobody(&[&SIM[..], &["--no-save", "-o", "result"]].concat()).unwrap();
-    assert_eq!((unwritable.code, unwritable.err.lines().count()), (6, 1), "{}", unwritable.err);
-    assert!(unwritable.err.contains("result") && unwritable.out.is_empty(), "{}", unwritable.err);
+    assert_fails(&call(&[]).unwrap(), 6, &["--store DIR", "--no-save"]);
+    let unwritable = call(&["--no-save", "-o", "result"]).unwrap();
+    assert_fails(&unwritable, 6, &["result"]);
+    assert!(unwritable.out.is_empty(), "{}", unwritable.out);
 }
 
 #[test]
@@ -166,9 +158,8 @@ fn hostile_scenarios_are_refused_in_a_sentence() {
     let deep = format!("a = {}{}", "[".repeat(100_000), "]".repeat(100_000));
     let dotted = format!("[{}a]\nx = 1", "a.".repeat(50_000));
     let wide = |width: &str| {
-        format!(
-            "based_on = \"mesh-64\"\n[structure]\nkind = \"mesh\"\nwidth = {width}\nheight = 1000\nnear_ns = 1\nfar_ns = 2"
-        )
+        let mesh = "kind = \"mesh\"\nheight = 1000\nnear_ns = 1\nfar_ns = 2";
+        format!("based_on = \"mesh-64\"\n[structure]\n{mesh}\nwidth = {width}")
     };
     let noisy = |value: &str| format!("based_on = \"chiplet-16\"\n[noise]\nbatch_sd = {value}");
     let many = "[[structure.groups]]\nlevel = \"node\"\ncpus = \"0-1048575\"\n".repeat(10_000);
@@ -190,8 +181,8 @@ fn hostile_scenarios_are_refused_in_a_sentence() {
     ] {
         tool.write("hostile.toml", &content);
         let output = tool.call(&["latency", "--machine", "sim:hostile.toml", "--no-save", "-q"]);
-        let shown: String = content.chars().take(120).collect();
-        assert_eq!((output.code, output.err.lines().count()), (4, 1), "{shown}: {}", output.err);
-        assert!(output.err.contains("hostile.toml") && output.err.len() < 600, "{shown}: {}", output.err);
+        println!("{content:.120}");
+        assert_fails(&output, 4, &["hostile.toml"]);
+        assert!(output.err.len() < 600, "{}", output.err);
     }
 }
