@@ -1,8 +1,7 @@
 //! Placement of communicating threads with low latency, and its gain.
 //!
-//! The cost of a placement is Σ weight × latency over the communicating pairs. Starts come from recursive multisection
-//! over the tree of groups, from greedy growth and from simple orders; each is improved by exchanges of groups and of
-//! single threads. The best result is chosen and, for few threads, proven to be optimal.
+//! The cost of a placement is Σ weight × latency over the communicating pairs. Starts are recursive multisection,
+//! greedy growth and simple orders. Exchanges of groups and threads improve each start.
 
 mod assignment;
 mod candidates;
@@ -23,72 +22,69 @@ use crate::stats::Key;
 use assignment::{Assignment, Effort, refine};
 use price::Traffic;
 
-/// A placement and its value.
+/// A placement of threads, with its cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Advice {
     /// The CPU of each thread.
     pub cpus: Vec<CpuId>,
     /// Weighted mean latency, in the unit of the distances; `None` without communication.
     pub mean: Option<Bracket>,
-    /// The slowest communicating pair, in the unit of the distances.
+    /// Latency of the slowest communicating pair, in the unit of the distances.
     pub worst: Option<f64>,
     /// Whether every placement was examined.
     pub optimal: bool,
-    /// Bound on the share of `mean` that any placement can save; `None` without communication or if it is too wide.
+    /// Upper bound of the share of `mean` that another placement can save. `None` above 0.3 or without communication.
     pub slack: Option<f64>,
-    /// Costs of usual placements: `system-order`, `compact`, `spread`, and the mean over all, `anywhere`.
+    /// Costs of the placements `system-order`, `compact` and `spread`, and the mean over all placements, `anywhere`.
     pub baselines: Vec<Baseline>,
-    /// The basis of the placement: without one it is arbitrary and no recommendation.
+    /// The reason for the placement.
     pub ground: Ground,
 }
 
 named! {
-    /// The basis of a placement.
+    /// The reason for a placement.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Ground {
-        /// A usual placement is shown to cost more, for all values of the cells within their intervals.
+        /// A usual placement costs more, whatever the exact latencies within their intervals.
         Latency = "latency",
-        /// There is no communication, and the threads are spread over groups of CPUs.
+        /// The threads do not communicate, and are spread over groups of CPUs.
         Structure = "structure",
-        /// No placement is shown to be better than another.
+        /// No placement is shown to be better than another. The placement is arbitrary.
         Nothing = "none",
     }
 }
 
-/// A usual placement made without measuring.
+/// A usual placement that needs no measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Baseline {
-    /// Its stable name.
+    /// Stable name.
     pub name: &'static str,
-    /// The CPU of each thread; empty for `anywhere`, which is no single placement.
+    /// The CPU of each thread; empty for `anywhere`, which is a mean over placements.
     pub cpus: Vec<CpuId>,
     /// Weighted mean latency, in the unit of the distances; `None` without communication.
     pub mean: Option<Bracket>,
-    /// Its relative excess over the advised placement.
+    /// Relative excess of the cost over the advised placement.
     pub excess: Option<Bracket>,
 }
 
 impl Baseline {
-    /// Whether it is shown to cost more than the advised placement, beyond rounding.
+    /// Whether this placement costs more than the advised one, beyond rounding errors.
     pub fn is_worse(&self) -> bool {
         self.excess.is_some_and(|excess| excess.low > MIN_SHOWN_EXCESS)
     }
 }
 
-/// Minimum lower bound of an excess that is more than rounding.
+/// Smaller excesses may be rounding errors.
 const MIN_SHOWN_EXCESS: f64 = 1e-6;
 const MAX_SLACK: f64 = 0.3;
-/// Changes to examine: 2.5 × `EFFORT` for all starts, and the second number for the proof; well below a second.
+/// Limit of examined changes, in place of a time limit: all starts together take 2.5 × `EFFORT`, well below a second.
 const EFFORT: u64 = 20_000_000;
 const EFFORT_OF_PROOF: u64 = 40_000_000;
-/// Maximum number of threads for which the optimum is searched.
 const MAX_PROVABLE_THREADS: usize = 10;
-/// Maximum number of threads for random starts, and the number of random starts.
 const MAX_RESTARTED_THREADS: usize = 64;
 const RESTARTS: u64 = 60;
 
-/// Places every thread of a graph on a CPU of its own. The result is never worse than the simple orders, which are
-/// among the starts. Threads without communication are spread.
+/// Places every thread of a graph on a CPU of its own. Threads without communication are spread.
 ///
 /// # Panics
 /// If there are more threads than CPUs, which [`candidates()`] rejects.
@@ -132,13 +128,12 @@ pub fn advise(graph: &Graph, distances: &CpuDistances, seed: u64) -> Advice {
     Advice { cpus: ids(&best), mean, worst, optimal, slack, baselines, ground }
 }
 
-/// Bound on the share of the cost `mean` that any placement can save. `cheapest` is the minimum cost at the point
-/// values of the cells, if every placement was examined.
+/// `cheapest`, if known, is the minimum cost over all placements at the measured latencies.
 fn slack(graph: &Graph, distances: &CpuDistances, mean: &Bracket, cheapest: Option<f64>) -> f64 {
     let bound = search::least_cost(graph, distances) / graph.total();
     let pairs = (0..distances.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
     let narrowest = pairs.map(|(a, b)| distances.low(a, b) / distances.ns(a, b)).fold(1.0, f64::min);
-    // With all cells at their low ends, no cost falls below `cheapest` by more than the widest interval.
+    // At the low ends of all intervals, no cost is below `cheapest` by more than the widest interval.
     let least = cheapest.map_or(bound, |cheapest| bound.max(cheapest * narrowest));
     (1.0 - least / mean.high).max(0.0)
 }
@@ -179,13 +174,10 @@ fn best_of(
     (cpu_of, complete)
 }
 
-/// Maximum excess of a placement that is preferred for its simplicity, even if the excess is not shown.
 const MAX_EXCESS_FOR_SIMPLICITY: f64 = 0.1;
 
-/// Selects, among placements without a shown difference, the simplest: a simple order, or the same groups of CPUs,
-/// filled from their first CPU. The cheapest of many is so partly by chance, and its arbitrary order would seem
-/// significant. A simple placement must be shown to be better than each simple order that the cheapest is shown to
-/// beat.
+/// The cheapest of many placements is partly selected by chance, and its order would seem significant. Selects the
+/// simplest placement that is not shown to cost more. It beats each usual placement that the cheapest beats.
 fn simplest_not_worse(
     graph: &Graph,
     distances: &CpuDistances,
@@ -213,7 +205,6 @@ fn simplest_not_worse(
     simple_first.into_iter().find(as_good).unwrap_or_else(|| best.to_vec())
 }
 
-/// Moves the threads of each group to the first CPUs of the group, in the order of threads.
 fn first_of_groups(distances: &CpuDistances, level: usize, cpu_of: &[u32]) -> Vec<u32> {
     let mut remaining: Vec<Vec<usize>> = distances.levels()[level].to_vec();
     for group in &mut remaining {

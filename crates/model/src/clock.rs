@@ -7,13 +7,13 @@ use crate::{CpuId, Matrix};
 pub enum ClockAgreement {
     /// No CPUs were compared, or the machine cannot compare them.
     NotCompared,
-    /// No pair of CPUs could be compared in time.
+    /// No comparison of a pair ended in time.
     NoPair,
-    /// The bounds of some pair exclude zero.
+    /// The bounds of at least one pair exclude zero.
     Differ {
-        /// The pair with the largest certain difference; the first is ahead.
+        /// The pair with the largest certain difference. The clock of the first CPU is ahead.
         cpus: [CpuId; 2],
-        /// Bounds of its lead.
+        /// Bounds of the lead of the first clock.
         bounds_ns: [f64; 2],
     },
     /// The bounds of all compared pairs include zero.
@@ -24,14 +24,14 @@ pub enum ClockAgreement {
 }
 
 impl ClockAgreement {
-    /// Derived from bounds on the lead of the row's clock over the column's.
+    /// Evaluates bounds on the lead of the clock of the row over the clock of the column.
     pub fn from_offsets(offsets: Option<&Matrix<Option<[f64; 2]>>>) -> ClockAgreement {
         let Some(offsets) = offsets else { return ClockAgreement::NotCompared };
         let cpus = offsets.cpus();
         let compared = || {
             offsets.iter().filter_map(|(row, column, bounds)| Some(([cpus[row], cpus[column]], (*bounds)?)))
         };
-        // Each pair is present in both directions, one of which is positive if the clocks differ.
+        // Each pair is present in both directions. If the clocks differ, one direction is positive.
         let differing = compared().filter(|(_, bounds)| bounds[0] > 0.0);
         if let Some((cpus, bounds_ns)) = differing.max_by(|a, b| a.1[0].total_cmp(&b.1[0])) {
             return ClockAgreement::Differ { cpus, bounds_ns };

@@ -1,10 +1,8 @@
-//! Comparison of two sets of results: which are different, which are the same, and which are undecided.
+//! Comparison of two sets of results: which values differ, which are the same, and which are undecided.
 //!
-//! A [`Side`] is a run, or a file of another tool, as [`Dataset`]s of [`Reading`]s: one dataset per matrix or set of
-//! series. [`mismatches`] lists differing conditions, so that incomparable results are not compared. [`Alignment`]
-//! determines which values are compared. [`compare`](fn@compare) judges corresponding datasets by level, then by cell.
-//! A probe takes part through a function that makes its datasets ([`of_latency`], [`of_series`], [`of_places`],
-//! [`of_import`]); nothing else here distinguishes probes.
+//! A [`Side`] is a run or a file of another tool. It has one [`Dataset`] of [`Reading`]s for each matrix or set of
+//! series. [`mismatches`] lists differing conditions. [`Alignment`] determines which values are compared.
+//! [`compare`](fn@compare) judges corresponding datasets by level, then by cell.
 
 mod alignment;
 mod answer;

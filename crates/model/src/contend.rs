@@ -20,13 +20,13 @@ pub mod names {
     pub const JAIN: &str = "jain";
     /// Mean of Jain's index over windows of a millisecond.
     pub const JAIN_1MS: &str = "jain_1ms";
-    /// Share of the operations of the slowest thread.
+    /// Share of the slowest thread in all operations.
     pub const SHARE_MIN: &str = "share_min";
-    /// Share of the operations of the fastest thread.
+    /// Share of the fastest thread in all operations.
     pub const SHARE_MAX: &str = "share_max";
     /// Mean number of consecutive additions by one thread.
     pub const RUN_LENGTH: &str = "run_length";
-    /// Time that all threads were measured concurrently, as a share of the time from the first begin to the last end.
+    /// Time when all threads were measured, as a share of the time from the first start to the last end.
     pub const OVERLAP: &str = "overlap";
     /// CPU time per operation.
     pub const CPU_NS: &str = "cpu_ns_per_op";
@@ -40,7 +40,7 @@ pub mod names {
     pub const EXPECTED: &str = "expected_count";
     /// Operations in the measured windows.
     pub const OPERATIONS: &str = "operations";
-    /// Time to acquire the lock; for a counter without lock, the whole operation.
+    /// Time to acquire the lock. For a counter without lock, the whole operation.
     pub const ACQUIRE: &str = "acquire";
 }
 
@@ -55,10 +55,10 @@ pub fn is_crowded(trial: &TrialResult) -> bool {
     trial.spec.placement.iter().collect::<BTreeSet<_>>().len() < trial.spec.placement.len()
 }
 
-/// Whether the final value in memory matched the additions.
+/// Whether the final value in memory equals the number of additions.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Exactness<'a> {
-    /// Additions in trials that matched.
+    /// Number of additions in trials that matched.
     pub exact: u64,
     /// Trials that did not match.
     pub wrong: Vec<&'a TrialResult>,
@@ -78,7 +78,7 @@ pub fn exactness<'a>(trials: impl IntoIterator<Item = &'a TrialResult>) -> Exact
     exactness
 }
 
-/// The trial with the smallest overlap among those with one thread per CPU, and that overlap.
+/// The trial with the smallest overlap among trials with one thread per CPU, and that overlap.
 pub fn least_overlap<'a>(
     trials: impl IntoIterator<Item = &'a TrialResult>,
 ) -> Option<(&'a TrialResult, f64)> {
@@ -87,7 +87,7 @@ pub fn least_overlap<'a>(
     overlaps.min_by(|(_, one), (_, other)| one.total_cmp(other))
 }
 
-/// Trials with the same sections and arrangement: one table.
+/// One table: trials with the same sections and arrangement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MethodTable<'a> {
     /// Critical and parallel section in nanoseconds.
@@ -110,7 +110,7 @@ impl<'a> MethodTable<'a> {
         self.trials.iter().find(is_requested).copied()
     }
 
-    /// The largest measured number of threads with a CPU each, or else the smallest number.
+    /// The largest measured number of threads with one CPU each; without such a trial, the smallest number.
     pub fn full(&self) -> Option<usize> {
         let uncrowded =
             self.trials.iter().filter(|trial| !is_crowded(trial)).map(|trial| trial.spec.placement.len());

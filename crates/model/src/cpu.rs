@@ -3,7 +3,7 @@
 use crate::excerpt::excerpt;
 use std::fmt;
 
-/// One logical CPU as the system numbers it (hwloc: a PU).
+/// One logical CPU with its number in the system (hwloc: a PU).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(transparent))]
 pub struct CpuId(pub u32);
@@ -21,8 +21,7 @@ impl fmt::Display for CpuId {
     }
 }
 
-/// The highest id that the list notation accepts: 2²⁰ − 1, sixteen times more than any known kernel allows.
-/// Without a bound, `0-4294967295` would ask for half a gigabyte of bits.
+/// Maximum id: 2²⁰ − 1, sixteen times more than any known kernel allows. `0-4294967295` would need half a gigabyte.
 pub const MAX_CPU: u32 = (1 << 20) - 1;
 
 /// Syntax error in a CPU list.
@@ -48,10 +47,10 @@ pub enum CpuSetError {
     },
 }
 
-/// An ordered set of CPUs; parses and prints the kernel's list notation.
+/// An ordered set of CPUs. Parses and prints the kernel's list notation.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct CpuSet {
-    /// CPU `i` is bit `i % 64` of word `i / 64`; the last word is never zero.
+    /// CPU `i` is bit `i % 64` of word `i / 64`. The last word is never zero.
     words: Vec<u64>,
 }
 
@@ -89,7 +88,7 @@ impl CpuSet {
         Ok(set)
     }
 
-    /// Adds a range of CPUs word by word, because a line of a file may name a million of them.
+    /// A line of a file may name a million CPUs, so whole words are set.
     fn insert_all(&mut self, low: u32, high: u32) {
         let [first, last] = [low, high].map(|id| id as usize / 64);
         self.words.resize(self.words.len().max(last + 1), 0);
@@ -177,7 +176,7 @@ impl CpuSet {
         self.difference(other).is_empty()
     }
 
-    /// The bits as 64-bit words up to the highest id, with CPU 0 as lowest bit of the first, for masks of any size.
+    /// The bits as 64-bit words up to the highest id. CPU 0 is the lowest bit of the first word.
     pub fn words(&self) -> &[u64] {
         &self.words
     }
@@ -202,7 +201,7 @@ impl CpuSet {
 fn parse_range(part: &str) -> Result<(u32, u32, u32), CpuSetError> {
     let syntax = || CpuSetError::Syntax { part: excerpt(part) };
     let number = |text: &str| -> Result<u32, CpuSetError> {
-        // `parse` accepts a leading plus sign, which the kernel's notation does not have.
+        // `parse` also accepts a leading plus sign.
         if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
             return Err(syntax());
         }

@@ -1,4 +1,4 @@
-//! [`Environment`]: the conditions of a measurement; [`DoctorFinding`]: the result of a check of `doctor`.
+//! [`Environment`]: the conditions of a measurement. [`DoctorFinding`]: the result of a check of `doctor`.
 
 use crate::CpuSet;
 use crate::selection::CpuUse;
@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 pub struct Environment {
     /// The user's own name for the machine (`--label`).
     pub label: Option<String>,
-    /// Host name: private, exported only on request.
+    /// Host name. Private, exported only on request.
     pub host: Option<String>,
-    /// Name of the scenario of a simulated machine; `None` on a real one.
+    /// Name of the scenario of a simulated machine; `None` on a real machine.
     pub simulated: Option<String>,
     /// Brand string of the CPU.
     pub cpu_model: Option<String>,
@@ -38,13 +38,13 @@ pub struct Environment {
     pub boost: Option<bool>,
     /// Idle driver.
     pub idle_driver: Option<String>,
-    /// Hypervisor (`kvm`, `vmware` …); `None` if there is no sign of one, see `platform_evidence`.
+    /// Hypervisor (`kvm`, `vmware` and others); `None` without signs of a hypervisor, see `platform_evidence`.
     pub hypervisor: Option<String>,
     /// Whether the system runs directly on the hardware; `None` if unknown.
     pub bare_metal: Option<bool>,
     /// Evidence for `hypervisor` and `bare_metal`, as a sentence.
     pub platform_evidence: Option<String>,
-    /// Emulator that executes every instruction (`qemu-tcg`, `qemu-aarch64`); `None` if there is no sign of one.
+    /// Emulator that executes every instruction (`qemu-tcg`, `qemu-aarch64`); `None` without signs of an emulator.
     pub emulator: Option<String>,
     /// How atomic operations are executed, if the architecture has several ways.
     pub atomics: Option<Atomics>,
@@ -54,11 +54,11 @@ pub struct Environment {
     pub clock: ClockFacts,
     /// CPUs isolated from the scheduler (`isolcpus`).
     pub isolated: CpuSet,
-    /// The sample by which `quiet:N` chose CPUs, so that a resumed run repeats the choice; `None` if not used.
+    /// CPU use by which `quiet:N` selected CPUs, so that a resumed run repeats the selection; `None` if not used.
     pub cpu_use: Option<CpuUse>,
     /// Load average over one minute at the start.
     pub load_1min: Option<f64>,
-    /// Share of the CPUs that other programs used during the measurement, 0 to 1, in the segment where it was largest.
+    /// Share of the CPUs that other programs used during the measurement, 0 to 1. The maximum over the segments.
     pub others_share: Option<f64>,
     /// Throttling by the CPU quota of the control group during all parts of the run; `None` if no group reports it.
     pub throttled: Option<Throttled>,
@@ -66,15 +66,15 @@ pub struct Environment {
     pub compiler: Option<String>,
     /// Build profile and target features of the tool, in one line.
     pub build: Option<String>,
-    /// Structured build facts; `None` if simulated, and in runs of tools that do not report them.
+    /// Structured build facts; `None` if simulated, and in runs of tools without such facts.
     pub build_facts: Option<BuildFacts>,
     /// Version of the tool.
     pub tool_version: String,
-    /// Versions of the libraries whose queues and locks are measured, and the `allocator` of messages on the heap.
+    /// Versions of the libraries of measured queues and locks, and the `allocator` of messages on the heap.
     pub libraries: BTreeMap<String, String>,
     /// Versions of the runtimes of other languages, by the prefix (before the colon) of their subjects.
     pub runtimes: BTreeMap<String, String>,
-    /// The granted priority: `nice -20`, `fifo 50`, `normal` …
+    /// The granted priority: `nice -20`, `fifo 50`, `normal` and others.
     pub priority: Option<String>,
     /// Notes of the user (`--note fabric=1800MHz`).
     pub notes: BTreeMap<String, String>,
@@ -85,9 +85,9 @@ named! {
     #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
     pub enum Linking {
-        /// Runs on systems without that library.
+        /// Runs on systems without the C library.
         Static = "static",
-        /// Uses the library of the system.
+        /// Uses the C library of the system.
         #[default]
         Dynamic = "dynamic",
     }
@@ -111,7 +111,7 @@ named! {
 pub struct BuildFacts {
     /// Target triple, such as `x86_64-unknown-linux-gnu`.
     pub target: String,
-    /// How it is linked with the C library.
+    /// How the tool is linked with the C library.
     pub linking: Linking,
     /// Target features that code may use, such as `sse2`.
     pub features: Vec<String>,
@@ -119,9 +119,9 @@ pub struct BuildFacts {
     pub profile: String,
     /// Optimisation level of the measuring crate: `0` to `3`, `s` or `z`.
     pub opt_level: String,
-    /// Commit of the source, with `-dirty` if files differed from it.
+    /// Commit of the source; ends in `-dirty` if files differed from the commit.
     pub commit: Option<String>,
-    /// Day of the last change of the lock file, which fixes the version of every library: `2026-11-24`.
+    /// Day of the last change of the lock file, which fixes the versions of all libraries: `2026-11-24`.
     pub lock_date: Option<String>,
     /// Version of SQLite.
     pub sqlite: Option<String>,
@@ -135,8 +135,8 @@ pub struct Throttled {
     pub times: u64,
     /// Throttled time in seconds, summed over CPUs; `None` if the group does not report it.
     pub seconds: Option<f64>,
-    /// Earliest possible start of the throttling, in seconds since the start of the segment in which it was detected,
-    /// at the next check: at most half a second later, or for a program run by `place`, at its end.
+    /// Earliest possible start of the throttling, in seconds since the start of its segment. Throttling is checked
+    /// every half second, or after a program that `place` runs.
     pub from_s: Option<f64>,
 }
 
@@ -154,7 +154,7 @@ impl Throttled {
         serde_json::json!({ "times": self.times, "seconds": self.seconds, "from_s": self.from_s }).to_string()
     }
 
-    /// Parses the form in run files; `None` for anything else.
+    /// Parses the JSON form in run files; `None` for other text.
     pub fn from_json(text: &str) -> Option<Throttled> {
         let value: serde_json::Value = serde_json::from_str(text).ok()?;
         let number = |key: &str| value.get(key)?.as_f64();
@@ -165,7 +165,7 @@ impl Throttled {
         })
     }
 
-    /// Combines two parts of a run.
+    /// The throttling of two parts of a run together.
     pub fn and(self, other: Throttled) -> Throttled {
         Throttled {
             times: self.times.saturating_add(other.times),
@@ -175,7 +175,7 @@ impl Throttled {
     }
 }
 
-/// Value of [`Environment::hypervisor`] if the hypervisor has no known name.
+/// Value of [`Environment::hypervisor`] for a hypervisor without a known name.
 pub const UNNAMED: &str = "unnamed";
 
 /// The hypervisor for use in a sentence: its name, or `an unnamed hypervisor`.
@@ -188,25 +188,25 @@ pub fn hypervisor_words(name: &str) -> &str {
     if name == UNNAMED { "an unnamed hypervisor" } else { name }
 }
 
-/// What the system runs on.
+/// The platform of the system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Virtualization<'a> {
-    /// Hardware, by evidence.
+    /// Hardware, with evidence.
     BareMetal,
-    /// A hypervisor with this name, which may move virtual CPUs and invent their topology.
+    /// A hypervisor with this name, which may move virtual CPUs and report a false topology.
     Guest(&'a str),
-    /// An emulator with this name, which executes every instruction: times do not describe hardware.
+    /// An emulator with this name, which executes every instruction. Times do not describe hardware.
     Emulated(&'a str),
     /// No evidence, as on many Arm systems.
     Unknown,
 }
 
-/// Share of the CPUs used by other programs above which a run is disturbed and its numbers are in doubt. CPU time is
-/// counted in steps of 10 ms: on a few CPUs, over 0.2 s, shares below this limit are rounding noise.
+/// Share of the CPUs used by other programs, above which the numbers of a run are in doubt. CPU time is counted in
+/// steps of 10 ms. On a few CPUs, over 0.2 s, shares below this limit are rounding noise.
 pub const DISTURBED_SHARE: f64 = 0.1;
 
 impl Environment {
-    /// The CPU model of a scenario that states none.
+    /// The CPU model of a scenario without a stated model.
     pub fn cpu_model_of(scenario: &str) -> String {
         format!("simulated {scenario}")
     }
@@ -217,7 +217,7 @@ impl Environment {
         self.cpu_model.as_deref().filter(|model| of_scenario.as_deref() != Some(model))
     }
 
-    /// What the system runs on. Missing signs of a hypervisor are no evidence of hardware.
+    /// The platform of the system. Missing signs of a hypervisor are no evidence of hardware.
     ///
     /// ```
     /// # use coretalk_model::{Environment, environment::Virtualization};
@@ -244,7 +244,7 @@ impl Environment {
         };
     }
 
-    /// The share of the CPUs used by other programs, if it disturbed the measurement.
+    /// The share of the CPUs used by other programs, if this share disturbed the measurement.
     pub fn disturbance(&self) -> Option<f64> {
         self.others_share.filter(|share| *share > DISTURBED_SHARE)
     }
@@ -254,13 +254,13 @@ impl Environment {
 #[derive(Debug, Clone, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct ClockFacts {
-    /// `tsc`, `cntvct`, `monotonic-raw`, `simulated`.
+    /// `tsc`, `cntvct`, `monotonic-raw` or `simulated`.
     pub source: String,
     /// Ticks per second.
     pub hz: f64,
-    /// Bound on the relative error of `hz`, in parts per million.
+    /// Bound of the relative error of `hz`, in parts per million.
     pub hz_error_ppm: Option<f64>,
-    /// Median cost of a pair of reads (start, stop), in nanoseconds.
+    /// Median cost of a pair of reads (start and stop), in nanoseconds.
     pub cost_ns: Option<f64>,
     /// Smallest observed step, in nanoseconds.
     pub step_ns: Option<f64>,
@@ -281,16 +281,16 @@ named! {
     pub enum Verdict {
         /// No problem.
         Ok = "ok",
-        /// The check is not possible here.
+        /// The check is not possible on this system.
         CannotTell = "cannot-tell",
-        /// Numbers are valid but may be higher or less precise than the hardware allows.
+        /// Numbers are valid, but may be higher or less precise than the hardware allows.
         Warn = "warn",
         /// Numbers are not trustworthy or not possible.
         Fail = "fail",
     }
 }
 
-/// One check of `doctor`.
+/// The result of one check of `doctor`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct DoctorFinding {
@@ -300,11 +300,11 @@ pub struct DoctorFinding {
     pub verdict: Verdict,
     /// One sentence: the finding and its effect on numbers.
     pub text: String,
-    /// The command that fixes it, if any.
+    /// The command that fixes the problem, if any.
     pub fix: Option<String>,
 }
 
-/// Checks of the hardware or the host of a guest, which no command on this system can change.
+/// Checks of the hardware or of the host of a guest. No command on this system can change their results.
 pub const GIVEN_CHECKS: [&str; 7] =
     ["hypervisor", "simulated", "node-memory", "steal", "topology", "tsc-invariant", "tsc-sync"];
 
@@ -323,15 +323,15 @@ pub enum FirstStep<'a> {
     Expect(&'a DoctorFinding),
     /// No check warns.
     Nothing {
-        /// Checks that passed.
+        /// Number of checks that passed.
         passed: usize,
-        /// Checks that were not possible.
+        /// Number of checks that were not possible.
         unknown: usize,
     },
 }
 
 impl<'a> FirstStep<'a> {
-    /// Selects from all findings; the first of equal severity.
+    /// Selects from all findings; among equally grave findings, the first.
     pub fn from_findings(findings: &'a [DoctorFinding]) -> FirstStep<'a> {
         let with_verdict = |verdict| findings.iter().filter(move |finding| finding.verdict == verdict);
         let mut grave = with_verdict(Verdict::Fail).chain(with_verdict(Verdict::Warn));

@@ -1,5 +1,3 @@
-//! [`excerpt`]: shortens external text for messages.
-
 /// At most 40 characters of external text, with control characters escaped.
 pub fn excerpt(text: &str) -> String {
     let mut short: String = text.chars().take(40).flat_map(char::escape_debug).collect();

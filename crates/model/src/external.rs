@@ -1,11 +1,10 @@
-//! [`External`]: a queue, wait strategy, wake-up, method of contention or kind of thread performed by a runtime in
-//! another language.
+//! [`External`]: a subject measured by a runtime in another language.
 
 use crate::series::Parameters;
 use std::fmt;
 
-/// A subject performed by a runtime in another language, named `RUNTIME:NAME` (`dotnet:semaphoreslim`). Displayed as
-/// typed.
+/// A queue, wait strategy, wake-up, method of contention or kind of thread, measured by a runtime in another language.
+/// Displayed as `RUNTIME:NAME` (`dotnet:semaphoreslim`).
 ///
 /// ```
 /// # use coretalk_model::external::External;
@@ -17,14 +16,13 @@ use std::fmt;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct External {
-    /// The runtime: `java`.
+    /// The runtime, such as `java`.
     pub runtime: String,
-    /// Its name there: `array-blocking-queue`.
+    /// Name within the runtime, such as `array-blocking-queue`.
     pub name: String,
 }
 
 impl External {
-    /// Words that precede a colon in this program's own names.
     const OURS: [&'static str; 10] = [
         "pause",
         "spin-futex",
@@ -38,21 +36,20 @@ impl External {
         "sim",
     ];
 
-    /// Parses `RUNTIME:NAME`; `None` for any other form and for names of this program.
+    /// Parses `RUNTIME:NAME`; `None` for other forms and for names of this program.
     pub fn parse(text: &str) -> Option<External> {
         let (runtime, name) = text.split_once(':')?;
         let is_external = External::is_runtime(runtime) && is_word(name);
         is_external.then(|| External { runtime: runtime.to_owned(), name: name.to_owned() })
     }
 
-    /// Whether this is a valid name of a runtime: lower-case letters, digits and hyphens, starting with a letter, and
-    /// not a word that precedes a colon in this program's own names.
+    /// Whether the text is a valid name of a runtime: a [word](is_word) without another meaning before a colon.
     pub fn is_runtime(text: &str) -> bool {
         is_word(text) && !External::OURS.contains(&text)
     }
 }
 
-/// Whether the text has the form of a name: lower-case letters, digits and hyphens, starting with a letter.
+/// Whether the text consists of lower-case letters, digits and hyphens, and starts with a letter.
 pub fn is_word(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_lowercase())
         && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
@@ -66,12 +63,12 @@ impl fmt::Display for External {
 
 /// Option for the number of processes of each runtime.
 pub const FORKS: &str = "forks";
-/// Default number of processes: five allow an interval, and one slow process does not decide.
+/// Default number of processes. Five allow an interval, and one slow process does not decide.
 pub const DEFAULT_FORKS: u32 = 5;
 
-/// Option for the CPUs of the runtimes' other threads: a list of CPUs, or [`SAME`].
+/// Option for the CPUs of the other threads of a runtime: a list of CPUs, or [`SAME`].
 pub const HELPERS: &str = "helpers";
-/// The runtimes' other threads run on the measured CPUs.
+/// The other threads of a runtime run on the measured CPUs.
 pub const SAME: &str = "same";
 
 /// The number of processes of each runtime.

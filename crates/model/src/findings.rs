@@ -1,4 +1,4 @@
-//! [`Finding`]: the conclusion from a probe's trials, as shown on screens and pages and in the key `findings` of JSON.
+//! [`Finding`]: the conclusion from the trials of a probe, for screens, pages and `findings` of the JSON.
 
 use crate::Topology;
 use crate::idle_gaps::{IdleGaps, idle_gaps};
@@ -13,7 +13,7 @@ use crate::sharing::{PaddingGroup, padding};
 pub struct ProbeFinding<'a> {
     /// The conclusion.
     pub finding: Finding<'a>,
-    /// Whether some trial has several states; the finding describes its most frequent state.
+    /// Whether a trial has several states. The finding describes the most frequent state.
     pub has_levels: bool,
 }
 
@@ -22,7 +22,7 @@ pub struct ProbeFinding<'a> {
 pub enum Finding<'a> {
     /// The subjects of the probe, best first.
     Ranked(Ranking<'a>),
-    /// Distance needed between the data of two writing threads, the largest first.
+    /// Necessary distance between the data of two writing threads, the largest first.
     Padding(Vec<PaddingGroup<'a>>),
     /// Latency of a message after idle gaps of several lengths.
     IdleGaps(IdleGaps<'a>),
@@ -30,7 +30,7 @@ pub enum Finding<'a> {
     RateLimits(Vec<Sweep<'a>>),
     /// The [gain](BatchCurve::best_gain) of each queue from larger batches.
     Batches(Vec<BatchCurve<'a>>),
-    /// CPUs by lost time, the quietest first, and the conclusion.
+    /// CPUs by lost time, least first, and the conclusion.
     Noise(Vec<Quietness>, Noise),
 }
 
@@ -45,7 +45,7 @@ pub fn findings<'a>(
     settings.probes.iter().filter_map(of_probe).collect()
 }
 
-/// The finding of one probe; `None` if its trials have neither a value nor a reason for the absence of one.
+/// The finding of one probe; `None` if its trials have neither a value nor a reason for its absence.
 pub fn of_probe<'a>(
     settings: &SeriesSettings,
     result: &'a SeriesResult,
@@ -83,7 +83,6 @@ fn finding<'a>(
     let mut curves = batch_curves(result);
     curves.retain(|curve| curve.steps.iter().any(|step| is_of_probe(step.trial)));
     if curves.iter().any(|curve| curve.steps.len() > 1) {
-        // Batches at a fixed rate are compared by delay, for which there is no gain.
         curves.retain(|curve| curve.rate_per_s.is_none());
         return (!curves.is_empty()).then_some(Finding::Batches(curves));
     }

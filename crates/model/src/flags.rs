@@ -18,7 +18,7 @@ macro_rules! flags {
                 match self { $(Flag::$name => $text),* }
             }
 
-            /// Its effect on the number.
+            /// Effect of the flag on the number.
             pub fn effect(self) -> Effect {
                 match self { $(Flag::$name => Effect::$kind),* }
             }
@@ -27,7 +27,7 @@ macro_rules! flags {
 }
 
 named! {
-    /// Effect of a flag on its number. A [`Grade`](crate::Grade) depends on nothing else of a flag.
+    /// Effect of a flag on a number. The [`Grade`](crate::Grade) depends on nothing else of a flag.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Effect {
         /// No error beyond the interval.
@@ -42,7 +42,7 @@ named! {
 }
 
 impl Flag {
-    /// Whether it casts doubt; other flags do not affect the grade.
+    /// Whether the flag casts doubt on the number. Other flags do not affect the grade.
     pub fn is_doubt(self) -> bool {
         self.effect() != Effect::Remark
     }
@@ -52,22 +52,21 @@ impl Flag {
         matches!(self.effect(), Effect::Shift | Effect::Void)
     }
 
-    /// Whether it disturbs only the passes that carry it. Heat outlasts the pass that reports it, and a coarse clock
-    /// affects all small values.
+    /// Heat lasts longer than the pass that reports it, and a coarse clock affects all small values.
     fn is_momentary(self) -> bool {
         matches!(self, Flag::Preempted | Flag::Steal | Flag::SmtBusy | Flag::Load | Flag::Quota)
     }
 }
 
-// Bits are stored in run files: append, never renumber.
+// Bits are stored in run files. Append new flags; never renumber.
 flags! {
-    /// The scheduler preempted a thread in more than a tenth of the batches, and repeating did not help.
+    /// The scheduler preempted a thread in more than a tenth of the batches, even after repetitions.
     Preempted = 0, "preempted", Shift;
     /// A worker was found on another CPU.
     Migrated = 1, "migrated", Void;
     /// The hypervisor or interrupts took CPU time.
     Steal = 2, "steal", Shift;
-    /// The core clock changed by more than 2 % during the cell; the interval covers it, core cycles are unaffected.
+    /// The core clock changed by more than 2 % during the cell. The interval covers this; core cycles are unaffected.
     Freq = 3, "freq", Remark;
     /// The sibling of a measured core was busy.
     SmtBusy = 4, "smt-busy", Shift;
@@ -81,23 +80,23 @@ flags! {
     WideCi = 8, "wide-ci", Width;
     /// The value does not fit the other cells of its relation.
     ModelOutlier = 9, "model-outlier", Shift;
-    /// Measured in parallel, with a bias that the gate measured.
+    /// Measured in parallel. The gate measured a bias.
     ParBias = 10, "par-bias", Shift;
-    /// The clock is too coarse for the batches of a cell: all may have the same error of a fraction of a step.
+    /// The clock is too coarse for the batches of a cell. All batches may have the same error of a fraction of a step.
     CoarseClock = 11, "coarse-clock", Shift;
     /// The counters of the CPUs differ by more than the time of a message (`one-way` only).
     TscUnsync = 12, "tsc-unsync", Void;
-    /// The two homes of the lines differ by more than 5 %.
+    /// The values for the two home nodes of the lines differ by more than 5 %.
     HomeSpread = 13, "home-spread", Remark;
     /// The two directions differ beyond their intervals (`one-way` only).
     Asym = 14, "asym", Remark;
-    /// The cell was measured again to confirm it.
+    /// The cell was measured again for confirmation.
     Remeasured = 15, "remeasured", Remark;
     /// The coordinating thread slept on a measured CPU.
     CoordShared = 16, "coord-shared", Remark;
     /// In some visit the two sides counted different numbers of hand-overs.
     Invalid = 17, "invalid", Void;
-    /// The host moved the virtual CPUs during the run. No longer set: `multimodal` replaces it.
+    /// The host moved the virtual CPUs during the run. Obsolete: `multimodal` replaces it.
     VcpuUnpinned = 18, "vcpu-unpinned", Shift;
     /// Updates were lost (contention probes).
     LostUpdates = 19, "lost-updates", Void;
@@ -105,7 +104,7 @@ flags! {
     FewPasses = 20, "few-passes", Void;
     /// Two polling threads share a CPU and hand over once per scheduler quantum, which is no property of the subject.
     SharedSpin = 21, "shared-spin", Remark;
-    /// The requested rate exceeds the reachable one: delays would grow with the duration of the measurement.
+    /// The requested rate exceeds the reachable rate. Delays would grow with the duration of the measurement.
     Saturated = 22, "saturated", Void;
     /// Repeated wait hints on a guest may have caused exits to the hypervisor.
     PauseExits = 23, "pause-exits", Remark;
@@ -113,16 +112,15 @@ flags! {
     Load = 24, "load", Shift;
     /// The CPU quota of the control group throttled the process during the measurement.
     Quota = 25, "quota", Shift;
-    /// The runtime of an adapter had not warmed up: it got faster from pass to pass, or ran too briefly to tell.
+    /// The runtime of an adapter had not warmed up: passes became faster, or were too short to decide.
     Cold = 26, "cold", Shift;
-    /// Threads other than those on the measured CPUs used more than a tenth of the CPU time of an adapter.
+    /// Threads outside of the measured CPUs used more than a tenth of the CPU time of an adapter.
     WorkedElsewhere = 27, "worked-elsewhere", Shift;
-    /// Threads other than those on the measured CPUs used more than half of the CPU time of an adapter: the number says
-    /// little about the measured CPUs.
+    /// Threads outside of the measured CPUs used more than half of the CPU time of an adapter.
     Unclaimed = 28, "unclaimed", Void;
-    /// Some passes failed; the number is from the others.
+    /// Some passes failed. The number comes from the other passes.
     FailedPasses = 29, "failed-passes", Shift;
-    /// One process of a runtime made all passes; other processes settle at other speeds.
+    /// One process of a runtime made all passes. Other processes settle at other speeds.
     OneProcess = 30, "one-process", Shift;
     /// The home node had no free memory left, so lines may be on another node.
     Home = 31, "home", Remark;
@@ -168,7 +166,7 @@ impl Flags {
     pub fn may_be_wrong(self) -> bool {
         self.iter().any(Flag::may_be_wrong)
     }
-    /// The gravest doubt; the first by bit among equals.
+    /// The gravest doubt; among equals, the flag with the lowest bit.
     pub fn gravest(self) -> Option<Flag> {
         self.iter().filter(|flag| flag.is_doubt()).min_by_key(|flag| std::cmp::Reverse(flag.effect()))
     }
@@ -194,16 +192,15 @@ impl FromIterator<Flag> for Flags {
     }
 }
 
-/// A number carries a flag if more than this share of its passes do.
+/// A number has a flag if more than this share of its passes have the flag.
 pub const TAINTED_SHARE: f64 = 0.10;
 
-/// Returns the flags of a number from the flags and values of its passes. `value` derives a value if needed; `free` is
-/// scratch memory.
+/// Returns the flags of a number from the flags and values of its passes. `free` is scratch memory.
 ///
-/// Momentary disturbances are omitted if at least [`MIN_PASSES`] passes are free of them and the median of these passes
-/// is within the `interval` of all passes. This is common for stolen time, which the kernel counts in steps of 10 ms,
-/// more than a visit of 2 ms: on a guest of 16 CPUs, 4,431 of 9,120 visits had such a step; their median was 89.4 ns,
-/// that of the others 89.3 ns.
+/// Momentary disturbances are omitted under two conditions: at least [`MIN_PASSES`] passes are undisturbed, and their
+/// median is within the `interval` of all passes. This is common for stolen time, which the kernel counts in steps of
+/// 10 ms, more than a visit of 2 ms. On a guest of 16 CPUs, 4,431 of 9,120 visits had such a step. Their median was
+/// 89.4 ns, that of the others 89.3 ns.
 pub fn of_passes<P>(
     passes: impl Iterator<Item = (Flags, P)> + Clone,
     value: impl Fn(P) -> Option<f64>,

@@ -1,13 +1,12 @@
 //! Matrix files of other tools: pure functions over bytes.
 //!
 //! [`read_matrices`] detects the format by content, never by name. Readers are grouped by the layout of cells:
-//! `bare_csv` (separated values), `id_table` (tables inside text), `pairs` (one line per pair), `json`, `write`
-//! (coretalk's own). They share `document` (bytes to lines), `field` (one latency, one CPU id), `delimited` and `frame`
-//! (separated values), and `square` (cells to a matrix). The writers are [`write_csv`], [`write_c2c_csv`],
-//! [`write_markdown`], and for numbers other than latencies [`write_rates_csv`].
+//! `bare_csv` (separated values), `id_table` (tables inside text), `pairs` (one line per pair), `json`, and `write`
+//! (coretalk's own). They share `document` (bytes to lines), `field` (one latency or CPU id), `delimited` and `frame`
+//! (separated values), and `square` (cells to a matrix).
 //!
-//! A new format needs a reader, one line in `read` and one in [`FormatId`]. Whatever a header promises, no reader
-//! allocates more than a small multiple of its input.
+//! A new format needs a reader, one line in `read` and one in [`FormatId`]. Every reader allocates at most a small
+//! multiple of its input, whatever the header of a file promises.
 
 mod bare_csv;
 mod delimited;

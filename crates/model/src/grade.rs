@@ -18,7 +18,7 @@ pub enum Grade {
     D,
 }
 
-/// Largest relative half width of grade A, whatever precision was requested.
+/// Largest relative half width of grade A, whatever the requested precision.
 const NARROW: f64 = 0.01;
 /// Largest relative half width at which a doubtful number is known to a factor of two.
 const FACTOR_OF_TWO: f64 = 0.5;
@@ -26,8 +26,8 @@ const FACTOR_OF_TWO: f64 = 0.5;
 const ALIKE: f64 = 0.05;
 
 impl Grade {
-    /// The grade of a number from the [`Effect`] of its flags and its relative half width; `repeats` returns whether
-    /// two independent measurements agree with it, see [`repeats`].
+    /// The grade of a number from the [`Effect`] of its flags and its relative half width. `repeats` returns whether
+    /// two independent measurements agree with the number, see [`repeats`].
     ///
     /// ```
     /// use coretalk_model::{Flag, Flags, Grade};

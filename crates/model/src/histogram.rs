@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::iter::Sum;
 
-/// Significant bits kept of a value: 2,048 steps in each power of two, three significant digits in terms of
-/// HdrHistogram.
+/// Significant bits of a stored value: 2,048 steps in each power of two, or three significant digits of HdrHistogram.
 const KEPT_BITS: u32 = 11;
 
-/// Counts of durations in units of 10 ps, to three significant digits: a value is stored as its range of equivalent
+/// Counts of durations in units of 10 ps, to three significant digits. A value is stored as its range of equivalent
 /// values in HdrHistogram (Tene, hdrhistogram.org). Only non-empty ranges take memory.
 ///
 /// ```
@@ -20,20 +19,17 @@ const KEPT_BITS: u32 = 11;
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Histogram {
-    /// By ascending position.
     ranges: Vec<Range>,
-    /// Counts of [`MANY`] or more by position.
     many: BTreeMap<u16, u64>,
-    /// Sum of the counts, which every percentile needs.
     count: u64,
 }
 
-/// A non-empty range of equivalent values, in 4 bytes, because runs hold tens of millions of them.
+/// A non-empty range of equivalent values, in 4 bytes, because runs hold tens of millions of ranges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Range {
-    /// Position among all ranges, ascending from 0: the index of its count in HdrHistogram.
+    /// Position among all ranges, ascending from 0, as in HdrHistogram.
     position: u16,
-    /// The count; [`MANY`] if it does not fit.
+    /// The count, or [`MANY`] if the count is too large.
     few: u16,
 }
 
@@ -42,7 +38,7 @@ const MANY: u16 = u16::MAX;
 impl Histogram {
     /// Picoseconds per unit.
     pub const UNIT_PS: u64 = 10;
-    /// The longest duration, an hour; longer ones count as this.
+    /// The longest duration: an hour. Longer durations count as an hour.
     pub const HIGHEST: u64 = 3_600 * 1_000_000_000_000 / Histogram::UNIT_PS;
 
     /// An empty histogram.
@@ -55,7 +51,7 @@ impl Histogram {
         Histogram { ranges: Vec::with_capacity(ranges), ..Histogram::new() }
     }
 
-    /// Counts a number of equal durations in nanoseconds; negative values and NaN count as zero.
+    /// Counts a number of equal durations in nanoseconds. Negative values and NaN count as zero.
     pub fn record_ns(&mut self, ns: f64, count: u64) {
         self.record((ns * (1_000 / Histogram::UNIT_PS) as f64).round() as u64, count);
     }
@@ -70,7 +66,6 @@ impl Histogram {
             return;
         }
         self.count = self.count.saturating_add(count);
-        // Most values arrive in ascending order.
         if self.ranges.last().is_none_or(|last| last.position < position) {
             let few = self.few(position, count);
             return self.ranges.push(Range { position, few });
@@ -83,7 +78,6 @@ impl Histogram {
         self.ranges[place].few = self.few(position, sum);
     }
 
-    /// The [`Range::few`] for a count; stores larger counts in `many`.
     fn few(&mut self, position: u16, count: u64) -> u16 {
         if count < u64::from(MANY) {
             return count as u16;
@@ -99,7 +93,6 @@ impl Histogram {
         }
     }
 
-    /// Positions and counts, ascending.
     fn counts(&self) -> impl DoubleEndedIterator<Item = (u16, u64)> + ExactSizeIterator + '_ {
         self.ranges.iter().map(|range| (range.position, self.count_of(*range)))
     }
@@ -124,8 +117,8 @@ impl Histogram {
         self.counts().map(|(position, count)| (lowest(position), count))
     }
 
-    /// Serializes as HdrHistogram does with three digits over 1 to [`HIGHEST`](Histogram::HIGHEST), V2 without
-    /// compression; `None` if a count is too large.
+    /// Serializes as HdrHistogram with three digits over 1 to [`HIGHEST`](Histogram::HIGHEST), V2 without compression.
+    /// Returns `None` if a count is too large.
     pub fn to_v2(&self) -> Option<Vec<u8>> {
         let mut bytes = Vec::with_capacity(V2_HEADER + 3 * self.ranges.len());
         // Cookie, length (set below), offset of normalisation, digits, lowest and highest value, factor.
@@ -153,19 +146,18 @@ impl Histogram {
         Some(bytes)
     }
 
-    /// The mean in nanoseconds, with each count at the middle of its range; `None` if nothing was counted.
+    /// The mean in nanoseconds, with each count at the middle of its range; `None` if the histogram is empty.
     pub fn mean_ns(&self) -> Option<f64> {
         let sum: f64 = self.iter().map(|(units, count)| middle(units) * count as f64).sum();
         let count = self.count();
         (count > 0).then(|| sum / count as f64 * UNIT_NS)
     }
 
-    /// The smallest value in nanoseconds that at least this share of the values do not exceed, as the middle of its
-    /// range; `None` if nothing was counted.
+    /// The smallest value that at least this share of the values do not exceed, in nanoseconds. The value is the middle
+    /// of its range. `None` if the histogram is empty.
     pub fn percentile_ns(&self, share: f64) -> Option<f64> {
-        // Reduced slightly, so that 0.99 of 100 is the 99th value although 0.99 × 100 rounds above 99.
+        // The factor makes 0.99 of 100 the 99th value, although 0.99 × 100 rounds above 99.
         let rank = (share * self.count() as f64 * (1.0 - 1e-12)).ceil().max(1.0) as u64;
-        // Counts from the nearer end.
         let (mut counts, mut seen) = (self.counts(), 0u64);
         let mut reaches = |least: u64, count: u64| {
             seen = seen.saturating_add(count);
@@ -178,8 +170,8 @@ impl Histogram {
         reached.map(|(position, _)| middle(lowest(position)) * UNIT_NS)
     }
 
-    /// As [`percentile_ns`](Histogram::percentile_ns), but `None` above the median if no value lies beyond the
-    /// percentile, which would merely repeat the maximum. The maximum itself (share 1) is always returned.
+    /// As [`percentile_ns`](Histogram::percentile_ns), but `None` above the median if no value is beyond the
+    /// percentile. That percentile would only repeat the maximum. The maximum itself (share 1) is always returned.
     ///
     /// ```
     /// # use coretalk_model::Histogram;
@@ -201,8 +193,7 @@ impl<'a> Sum<&'a Histogram> for Histogram {
         let first = all.iter().filter_map(|one| one.ranges.first()).map(|range| range.position).min();
         let last = all.iter().filter_map(|one| one.ranges.last()).map(|range| range.position).max();
         let Some((first, last)) = first.zip(last) else { return Histogram::new() };
-        // A dense table takes time proportional to the ranges added; merging one by one would visit the whole sum each
-        // time.
+        // A dense table takes time proportional to the added ranges. Merging one by one would visit all each time.
         let mut counts = vec![0u64; usize::from(last - first) + 1];
         for (position, count) in all.iter().flat_map(|one| one.counts()) {
             let sum = &mut counts[usize::from(position - first)];
@@ -214,11 +205,9 @@ impl<'a> Sum<&'a Histogram> for Histogram {
     }
 }
 
-/// Cookie of version 2, with words of any length.
 const V2_COOKIE: u32 = 0x1C84_9313;
 const V2_HEADER: usize = 40;
 
-/// ZigZag LEB128 of at most nine bytes.
 fn v2_number(bytes: &mut Vec<u8>, number: i64) {
     let mut rest = (number << 1 ^ number >> 63) as u64;
     for _ in 0..8 {
@@ -231,21 +220,18 @@ fn v2_number(bytes: &mut Vec<u8>, number: i64) {
     bytes.push(rest as u8);
 }
 
-/// The position of the range of a value.
 fn position(units: u64) -> u16 {
     let shift = shift(units);
     (shift << (KEPT_BITS - 1)) as u16 + (units >> shift) as u16
 }
 
-/// The lowest value of the range at a position.
 fn lowest(position: u16) -> u64 {
     let position = u64::from(position);
     let shift = (position >> (KEPT_BITS - 1)).saturating_sub(1);
     (position - (shift << (KEPT_BITS - 1))) << shift
 }
 
-/// Whether this number of values is enough for the percentile of a share: see
-/// [`supported_percentile_ns`](Histogram::supported_percentile_ns).
+/// Whether this number of values is enough for [`supported_percentile_ns`](Histogram::supported_percentile_ns).
 pub fn tells(count: u64, share: f64) -> bool {
     share <= 0.5 || share >= 1.0 || count as f64 * (1.0 - share) >= 1.0 - 1e-9
 }
@@ -263,7 +249,6 @@ pub fn highest_equivalent(units: u64) -> u64 {
     lowest_equivalent(units) | ((1 << shift(units)) - 1)
 }
 
-/// The middle of the range of a value; small values are exact.
 fn middle(units: u64) -> f64 {
     lowest_equivalent(units) as f64 + ((1u64 << shift(units)) - 1) as f64 / 2.0
 }

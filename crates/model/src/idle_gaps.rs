@@ -16,17 +16,17 @@ pub mod names {
     pub const LOOKS: &str = "looks";
     /// The receiver sleeps on a semaphore over a futex.
     pub const SLEEPS: &str = "semaphore";
-    /// Whether CPUs may enter idle states: by the system's policy if absent, or [`KEPT_OUT`].
+    /// Whether CPUs may enter idle states: [`KEPT_OUT`], or absent for the policy of the system.
     pub const IDLE_STATES: &str = "idle_states";
     /// No CPU enters an idle state with exit latency.
     pub const KEPT_OUT: &str = "kept-out";
     /// Load on neighbouring CPUs.
     pub const LOAD: &str = "load";
-    /// Location of these neighbours.
+    /// Location of the neighbouring CPUs.
     pub const WHERE: &str = "neighbours";
     /// Single round trips after an idle gap, including the cost of the clock.
     pub const ROUND_TRIP: &str = "round-trip";
-    /// Half of: the median of [`ROUND_TRIP`] minus the cost of the clock; may be negative.
+    /// Half of the median of [`ROUND_TRIP`] without the cost of the clock; may be negative.
     pub const HALF_NET_NS: &str = "half_net_ns";
     /// Half a round trip with idle neighbours.
     pub const IDLE_NS: &str = "idle_ns";
@@ -41,7 +41,7 @@ pub mod names {
 pub struct IdleGaps<'a> {
     /// The probe.
     pub probe: &'a str,
-    /// The CPUs of the first evaluated trial, representing their relation; `None` if all trials ran on the same CPUs.
+    /// The CPUs of the first evaluated trial, as an example of their relation; `None` if all trials ran on these CPUs.
     pub placement: Option<&'a [CpuId]>,
     /// Receivers, in the order of the plan.
     pub receivers: Vec<ReceiverGaps<'a>>,
@@ -71,12 +71,12 @@ pub struct GapStep<'a> {
     pub value: Estimate,
     /// Number of pairs.
     pub placements: usize,
-    /// The first of its trials.
+    /// The first trial of the typical pair.
     pub trial: &'a TrialResult,
 }
 
-/// The latencies after gaps, between CPUs of the nearest relation for which a value has an interval; SMT siblings come
-/// last. `None` if no receiver was measured after at least two gaps.
+/// The latencies after gaps, between CPUs of the nearest relation with an interval. SMT siblings come last. `None` if
+/// no receiver was measured after at least two gaps.
 pub fn idle_gaps<'a>(
     settings: &SeriesSettings,
     trials: &[&'a TrialResult],
@@ -135,7 +135,6 @@ impl<'a> ReceiverGaps<'a> {
         let mut gaps: Vec<f64> = trials.iter().filter_map(|trial| gap_ns(trial)).collect();
         gaps.sort_by(f64::total_cmp);
         gaps.dedup();
-        // Compares all gaps in one state of the machine.
         let in_state = side_by_side(trials);
         type OfGap<'a> = BTreeMap<&'a [CpuId], (&'a TrialResult, Estimate)>;
         let of_gap = |gap: f64| -> OfGap<'a> {
@@ -148,7 +147,6 @@ impl<'a> ReceiverGaps<'a> {
                 .collect()
         };
         let found: Vec<(f64, OfGap<'a>)> = gaps.iter().map(|&gap| (gap, of_gap(gap))).collect();
-        // Compares all gaps between the same pairs.
         let pairs: Vec<&[CpuId]> = found
             .iter()
             .find(|(_, by_pair)| !by_pair.is_empty())
@@ -177,7 +175,7 @@ impl<'a> ReceiverGaps<'a> {
         narrowest.filter(|_| self.steps.len() > 1 && low <= high)
     }
 
-    /// The shortest and longest gap and the one with the highest latency, by rising gap.
+    /// The shortest gap, the longest gap and the gap with the highest latency, ascending.
     pub fn ends(&self) -> Vec<&GapStep<'a>> {
         let slowest = self.steps.iter().max_by(|a, b| a.value.point.total_cmp(&b.value.point));
         let mut ends: Vec<&GapStep<'_>> =

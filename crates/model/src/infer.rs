@@ -1,11 +1,9 @@
 //! Inference of groups of CPUs from latencies alone.
 //!
-//! The steps follow docs/topology.md; most have a file each: `distances` (logarithms, one value per pair),
-//! `contradictions` (pairs that third CPUs show to be wrong), `tree` (average linkage and solid groups), `levels`
-//! (groups that form a level), `clear` (cuts supported by the whole matrix), `repair` (leftover CPUs divided again),
-//! `guard` (rejection of random groups and impossible levels), `suspects` (cells that the levels do not explain),
-//! `agreement` (comparison with reported levels), `findings` (results of execution tests for the finest level).
-//! [`infer`] runs them; nothing here draws random numbers or keeps state.
+//! [`infer`] runs the steps of docs/topology.md: `distances` (logarithms, one value per pair), `contradictions` (pairs
+//! that third CPUs disprove), `tree` (average linkage and solid groups), `levels` (groups that form a level), `clear`
+//! (cuts supported by the whole matrix), `repair` (new groups of leftover CPUs), `guard` (rejection of random groups
+//! and impossible levels), and `suspects` (unexplained cells). No step draws random numbers or keeps state.
 
 mod agreement;
 mod clear;
@@ -39,17 +37,16 @@ use std::collections::BTreeSet;
 use suspects::Blocks;
 use tree::Tree;
 
-/// Maximum scatter of cells that count as equal; noise and cache slices alone cause no more.
+/// Maximum scatter of equal cells. Noise and cache slices alone cause less.
 const UNIFORM: f64 = 0.06;
-/// Cells are not equal if more than one in this number of pairs is an outlier, as with cores of several kinds.
+/// Cells are unequal if more than one in this number of pairs is an outlier, as with cores of several kinds.
 const MAX_UNLIKE: usize = 10;
-/// Minimum difference between two values of a coarse clock, in steps: each value may read as either of two adjacent
-/// steps.
+/// Minimum difference on a coarse clock, in steps. Each value may read as either of two adjacent steps.
 const STEPS_APART: f64 = 1.5;
-/// Minimum number of CPUs of a recognisable mesh: fewer have at most ten pairs.
+/// Minimum number of CPUs of a recognisable mesh. Fewer CPUs have at most ten pairs.
 const MIN_MESH_CPUS: usize = 6;
 
-/// Finds out which CPUs belong together.
+/// Infers groups of near CPUs from their latencies.
 ///
 /// ```
 /// # use coretalk_model::infer::{Observation, infer};
@@ -70,8 +67,8 @@ pub fn infer(observed: impl Borrow<Matrix<Option<Observation>>>) -> Result<Struc
     infer_of_step(observed, 0.0)
 }
 
-/// As [`infer`], for values of a clock with this step, in the unit of the values. Groups whose inner latency is only
-/// one step below the latency to others in the next coarser accepted level are artefacts of the clock, not a level.
+/// As [`infer`], for values of a clock with this step, in the unit of the values. Such a clock separates some groups
+/// from the next coarser level by only one step. These groups are artefacts of the clock and form no level.
 ///
 /// # Errors
 /// As [`infer`].
@@ -106,7 +103,6 @@ pub fn infer_of_step(
 }
 
 struct InferredPartitions {
-    /// Levels before the guard, for the detection of disturbed cells.
     proposed: Vec<Partition>,
     levels: Vec<Partition>,
     hints: Vec<HintedGroup>,
@@ -125,7 +121,7 @@ impl InferredPartitions {
         guard::drop_chance_groups(&mut proposed, &solid, &tree, distances);
         repair::repair(&mut proposed, distances);
         let (mut levels, mut hints): (Vec<Partition>, Vec<HintedGroup>) = (Vec::new(), Vec::new());
-        // Coarse to fine, because a level is compared within the groups of the next coarser accepted one.
+        // Coarse to fine, because a level is compared within the groups of the next coarser accepted level.
         for (index, level) in proposed.iter().enumerate().rev() {
             let finer = index.checked_sub(1).map(|finer| &proposed[finer]);
             let coarser = levels.last();
@@ -135,7 +131,7 @@ impl InferredPartitions {
             {
                 continue;
             }
-            // "All but the slow CPU" is no cluster, and groups that a finer level also has add no information.
+            // "All but the slow CPU" is no cluster. Groups that a finer level also has add no information.
             let known =
                 |group: &Vec<usize>| proposed[..index].iter().any(|finer| finer.groups().contains(group));
             let new: Vec<&Vec<usize>> = level.groups().iter().filter(|group| !known(group)).collect();
@@ -152,8 +148,7 @@ impl InferredPartitions {
         found
     }
 
-    /// Drops levels separated by at most one step of the clock, and those whose pairs all read 0, which is not a
-    /// latency. Starts with the coarsest: in a chain of levels one step apart, levels two steps apart differ.
+    /// Starts with the coarsest level: in a chain of levels one step apart, levels two steps apart differ.
     fn drop_steps(&mut self, step: f64, distances: &Distances) -> Vec<InferredLevel> {
         let is_step = |level: &InferredLevel| {
             let difference = level.across.zip(level.inside).map(|(across, inside)| across - inside.point);
@@ -174,8 +169,8 @@ impl InferredPartitions {
         dropped
     }
 
-    /// Returns all doubtful pairs if the levels leave one of them unexplained: no level joins it, or a group contains
-    /// only one of its CPUs. Such groups depend on an arbitrary choice and are dropped.
+    /// Returns all doubtful pairs if no level joins one of them, or if a group contains only one of its CPUs. Such
+    /// groups depend on an arbitrary choice and are removed.
     fn drop_open(&mut self, distances: &Distances) -> Vec<[usize; 2]> {
         let splits = |group: &[usize], [a, b]: [usize; 2]| group.contains(&a) != group.contains(&b);
         let is_split = |pair: [usize; 2]| {
@@ -206,7 +201,6 @@ impl InferredPartitions {
         open
     }
 
-    /// Adds clear cuts, which override levels found by sizes.
     fn add_clear_cuts(&mut self, candidates: &[(Partition, f64)], distances: &Distances) {
         let mut clear: Vec<Partition> = Vec::new();
         for (partition, gap) in candidates.iter().rev() {
@@ -240,7 +234,7 @@ impl InferredPartitions {
         if clear.is_empty() {
             return;
         }
-        // A level with only one group absent from all others is not a level, as above.
+        // A level needs at least two groups that are absent from all other levels.
         let all = self.levels.clone();
         self.levels.retain(|level| {
             let others = || all.iter().filter(|other| other.groups() != level.groups());
@@ -251,7 +245,6 @@ impl InferredPartitions {
     }
 }
 
-/// Adds a level and removes those that partially overlap it.
 fn insert(levels: &mut Vec<Partition>, level: &Partition) {
     if !levels.iter().any(|known| known.groups() == level.groups()) {
         levels.retain(|known| known.is_within(level) || level.is_within(known));
@@ -310,7 +303,6 @@ fn described(levels: &[Partition], distances: &Distances) -> Vec<InferredLevel> 
             if let Some([inside, _]) = cells.get_mut(depth) {
                 inside.push(value);
             }
-            // The nearest CPUs outside a group are those in its next coarser group.
             let leaves = |level: &Partition| {
                 level.group_of(low) != levels::ALONE || level.group_of(high) != levels::ALONE
             };
@@ -362,8 +354,7 @@ fn shape(found: &InferredPartitions, suspects: &[Suspect], distances: &Distances
     }
 }
 
-/// Standard deviation of a normal distribution with the same central 90 % as the cells: a tenth of the cells may be
-/// disturbed.
+/// A tenth of the cells may be disturbed, so the deviation follows from the central 90 %.
 fn scatter(distances: &Distances) -> f64 {
     let n = distances.len();
     let mut cells: Vec<f64> = (0..n)
@@ -379,9 +370,9 @@ fn scatter(distances: &Distances) -> f64 {
 /// Why nothing can be inferred from a matrix.
 #[derive(Debug, Clone, PartialEq)]
 pub enum InferError {
-    /// Fewer than three CPUs: a single value has no structure.
+    /// Fewer than three CPUs. A single value has no structure.
     TooFew {
-        /// CPUs of the matrix.
+        /// Number of CPUs in the matrix.
         cpus: usize,
     },
     /// A value that no measurement gives.
@@ -393,11 +384,11 @@ pub enum InferError {
         /// The value.
         value: f64,
     },
-    /// Too few of the pairs have a value.
+    /// Too few pairs have a value.
     TooSparse {
-        /// Pairs with a value.
+        /// Number of pairs with a value.
         known: usize,
-        /// All pairs.
+        /// Number of all pairs.
         of: usize,
     },
 }
@@ -407,7 +398,7 @@ pub enum InferError {
 pub struct Observation {
     /// Half round trip, in any unit common to the whole matrix.
     pub value: f64,
-    /// Half width of its interval as a share of the value; 0 if unknown.
+    /// Half width of the interval as a share of the value; 0 if unknown.
     pub half_width: f64,
 }
 
@@ -422,7 +413,7 @@ impl Observation {
         Observation::from_estimate(&value.latency_ns, value.flags)
     }
 
-    /// As `of_cell`, from the number and its flags.
+    /// As `of_cell`, from an estimate and its flags.
     pub fn from_estimate(latency_ns: &Estimate, flags: Flags) -> Option<Observation> {
         let half_width = latency_ns.relative_reach();
         (!flags.contains(Flag::Migrated)).then_some(Observation {

@@ -7,13 +7,13 @@ use crate::series::{TrialId, TrialResult};
 pub mod names {
     /// The probe.
     pub const PROBE: &str = "jitter";
-    /// Gaps: times that the CPU did not run the thread, above a minimum; each is one event.
+    /// Gaps: times in which the CPU did not run the thread, each above a minimum.
     pub const GAPS: &str = "gaps";
     /// Share of time that a CPU lost in gaps.
     pub const LOST: &str = "lost_share";
     /// Share lost to context switches, voluntary or not.
     pub const SWITCH: &str = "switch_share";
-    /// Share lost to the quota of the control group, if one stopped the process.
+    /// Share lost to the quota of the control group.
     pub const QUOTA: &str = "quota_share";
     /// Share lost to the timer tick.
     pub const TICK: &str = "tick_share";
@@ -49,25 +49,25 @@ pub mod names {
 pub struct Quietness {
     /// The CPU.
     pub cpu: CpuId,
-    /// Its trial.
+    /// The trial of the CPU.
     pub trial: TrialId,
-    /// Share of its time that it lost.
+    /// Share of time that the CPU lost.
     pub lost: f64,
-    /// Half width of that share, if it has an interval.
+    /// Half width of `lost`, if it has an interval.
     pub lost_reach: Option<f64>,
-    /// Its longest gap in nanoseconds; 0 without gaps.
+    /// Longest gap in nanoseconds; 0 without gaps.
     pub longest_ns: f64,
-    /// Share of its time lost in all gaps except the longest, which may be a single event.
+    /// Share of time lost in all gaps except the longest, which may be a single event.
     pub lost_besides: f64,
 }
 
 impl Quietness {
-    /// Whether its lost time is below the limit for quiet CPUs.
+    /// Whether the lost time is below the limit for quiet CPUs.
     pub fn is_quiet(&self) -> bool {
         self.lost <= QUIET
     }
 
-    /// Whether it loses more than another CPU beyond their intervals; compares points if one has no interval.
+    /// Compares the points if one CPU has no interval.
     fn surely_loses_more_than(&self, other: &Quietness) -> bool {
         let reach = |cpu: &Quietness| cpu.lost_reach.unwrap_or(0.0);
         self.lost - reach(self) > other.lost + reach(other)
@@ -96,10 +96,9 @@ pub fn by_quietness<'a>(trials: impl IntoIterator<Item = &'a TrialResult>) -> Ve
     all
 }
 
-/// Minimum ratio of lost time between noisy and quiet CPUs.
 const APART: f64 = 1.5;
 
-/// Whether all CPUs lost about the same. If not and [`extremes`] is empty, a longer measurement may separate them.
+/// If the CPUs are not alike and [`extremes`] is empty, a longer measurement may separate them.
 fn are_alike(sorted: &[Quietness]) -> bool {
     sorted.first().zip(sorted.last()).is_none_or(|(first, last)| last.lost <= first.lost * APART)
 }
@@ -107,26 +106,25 @@ fn are_alike(sorted: &[Quietness]) -> bool {
 const DISTURBED: f64 = 0.02;
 /// Largest lost share of a quiet CPU. Chosen below guest CPUs that lost 1.4 to 1.8 % and had gaps of 2.6 ms.
 const QUIET: f64 = 0.005;
-/// Gaps longer than this (ns) come from another program, the host or firmware, not from interrupts. Chosen, not
-/// measured.
+/// Longer gaps come from another program, the host or firmware, not from interrupts. Chosen, not measured.
 const LONG_NS: f64 = 50_000.0;
-/// Ratio of a CPU's longest gap to that of the median CPU above which it stands out. Chosen, not measured.
+/// Minimum ratio of an outstanding longest gap to that of the median CPU. Chosen, not measured.
 const FAR_LONGER: f64 = 30.0;
 
 /// Conclusion from the gaps of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Noise {
-    /// Some lose significantly more than others: the CPUs to use, and the CPUs to avoid, noisiest first.
+    /// Some CPUs lose significantly more than others: the CPUs to use, and the CPUs to avoid, noisiest first.
     Lossy([Vec<Quietness>; 2]),
-    /// Some had a far longer gap than all others: the CPUs to use, and the CPUs to avoid, longest gap first.
+    /// Some CPUs had a far longer gap than all others: the CPUs to use, and the CPUs to avoid, longest gap first.
     Stalled([Vec<Quietness>; 2]),
-    /// All lost much.
+    /// All CPUs lost much.
     Disturbed,
-    /// All lost little, without an outstanding gap.
+    /// All CPUs lost little, without an outstanding gap.
     Quiet,
-    /// All lost about the same.
+    /// All CPUs lost about the same.
     Alike,
-    /// They differ, but not beyond their intervals.
+    /// The CPUs differ, but not beyond their intervals.
     Unknown,
 }
 
@@ -153,13 +151,11 @@ pub fn noise(sorted: &[Quietness]) -> Noise {
 fn stalled(sorted: &[Quietness]) -> Vec<Quietness> {
     let mut by_gap = sorted.to_vec();
     by_gap.sort_by(|a, b| b.longest_ns.total_cmp(&a.longest_ns));
-    // The median CPU; of two CPUs, the one with the shorter gap.
     let Some(usual) = by_gap.get(by_gap.len() / 2) else { return Vec::new() };
     let least_ns = LONG_NS.max(FAR_LONGER * usual.longest_ns);
     by_gap.into_iter().filter(|cpu| cpu.longest_ns > least_ns).collect()
 }
 
-/// At most `most` quiet and noisy CPUs, the noisiest first; both empty if the intervals do not separate them.
 fn extremes(sorted: &[Quietness], most: usize) -> [Vec<Quietness>; 2] {
     let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else { return Default::default() };
     if are_alike(sorted) {
@@ -176,13 +172,13 @@ fn extremes(sorted: &[Quietness], most: usize) -> [Vec<Quietness>; 2] {
     [quiet.take(most).copied().collect(), noisy]
 }
 
-/// A CPU that loses less than this disturbs at most one message in a thousand and is not worth avoiding.
+/// A CPU that loses less disturbs at most one message in a thousand and is not worth avoiding.
 const MIN_LOST_BESIDES: f64 = 0.001;
-/// A CPU that loses less than this many times the share of a quiet one is not worth avoiding, either.
+/// A CPU that loses less than this many times the share of a quiet CPU is not worth avoiding.
 const BEYOND_QUIET: f64 = 2.0;
 
-/// The CPUs worth avoiding, the noisiest first: in gaps other than the longest they lose at least 0.1 % of their time,
-/// and more than twice the share of the CPU at the quieter quartile. `sorted` is by quietness.
+/// The CPUs worth avoiding, the noisiest first. In gaps other than the longest, they lose at least 0.1 % of their time,
+/// and more than twice the share of the CPU at the quieter quartile.
 pub fn worth_avoiding(sorted: &[Quietness]) -> Vec<Quietness> {
     let Some(quiet) = sorted.get(sorted.len() / 4) else { return Vec::new() };
     let is_noisy = |cpu: &&Quietness| {

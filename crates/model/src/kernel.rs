@@ -7,26 +7,26 @@ named! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
     pub enum Protocol {
-        /// Both sides compare-exchange one line: the method of published tables, used for the headline.
+        /// Both sides compare-exchange one line: the method of published tables and of the headline.
         Cas = "cas",
-        /// One line; each side polls it and stores.
+        /// Both sides poll one line and store to it.
         Store = "store",
         /// A mailbox line per direction with sequence numbers, as in a queue.
         Msg = "msg",
         /// Dependent reads of lines that the partner modified, without spinning.
         Xfer = "xfer",
-        /// A time stamp in the line, read on arrival; only its variation relative to the minimum is valid.
+        /// A time stamp in the line, read on arrival. Only the variation relative to the minimum is valid.
         OneWay = "one-way",
     }
 }
 
 impl Protocol {
-    /// Whether its values are durations (lower is better); those of `one-way` are only differences of times.
+    /// Whether the values are durations (lower is better). Values of `one-way` are only differences of times.
     pub fn is_latency(self) -> bool {
         self != Protocol::OneWay
     }
 
-    /// Whether its receive loop spins and can use a wait hint.
+    /// Whether the receive loop spins and can use a wait hint.
     pub fn spins(self) -> bool {
         matches!(self, Protocol::Cas | Protocol::Store | Protocol::Msg)
     }
@@ -41,13 +41,13 @@ impl Protocol {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Hint {
-    /// Nothing.
+    /// No instruction.
     None,
     /// One wait hint: PAUSE on x86, ISB or YIELD on Arm.
     Pause,
 }
 
-/// Stable name of the timed code: a protocol with its hint (`cas+pause`), or another tool's kernel (`as:c2clat`).
+/// Stable name of the timed code: a protocol with its hint (`cas+pause`), or the kernel of another tool (`as:c2clat`).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
 pub struct KernelId(pub std::borrow::Cow<'static, str>);
@@ -99,7 +99,7 @@ impl KernelId {
         if self.0.contains('+') { Hint::Pause } else { Hint::None }
     }
 
-    /// The [hops](Protocol::hops) of one of its operations.
+    /// The [hops](Protocol::hops) of one operation.
     ///
     /// ```
     /// # use coretalk_model::kernel::*;
@@ -108,7 +108,6 @@ impl KernelId {
     /// assert_eq!(KernelId::imitating(Tool::C2clat).hops(), 2);
     /// ```
     pub fn hops(&self) -> u32 {
-        // Protocols that do not spin have one kernel with their own name; all others are round trips.
         Protocol::ALL.into_iter().find(|protocol| protocol.name() == self.0).map_or(2, Protocol::hops)
     }
 
@@ -168,7 +167,7 @@ named! {
 }
 
 impl Tool {
-    /// Whether it measures each pair in both directions; other tools print one value per pair.
+    /// Whether the tool measures each pair in both directions. Other tools print one value per pair.
     pub fn measures_both_directions(self) -> bool {
         self == Tool::CoherencyLatency
     }

@@ -1,6 +1,6 @@
 //! Data types and mathematics of coretalk.
 //!
-//! This crate does no I/O, reads no clock, starts no thread and has no `unsafe`: the same input gives the same output.
+//! This crate does no I/O, reads no clock, starts no thread and has no `unsafe`. The same input gives the same output.
 
 #[macro_use]
 mod named;

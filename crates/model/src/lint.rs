@@ -1,7 +1,7 @@
 //! Checks of matrices of other tools, from the numbers alone.
 //!
-//! Each check names the affected cells, and reports nothing if it cannot decide: thresholds separate the published
-//! files that are known to be clean from those known to be faulty, with a margin on both sides.
+//! Checks report nothing if they cannot decide. Thresholds separate the published files that are known to be clean from
+//! those known to be faulty, with a margin on both sides.
 
 mod checks;
 pub mod comb;
@@ -45,7 +45,7 @@ pub fn lint(imported: &ImportedMatrix) -> Vec<LintFinding> {
     doubts
 }
 
-/// The clock step that [`lint`] reports for a matrix, in the unit of the matrix; `None` if its values show none.
+/// The clock step that [`lint`] reports for a matrix, in the unit of the matrix; `None` if the values show no step.
 pub fn clock_step(imported: &ImportedMatrix) -> Option<f64> {
     let structure = infer(imported.matrix.map(|cell| cell.map(Observation::bare))).ok();
     step_given(structure.as_ref(), &View::new(imported), imported.printed)
@@ -59,8 +59,8 @@ pub fn step_of(doubts: &[LintFinding]) -> Option<f64> {
     })
 }
 
-/// The clock step of values with this structure. A step needs more multiples than there are levels, because levels may
-/// be multiples by coincidence. One or two CPUs with slow or unfit pairs have latencies of their own on each level.
+/// Levels may be multiples of a step by coincidence, so a step needs more multiples than there are levels. One or two
+/// CPUs with slow or unfit pairs have other latencies on each level.
 fn step_given(structure: Option<&Structure>, view: &View<'_>, printed: Printed) -> Option<f64> {
     let Some(structure) = structure else { return comb::step(&view.sorted, printed, 1) };
     let odd = match checks::odd_cpus(view, Some(structure)) {
@@ -70,7 +70,6 @@ fn step_given(structure: Option<&Structure>, view: &View<'_>, printed: Printed) 
     let unfit = |cpu: CpuId| structure.unfit().filter(|cell| cell.pair.contains(&cpu)).count();
     let is_unusual = |cpu: CpuId| odd.contains(cpu) || 2 * unfit(cpu) >= structure.cpus.len();
     let unusual = structure.cpus.iter().filter(|&&cpu| is_unusual(cpu)).count();
-    // If more CPUs qualify, the cause is the clock, not the CPUs.
     let unusual = if unusual > checks::MAX_ODD { 0 } else { unusual };
     comb::step(&view.sorted, printed, (structure.levels.len() + 1) * (1 + unusual))
 }
@@ -82,9 +81,7 @@ fn unfit(structure: &Structure) -> Option<LintFinding> {
 
 struct View<'a> {
     matrix: &'a Matrix<Option<f64>>,
-    /// Mean of both directions by row and column; NaN on the diagonal and without a value above 0.
     both: Vec<Vec<f64>>,
-    /// Every value above 0, one for each pair, ascending.
     sorted: Vec<f64>,
     median: f64,
 }

@@ -1,8 +1,8 @@
-//! [`Matrix`]: a square table labelled by CPU.
+//! Square tables labelled by CPU.
 
 use crate::CpuId;
 
-/// A square table labelled by CPU. Rows are initiators, columns responders; a symmetric one stores one value per
+/// A square table labelled by CPU. Rows are initiators, columns responders. A symmetric table stores one value per
 /// unordered pair, with the row after the column in matrix order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Matrix<T> {
@@ -60,7 +60,7 @@ impl<T> Matrix<T> {
         self.symmetric
     }
 
-    /// The value at a position; `None` outside the table and on the diagonal of a symmetric one.
+    /// The value at a position; `None` outside the table and on the diagonal of a symmetric table.
     ///
     /// ```
     /// # use coretalk_model::{CpuId, Matrix};
@@ -98,7 +98,7 @@ impl<T> Matrix<T> {
         }
     }
 
-    /// The table with its CPUs in this order; unknown CPUs are skipped.
+    /// The table with its CPUs in this order, without unknown CPUs.
     ///
     /// ```
     /// # use coretalk_model::{CpuId, Matrix};

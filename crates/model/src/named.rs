@@ -1,7 +1,5 @@
-//! Enums with a stable name for each variant.
-
-/// Declares an enum with a name for each variant, as used in JSON and on the command line. Adds `ALL` in the
-/// order of declaration, `name`, its inverse `named`, and `Display`.
+/// Declares an enum with a name for each variant, as in JSON and on the command line. Adds `ALL` in the order of
+/// declaration, `name`, its inverse `named`, and `Display`.
 macro_rules! named {
     ($(#[$meta:meta])* pub enum $type:ident { $($(#[$doc:meta])* $variant:ident = $name:literal,)+ }) => {
         $(#[$meta])*

@@ -1,10 +1,7 @@
-//! [`OrNan`]: an optional number that needs no memory for its absence.
-
 use crate::stats::Estimate;
 use std::fmt;
 
-/// An optional number or group of numbers, in the memory of the numbers: one NaN, which no calculation yields, marks
-/// absence.
+/// An optional number or group of numbers. A special NaN, which no calculation yields, marks absence.
 ///
 /// An `Option<f64>` takes 16 bytes. A map of 1,024 CPUs has half a million cells with five optional numbers each.
 ///

@@ -1,5 +1,5 @@
 //! Comparisons of arms by runs of work. Arms are placements of the same work, from which the best is selected, or
-//! commands, each of which is compared with a baseline.
+//! commands, each compared with a baseline.
 
 mod analyse;
 mod comparison;

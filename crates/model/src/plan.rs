@@ -1,19 +1,19 @@
-//! [`LatencyPlan`] and [`SeriesPlan`]: what a run would measure, and how long that takes.
+//! [`LatencyPlan`] and [`SeriesPlan`]: the course of a run and its expected duration.
 
 use crate::{Picos, Relation};
 
 /// The predicted course of a map.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LatencyPlan {
-    /// Cells (pairs) of the map.
+    /// Number of cells (pairs) of the map.
     pub cells: u64,
-    /// Pairs of each relation.
+    /// Number of pairs of each relation.
     pub relations: Vec<(Relation, u64)>,
-    /// Minimum passes of every cell, and the maximum of a cell with a wide interval.
+    /// Minimum number of passes of every cell, and maximum number of passes of a cell with a wide interval.
     pub passes: [u32; 2],
-    /// Rounds per pass over all cells.
+    /// Number of rounds per pass over all cells.
     pub rounds_per_pass: u64,
-    /// Concurrent pairs.
+    /// Number of concurrent pairs.
     pub parallel: u32,
     /// The kernels timed in each visit.
     pub kernels: Vec<String>,
@@ -28,17 +28,17 @@ pub struct LatencyPlan {
 /// The predicted course of the trials of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeriesPlan {
-    /// Trials.
+    /// Number of trials.
     pub trials: usize,
-    /// Concurrent pairs if concurrency is proven harmless; 1 is serial.
+    /// Number of concurrent pairs if concurrency is proven harmless; 1 is serial.
     pub parallel: usize,
-    /// Whether some trials could run concurrently at all.
+    /// Whether some trials could run concurrently.
     pub could_be_parallel: bool,
-    /// Length of one pass of one trial.
+    /// Duration of one pass of one trial.
     pub pass: Picos,
-    /// Minimum passes of every trial, and the maximum of a trial with a wide interval.
+    /// Minimum number of passes of every trial, and maximum number of passes of a trial with a wide interval.
     pub passes: [u32; 2],
-    /// Number of trials of each probe, and the length of one of its passes.
+    /// Number of trials of each probe, and the duration of one pass.
     pub probes: Vec<(String, usize, Picos)>,
     /// Maximum time for runtimes in other languages to settle at the start.
     pub settling: Picos,

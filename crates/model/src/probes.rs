@@ -1,5 +1,4 @@
-//! [`ProbeDeclaration`]: the question, parameters and quantities of each probe, as data. Help, analysis, documents and
-//! reports read it; the code that measures is elsewhere.
+//! [`ProbeDeclaration`]: the question, parameters and quantities of each probe, as data.
 
 pub mod broadcast;
 pub mod contend;
@@ -20,21 +19,21 @@ use crate::series::TrialSpec;
 pub struct ProbeDeclaration {
     /// Stable name, used in documents and on the command line.
     pub id: &'static str,
-    /// Heading of its page in `docs/probes`.
+    /// Heading of the page in `docs/probes`.
     pub title: &'static str,
-    /// The question that it answers, in the user's words.
+    /// The question that the probe answers, in the words of the user.
     pub question: &'static str,
     /// Unit of the main quantity.
     pub unit: &'static str,
     /// Name of the main quantity.
     pub quantity: &'static str,
-    /// The parameters in which its trials differ, table columns first.
+    /// The parameters in which trials differ, table columns first.
     pub parameters: &'static [Parameter],
-    /// The quantities that it reports, in column order.
+    /// The reported quantities, in column order.
     pub quantities: &'static [Quantity],
-    /// The roles of the two CPUs of a pair, for the legend of a map: rows are the first CPU, columns the second.
+    /// The roles of the two CPUs of a pair, for the legend of a map. Rows are the first CPU, columns the second.
     pub pair_roles: &'static str,
-    /// The parameter that names the measured thing, if runtimes in other languages may perform it too.
+    /// The parameter with the name of the measured thing, if runtimes in other languages may measure it too.
     pub named_by: Option<&'static str>,
     /// Names of the quantities that no runtime reports.
     pub not_reported_by_runtimes: &'static [&'static str],
@@ -79,7 +78,7 @@ pub fn parameters(id: &str) -> &'static [Parameter] {
     declaration(id).map_or(&[], |declaration| declaration.parameters)
 }
 
-/// A parameter by name; probes that share a name declare the same parameter.
+/// A parameter by name. Probes that share a name declare the same parameter.
 pub fn parameter(id: &str) -> Option<&'static Parameter> {
     ALL.into_iter().flat_map(|declaration| declaration.parameters).find(|parameter| parameter.id == id)
 }
@@ -97,12 +96,12 @@ pub fn quantities() -> Quantities {
 /// A legend entry: a name in a table (empty for the whole table), a template of its meaning, and a number to fill in.
 pub type LegendEntry = (String, &'static str, Option<u32>);
 
-/// The simulated stand-in for something that a runtime performs.
+/// The simulated replacement for a subject of a runtime.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StandIn {
     /// `RUNTIME:NAME`.
     pub external: &'static str,
-    /// The most similar thing that this program performs itself.
+    /// The most similar subject that this program measures itself.
     pub native: &'static str,
     /// Factor for all durations.
     pub factor: f64,
@@ -113,6 +112,6 @@ pub struct StandIn {
 pub struct Glossary {
     /// Explains names in trials of one probe, measured in this environment.
     pub legend: fn(&[&TrialSpec], &Environment) -> Vec<LegendEntry>,
-    /// Finds the stand-in that performs a trial of a runtime on a simulated machine.
+    /// Finds the replacement for a trial of a runtime on a simulated machine.
     pub stand_in: fn(&TrialSpec) -> Option<StandIn>,
 }

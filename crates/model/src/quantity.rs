@@ -1,4 +1,4 @@
-//! [`Quantity`]: the declaration of one number of a probe. Analysis, comparison, charts and exports take unit,
+//! [`Quantity`]: the declaration of one number of a probe. Analysis, comparison, charts and exports read unit,
 //! direction, range and aggregation from the declaration, never from the name.
 
 use std::borrow::Cow;
@@ -21,7 +21,7 @@ pub enum Unit {
     Bytes,
     /// Mebibytes.
     Mebibytes,
-    /// Events of this name per second.
+    /// Events per second, with the name of the events.
     PerSecond(&'static str),
     /// A part of a whole, 0 to 1.
     Share,
@@ -32,7 +32,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The symbol after a number; empty for units without one.
+    /// The symbol after a number; empty for units without a symbol.
     ///
     /// ```
     /// # use coretalk_model::quantity::Unit;
@@ -67,16 +67,16 @@ named! {
 /// How a number is aggregated over the passes of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Aggregate {
-    /// A distribution of single events: merged over all passes; its median has an interval over passes.
+    /// A distribution of single events, merged over all passes. The median has an interval over passes.
     Events,
     /// The median over passes.
     MedianOverPasses,
     /// The mean over passes, for amounts that add up over time, such as lost time.
     MeanOverPasses,
-    /// The mean over passes of a share of events, when the events of one pass depend on each other.
+    /// The mean over passes of a share of events, if the events of one pass depend on each other.
     ShareOverPasses,
-    /// The median over events, if each pass reports only their median and, under this name, their number. Passes are
-    /// weighted by events: with two kinds of passes, an unweighted median could be that of the rarer kind of event.
+    /// The median over events, if each pass reports only their median and, under this name, their number. The number
+    /// weights a pass, because an unweighted median could describe the rarer of two kinds of events.
     MedianOverEvents(&'static str),
     /// The sum over passes.
     Sum,
@@ -87,37 +87,37 @@ pub enum Aggregate {
 /// Declaration of one number of a probe.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quantity {
-    /// Its name in documents, run files and exports.
+    /// Name in documents, run files and exports.
     pub id: &'static str,
-    /// Its heading in tables.
+    /// Heading in tables.
     pub title: &'static str,
     /// Explanation of the heading, for tables without room for it.
     pub meaning: Option<&'static str>,
     /// Formula from other numbers, if the explanation needs one.
     pub formula: Option<&'static str>,
-    /// Its unit.
+    /// Unit.
     pub unit: Unit,
-    /// How it is aggregated over passes.
+    /// How the number is aggregated over passes.
     pub aggregate: Aggregate,
     /// Bounds of the number and its interval, if any.
     pub range: Option<[f64; 2]>,
-    /// Direction of improvement; `None` if there is none.
+    /// Direction of improvement, if any.
     pub better: Option<Better>,
-    /// Rank among the headlines: a trial is judged by its number with the lowest rank. `None` for other numbers.
+    /// Rank among the headlines. A trial is judged by its number with the lowest rank. `None` for other numbers.
     pub headline: Option<u8>,
-    /// Whether trials are displayed by this quantity, even if they are judged by another one.
+    /// Whether the quantity represents trials in tables and pictures, even if another is their headline.
     pub displayed: bool,
-    /// Whether it is a column in the tables of the probe, in the order of declaration.
+    /// Whether the number is a column in the tables of the probe, in the order of declaration.
     pub in_table: bool,
-    /// Whether its distribution is drawn in the chart of the headline.
+    /// Whether the distribution is drawn in the chart of the headline.
     pub with_headline: bool,
-    /// The distribution from whose median it is derived, and the factor.
+    /// The distribution whose median determines the number, and the factor.
     pub of_median: Option<(&'static str, f64)>,
-    /// Whether it is a sum to compare with another sum; documents list such sums with the values.
+    /// Whether the number is a sum to compare with another sum. Documents list such sums with the values.
     pub compared: bool,
-    /// Whether it counts lost CPU time: disturbances then cast no doubt on it, and states are not separated.
+    /// Whether the number counts lost CPU time. Disturbances then cast no doubt on it, and states are not separated.
     pub lost_time: bool,
-    /// Whether each role of a trial has its own value, in addition to that of the trial.
+    /// Whether each role of a trial has its own value, in addition to the value of the trial.
     pub of_each_role: bool,
 }
 
@@ -174,25 +174,25 @@ impl Quantity {
         Quantity { better: Some(better), ..self }
     }
 
-    /// Makes it a headline of this rank; 0 comes first.
+    /// Makes the number a headline of this rank; 0 comes first.
     #[must_use]
     pub const fn headline(self, rank: u8) -> Quantity {
         Quantity { headline: Some(rank), ..self }
     }
 
-    /// Displays trials by this quantity, even if they are judged by another one.
+    /// Represents trials by this quantity, even if another is their headline.
     #[must_use]
     pub const fn displayed(self) -> Quantity {
         Quantity { displayed: true, ..self }
     }
 
-    /// Makes it a column in the tables of the probe.
+    /// Makes the number a column in the tables of the probe.
     #[must_use]
     pub const fn in_table(self) -> Quantity {
         Quantity { in_table: true, ..self }
     }
 
-    /// Draws its distribution in the chart of the headline.
+    /// Draws the distribution in the chart of the headline.
     #[must_use]
     pub const fn with_headline(self) -> Quantity {
         Quantity { with_headline: true, ..self }
@@ -234,37 +234,37 @@ impl Quantity {
         Quantity { range: Some(range), ..self }
     }
 
-    /// Derives it from the median of a distribution, with this factor.
+    /// Derives the number from the median of a distribution, with this factor.
     #[must_use]
     pub const fn of_median(self, events: &'static str, factor: f64) -> Quantity {
         Quantity { of_median: Some((events, factor)), ..self }
     }
 
-    /// Makes it a sum to compare with another sum.
+    /// Makes the number a sum to compare with another sum.
     #[must_use]
     pub const fn compared(self) -> Quantity {
         Quantity { compared: true, ..self }
     }
 
-    /// Makes it a count of lost CPU time.
+    /// Makes the number a count of lost CPU time.
     #[must_use]
     pub const fn lost_time(self) -> Quantity {
         Quantity { lost_time: true, ..self }
     }
 }
 
-/// Declaration of one parameter of a probe's trials.
+/// Declaration of one parameter of the trials of a probe.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Parameter {
-    /// Its name in documents and run files.
+    /// Name in documents and run files.
     pub id: &'static str,
-    /// Its name in sentences: `gap` for `gap_ns`.
+    /// Name in sentences: `gap` for `gap_ns`.
     pub words: &'static str,
-    /// Its heading in the tables of the probe; `None` if it is no column.
+    /// Heading in the tables of the probe; `None` without a column.
     pub title: Option<&'static str>,
-    /// Its unit, if it is a number.
+    /// Unit of a number.
     pub unit: Unit,
-    /// Its role in a [ranking](crate::series::ranking).
+    /// Role in a [ranking](crate::series::ranking).
     pub in_ranking: InRanking,
 }
 
@@ -272,23 +272,23 @@ named! {
     /// Why a subject is not part of a [ranking](crate::series::ranking).
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     pub enum Unranked {
-        /// A bound on the performance that no implementation can beat and no correct one can use.
+        /// The subject bounds the performance of the others, but cannot replace them.
         Bound = "bound",
-        /// It computed a wrong answer between at least one pair of CPUs.
+        /// The subject computed a wrong answer between at least one pair of CPUs.
         WrongAnswer = "wrong-answer",
         /// Polling threads shared a CPU, which measures the scheduler quantum.
         TimeSlices = "time-slices",
-        /// Other threads of its runtime did more than half of the work.
+        /// Other threads of the runtime did more than half of the work.
         Unclaimed = "unclaimed",
         /// Too few passes for an interval.
         TooFewPasses = "too-few-passes",
-        /// Its interval is too wide to be stated.
+        /// The interval is too wide to be stated.
         WideInterval = "wide-interval",
         /// Measured only in another state of the machine, or on other CPUs than the other subjects.
         Elsewhere = "elsewhere",
-        /// Its number is another quantity, such as the time of a waiter that never sleeps.
+        /// The number is another quantity, such as the time of a waiter that never sleeps.
         OtherQuantity = "other-quantity",
-        /// It has no number.
+        /// The subject has no number.
         NoResult = "no-result",
     }
 }
@@ -303,14 +303,14 @@ impl Unranked {
 /// The role of a parameter in a ranking.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum InRanking {
-    /// The name of the subject: a queue, a lock.
+    /// The name of the subject, such as a queue or a lock.
     Subject {
         /// Values that are never ranked, with the reason.
         never: &'static [(&'static str, Unranked)],
     },
-    /// Subjects are ranked under one of its values.
+    /// Subjects are ranked under one value of the parameter.
     Condition(Preferred),
-    /// Only some subjects have it (the memory of a parent process), which does not prevent comparisons.
+    /// Only some subjects have the parameter (the memory of a parent process). This does not prevent comparisons.
     OfSubject,
 }
 
@@ -323,9 +323,9 @@ pub enum Preferred {
     Least,
     /// The largest number.
     Most,
-    /// The number closest to this one by ratio.
+    /// The number closest to this number by ratio.
     Nearest(f64),
-    /// This text if it was measured, else the first in the order of the plan.
+    /// This text if it was measured, otherwise the first in the order of the plan.
     Named(&'static str),
 }
 
@@ -342,13 +342,13 @@ impl Parameter {
         Parameter { in_ranking, ..self }
     }
 
-    /// Makes it the name of the subject, with all values ranked.
+    /// Makes the parameter the name of the subject, with all values ranked.
     #[must_use]
     pub const fn ranked(self) -> Parameter {
         self.in_ranking(InRanking::Subject { never: &[] })
     }
 
-    /// Makes it a condition with this preferred value.
+    /// Makes the parameter a condition with this preferred value.
     #[must_use]
     pub const fn preferring(self, preferred: Preferred) -> Parameter {
         self.in_ranking(InRanking::Condition(preferred))
@@ -360,20 +360,20 @@ impl Parameter {
         Parameter { unit, ..self }
     }
 
-    /// Makes it a column in the tables of the probe.
+    /// Makes the parameter a column in the tables of the probe.
     #[must_use]
     pub const fn in_table(self, title: &'static str) -> Parameter {
         Parameter { title: Some(title), ..self }
     }
 }
 
-/// The quantities that the probes of a run declare. An undeclared name (of another version) has no unit, direction or
-/// range, and is aggregated as the median over passes.
+/// The quantities that the probes of a run declare. Undeclared values (of another version) have no unit, direction or
+/// range, and are aggregated as the median over passes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Quantities(BTreeMap<&'static str, &'static [Quantity]>);
 
 impl Quantities {
-    /// From the declarations of each probe.
+    /// Collects the declarations of each probe.
     pub fn new(probes: impl IntoIterator<Item = (&'static str, &'static [Quantity])>) -> Quantities {
         Quantities(probes.into_iter().collect())
     }

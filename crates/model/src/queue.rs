@@ -38,8 +38,7 @@ pub struct QueueMatrix<'a> {
     pub cells: Vec<QueueCell<'a>>,
 }
 
-/// The matrices of a run, in the order of the plan. Cells are the trials without fixed rate, batches or several
-/// endpoints per side.
+/// The matrices of a run, in the order of the plan, from trials without fixed rate, batches or several endpoints.
 pub fn matrices(result: &SeriesResult) -> Vec<QueueMatrix<'_>> {
     let mut found: Vec<QueueMatrix<'_>> = Vec::new();
     for trial in result.trials.iter().filter(|trial| is_cell(trial)) {
@@ -137,7 +136,7 @@ impl<'a> QueueCell<'a> {
         Some(messages / empty.max(1.0))
     }
 
-    /// Number of CPUs kept busy by both threads, including their start and end.
+    /// Number of CPUs that both threads kept busy, including their start and end.
     pub fn cpu_load(&self) -> Option<f64> {
         both([0, 1].map(|role| self.trial.busy.get(role).copied().flatten()))
     }
@@ -157,28 +156,27 @@ pub fn both([producer, consumer]: [Option<f64>; 2]) -> Option<f64> {
     Some(producer? + consumer?)
 }
 
-/// Rate of context switches on the diagonal.
+/// Rate of context switches between two threads on one CPU.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SwitchRate<'a> {
     /// The queue with the highest rate.
     pub queue: &'a str,
-    /// Type of its messages.
+    /// Type of the messages.
     pub payload: &'a str,
-    /// Its capacity in messages.
+    /// Capacity in messages.
     pub capacity: u64,
-    /// The CPU.
+    /// The CPU of both threads.
     pub cpu: CpuId,
-    /// The trial of its cell.
+    /// The trial with this rate.
     pub trial: TrialId,
     /// Switches per message.
     pub per_message: f64,
-    /// Switches per second, with the interval of the message rate. The inverse is an upper bound of the time of a
-    /// switch, because it includes the work of the queue.
+    /// Switches per second, with the interval of the message rate. A switch takes at most the inverse.
     pub per_s: Estimate,
 }
 
-/// The highest switch rate of a queue on one CPU; `None` if no two sleeping threads shared a CPU, or if the system does
-/// not count switches. Method: messages per second × switches of both threads per message.
+/// The highest switch rate of a queue on one CPU: messages per second × switches per message. `None` if no two sleeping
+/// threads shared a CPU, or if the system does not count switches.
 pub fn switch_rate<'a>(matrices: &[QueueMatrix<'a>]) -> Option<SwitchRate<'a>> {
     let of_matrix = |matrix: &QueueMatrix<'a>| -> Vec<SwitchRate<'a>> {
         let (queue, payload, capacity) = (matrix.queue, matrix.payload, matrix.capacity);

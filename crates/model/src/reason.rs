@@ -2,22 +2,22 @@
 
 use crate::{CpuId, TrialFailure};
 
-/// Why a number is in doubt or absent, as data that reports and documents put into words.
+/// Why a number is in doubt or absent, as data. Reports and documents express it in words.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reason {
     /// The run ended before the first pass.
     NotReached,
     /// The relative half width exceeds the requested precision.
     Wide(f64),
-    /// Like `Wide`, because of the steps of the clock.
+    /// Like `Wide`, but caused by the steps of the clock.
     Steps(f64),
-    /// The machine changed state; the number of states.
+    /// The machine changed between this number of states.
     States(usize),
     /// There are only this many passes.
     FewPasses(u32),
     /// The CPU was missing in every pass.
     Away(CpuId),
-    /// A CPU was lost after the passes made so far.
+    /// A CPU was lost after the last pass.
     Lost(Box<TrialFailure>),
     /// Passes failed.
     Failed {

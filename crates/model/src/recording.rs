@@ -3,7 +3,7 @@
 use crate::{CpuId, KernelId, Picos};
 use std::fmt;
 
-/// The NUMA node of the measured lines; 0 on machines that report none.
+/// The NUMA node of the measured lines; 0 on machines without reported nodes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
 pub struct Home(pub u32);
@@ -11,7 +11,7 @@ pub struct Home(pub u32);
 /// Output of one pair of CPUs in one round: one span per kernel and home, and the disturbances.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recording {
-    /// Start, on the time line of the machine.
+    /// Start time within the segment.
     pub started: Picos,
     /// Duration, including rendezvous and clock probes.
     pub elapsed: Picos,
@@ -39,9 +39,9 @@ pub struct Span {
 /// Raw samples in ticks of the machine's counter.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Samples {
-    /// Ticks of each batch, line by line: the visits of line 0, then those of line 1, and so on.
+    /// Ticks of each batch, line by line: the visits of line 0, then the visits of line 1, and so on.
     Batches {
-        /// Visits (batches) per line.
+        /// Number of visits (batches) per line.
         visits: u32,
         /// `lines × visits` values.
         ticks: Vec<u32>,
@@ -51,14 +51,14 @@ pub enum Samples {
         /// Ticks, including the cost of the clock.
         ticks: Vec<u32>,
     },
-    /// Histogram of single events that are too many to store one by one.
+    /// Histogram of single events, if there are too many to store one by one.
     Counts {
         /// `(ticks, count)`, by rising value.
         counts: Vec<(u64, u64)>,
     },
 }
 
-/// Evidence of disturbances. Counts are exact; 0 is a measured zero, `None` is unknown.
+/// Evidence of disturbances. Counts are exact. 0 is a measured zero, `None` is unknown.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Disturbance {
@@ -66,21 +66,21 @@ pub struct Disturbance {
     pub involuntary_switches: Option<u32>,
     /// Voluntary context switches of the workers.
     pub voluntary_switches: Option<u32>,
-    /// A worker was found on a CPU other than its own.
+    /// Whether a worker was found on another CPU than its own.
     pub migrated: bool,
     /// Time stolen, or spent in interrupts, on the two CPUs, in milliseconds.
     pub steal_ms: Option<f32>,
-    /// The coordinating thread had to share a measured CPU.
+    /// Whether the coordinating thread had to share a measured CPU.
     pub coordinator_shared: bool,
-    /// An SMT sibling of a measured CPU was busy.
+    /// Whether an SMT sibling of a measured CPU was busy.
     pub sibling_busy: bool,
-    /// Heat slowed a CPU of the trial during the surrounding batch of rounds.
+    /// Whether heat slowed a CPU of the trial during the surrounding batch of rounds.
     pub throttled: bool,
-    /// The quota of the control group throttled the process during the surrounding batch of rounds.
+    /// Whether the quota of the control group throttled the process during the surrounding batch of rounds.
     pub quota: bool,
-    /// Other programs used more than a tenth of the CPUs during the surrounding batch of rounds.
+    /// Whether other programs used more than a tenth of the CPUs during the surrounding batch of rounds.
     pub others_busy: bool,
-    /// The home node had no free memory left, so some of the lines may be on another node.
+    /// Whether the home node had no free memory left, so that some of the lines may be on another node.
     pub lines_elsewhere: bool,
 }
 
@@ -99,7 +99,7 @@ pub fn was_stolen(steal_ms: Option<f32>, elapsed: Picos) -> bool {
     steal_ms.is_some_and(|ms| f64::from(ms) * 1e-3 > STEAL_SHARE * elapsed.secs())
 }
 
-/// Why a trial has no recording, as data that can be stored, shown and acted on.
+/// Why a trial has no recording, as data.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum TrialFailure {
@@ -123,7 +123,7 @@ pub enum TrialFailure {
         /// The limit.
         limit: Picos,
     },
-    /// The partner's thread ended or hung.
+    /// The thread of the partner ended or hung.
     #[error("the thread on CPU {cpu} stopped responding")]
     PartnerLost {
         /// The CPU of the partner.
@@ -132,20 +132,20 @@ pub enum TrialFailure {
     /// The two sides counted different numbers of hand-overs, so their time is meaningless.
     #[error("the two sides counted {sent} and {received} hand-overs")]
     Unverified {
-        /// Counted by the initiator.
+        /// Number of hand-overs counted by the initiator.
         sent: u64,
-        /// Counted by the responder.
+        /// Number of hand-overs counted by the responder.
         received: u64,
     },
-    /// Messages were lost, duplicated or damaged: the queue under test does not work.
+    /// Messages were lost, duplicated or damaged. The queue under test does not work.
     #[error("messages were lost, doubled or damaged")]
     Damaged,
     /// The system or a command failed.
     #[error("{reason}")]
     Command {
-        /// What happened.
+        /// The failed action.
         reason: CommandReason,
-        /// How it ended; `None` if it did not end by itself, or if it succeeded without the required effect.
+        /// How the command ended; `None` if it did not end by itself, or if it succeeded without the required effect.
         end: Option<CommandEnd>,
         /// Standard output, shortened to its beginning and end.
         stdout: String,
@@ -192,12 +192,12 @@ impl TrialFailure {
         matches!(self, TrialFailure::Interrupted | TrialFailure::NoResources { .. }) || self.missed_a_cpu()
     }
 
-    /// Whether a CPU was missing: it may come back, and then the trial can be retried.
+    /// Whether a CPU was missing. The trial can be retried once the CPU is back.
     pub fn missed_a_cpu(&self) -> bool {
         matches!(self, TrialFailure::NotPinned { .. } | TrialFailure::CpuLost { .. })
     }
 
-    /// The missing CPU, if proven: Linux refuses to pin with `EINVAL` if it is offline or outside the cpuset.
+    /// The missing CPU, if proven. Linux refuses to pin to a CPU that is offline or outside the cpuset with `EINVAL`.
     pub fn lost_cpu(&self) -> Option<CpuId> {
         match *self {
             TrialFailure::CpuLost { cpu } | TrialFailure::NotPinned { cpu, errno: EINVAL } => Some(cpu),
@@ -205,8 +205,7 @@ impl TrialFailure {
         }
     }
 
-    /// Adds to a timeout, a lost partner or a late command the note that a CPU quota stopped the process: its threads
-    /// then seem to hang.
+    /// Adds to a timeout, a lost partner or a late command that a CPU quota stopped the process.
     #[must_use]
     pub fn under_quota(self) -> TrialFailure {
         match self {
@@ -227,7 +226,7 @@ impl TrialFailure {
             .map(|errno| TrialFailure::NoResources { errno })
     }
 
-    /// The failure for a refusal with this error number; `what` follows "refused to".
+    /// The failure for a refusal with this error number. `what` follows "refused to".
     pub fn refused(what: &str, errno: i32) -> TrialFailure {
         TrialFailure::no_resources(Some(errno)).unwrap_or_else(|| {
             TrialFailure::from_reason(format!("the system refused to {what} (errno {errno})"))
@@ -284,7 +283,7 @@ impl CommandReason {
         (reason.to_string() == text).then_some(reason)
     }
 
-    /// Adds that a CPU quota stopped the process, except to `NoNumber`, which a quota cannot cause.
+    /// A quota cannot cause `NoNumber`.
     fn under_quota(self) -> CommandReason {
         match self {
             CommandReason::Other(text) => CommandReason::Other(text + STOPPED),
@@ -326,9 +325,9 @@ impl From<CommandReason> for String {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum CommandEnd {
-    /// With this exit status.
+    /// The command ended with this exit status.
     Status(i32),
-    /// By this signal.
+    /// This signal ended the command.
     Signal(i32),
 }
 
@@ -341,9 +340,9 @@ named! {
         Offline = "offline",
         /// Removed from the control group of this process.
         Cpuset = "cpuset",
-        /// Online and allowed, but pinning to it fails.
+        /// Online and allowed, but the system refuses to pin to the CPU.
         PinRefused = "pin-refused",
-        /// A pinned thread does not run: a thread of real-time priority occupies the CPU.
+        /// A pinned thread does not run, because a thread of real-time priority occupies the CPU.
         NotRun = "not-run",
     }
 }
@@ -371,7 +370,6 @@ pub struct CpuLoss {
 const EINVAL: i32 = 22;
 /// Error number for a CPU that another thread occupies.
 const EBUSY: i32 = 16;
-/// Prefix of the key in the table `decisions` of run files; the numbers of segment and CPU follow.
 const KEY: &str = "departed";
 
 impl CpuLoss {
@@ -385,9 +383,9 @@ impl CpuLoss {
         let cpu = self.cpu;
         match self.why {
             LossReason::PinRefused => TrialFailure::NotPinned { cpu, errno: EINVAL },
-            // The pin succeeded but was never confirmed: trials are retried once the CPU runs threads.
+            // The pin succeeded but was never confirmed. Trials are retried once the CPU runs threads.
             LossReason::NotRun => TrialFailure::NotPinned { cpu, errno: EBUSY },
-            // The CPU was allowed when the machine was read, and was lost since.
+            // The CPU was allowed at the start, and was lost later.
             LossReason::Offline | LossReason::Cpuset => TrialFailure::CpuLost { cpu },
         }
     }
@@ -409,7 +407,6 @@ impl CpuLoss {
     }
 }
 
-/// CPUs detected as missing before this were lost before anything was measured.
 const AT_ONCE: Picos = Picos::from_ms(50);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! [`RunReport`]: a run with all data for output; [`RunHeader`]: its names and state.
+//! [`RunReport`]: a run with all data for output. [`RunHeader`]: names, origin and state of a run.
 
 use crate::latency::{Imitated, LatencyMap, LatencyResult, LatencySettings, LeftOut, StateWatch, cells};
 use crate::place::{PlaceResult, PlaceSettings};
@@ -13,7 +13,7 @@ pub struct RunHeader {
     pub id: String,
     /// Start time, RFC 3339 in UTC.
     pub started: String,
-    /// Command line as typed without the program name (`["latency", "--cpus", "0,1"]`); may hold private parts.
+    /// Command line as typed without the program name (`["latency", "--cpus", "0,1"]`). May hold private parts.
     pub command: Vec<String>,
     /// Seed of every random choice.
     pub seed: u64,
@@ -21,7 +21,7 @@ pub struct RunHeader {
     pub simulated: bool,
     /// Whether every planned trial has an outcome, or the budget ended.
     pub complete: bool,
-    /// CPUs lost during the last segment, in the order noticed.
+    /// CPUs lost during the last segment, in the order of detection.
     pub departed: Vec<CpuLoss>,
     /// Tags given by the user.
     pub tags: Vec<String>,
@@ -31,7 +31,7 @@ pub struct RunHeader {
     pub tool_version: String,
 }
 
-/// A run with all data for output: assembled after the measurement, or read from a run file.
+/// A run with all data for output, from a measurement or from a run file.
 #[derive(Debug, Clone)]
 pub struct RunReport {
     /// Names and state.
@@ -82,7 +82,7 @@ impl RunReport {
         self.latencies().map_or(&[], |result| &result.imitated)
     }
 
-    /// Returns the changes of values that were observed, if any.
+    /// Returns the observed changes of values, if any.
     pub fn watch(&self) -> Option<&StateWatch> {
         self.latencies()?.watch.as_ref()
     }
@@ -114,7 +114,7 @@ impl RunReport {
         left_out
     }
 
-    /// Returns why the run has several probes; `None` if it has one.
+    /// Returns why the run has several probes; `None` for a single probe.
     pub fn gathering(&self) -> Option<Gathering> {
         self.series.as_ref()?.settings.gathering()
     }
@@ -186,13 +186,12 @@ pub struct SeriesReport {
     pub settings: SeriesSettings,
     /// Results.
     pub result: SeriesResult,
-    /// Explanations of names in its trials.
+    /// Explanations of names in the trials.
     pub glossary: Glossary,
 }
 
 impl SeriesReport {
-    /// Returns the load of each CPU by the measured threads, for runs of `queue` only, because elsewhere the load does
-    /// not affect the answer.
+    /// Returns the load of each CPU by the measured threads, only for runs of `queue`.
     pub fn load_of_queues(&self) -> Option<&LoadCurve> {
         let of_queues = self.settings.probes == [crate::queue::names::PROBE];
         self.result.load.as_ref().filter(|_| of_queues)

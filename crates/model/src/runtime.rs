@@ -1,4 +1,4 @@
-//! Runtimes in other languages: names of their numbers, and the flags for work done by unpinned threads.
+//! Runtimes in other languages: names of their numbers, and the flags for work of unpinned threads.
 
 use crate::{Flag, Flags};
 
@@ -6,17 +6,15 @@ use crate::{Flag, Flags};
 pub mod names {
     /// Share of the CPU time of the process used by threads without a role, 0 to 1.
     pub const OUTSIDE: &str = "outside_share";
-    /// Count: checks that the threads are on their CPUs, if the system does not count migrations.
+    /// Number of checks that the threads are on their CPUs, if the system does not count migrations.
     pub const PLACEMENT_SAMPLES: &str = "placement_samples";
-    /// Count: garbage collections.
+    /// Number of garbage collections.
     pub const COLLECTIONS: &str = "collections";
-    /// Count: time of all passes from the first to the last operation, in nanoseconds.
+    /// Time of all passes from the first to the last operation, in nanoseconds, as a count.
     pub const TOTAL_NS: &str = "total_ns";
 }
 
-/// CPU time share of threads without a role above which a flag is set.
 const HELPED_SHARE: f64 = 0.10;
-/// Share above which threads without a role did most of the work, so that the number is not that of the pair.
 const UNCLAIMED_SHARE: f64 = 0.50;
 
 /// The flags for this share of CPU time of threads without a role.

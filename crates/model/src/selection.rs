@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::iter::Peekable;
 
-/// Share of its time, 0 to 1, that each CPU was not idle during a sample.
+/// The share of time, 0 to 1, in which each CPU was not idle during a sample.
 pub type CpuUse = BTreeMap<CpuId, f64>;
 
-/// Share above which a CPU is not quiet. One tick of the kernel's 10 ms clock in 300 ms is still quiet.
+/// Share above which a CPU is not quiet. One tick of the 10 ms clock of the kernel in 300 ms is still quiet.
 pub const QUIET_SHARE: f64 = 0.05;
 
-/// A selection of CPUs: numbers, names and masks, joined by commas; `!` excludes from the whole selection.
+/// A selection of CPUs: numbers, names and masks, joined by commas. `!` excludes from the whole selection.
 ///
 /// ```
 /// # use coretalk_model::CpuSelection;
@@ -33,9 +33,7 @@ struct Term {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Selector {
-    /// By number or mask.
     Listed(CpuSet),
-    /// Groups of a level with these numbers.
     Groups(Level, CpuSet),
     Fastest,
     Slowest,
@@ -56,7 +54,7 @@ impl fmt::Display for Selector {
     }
 }
 
-/// Why a selection cannot be read or resolved: a clause that follows the name of the option and a colon.
+/// Why a selection cannot be read or resolved, as a clause after the name of the option and a colon.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the fields are the operands that the sentence of each variant names")]
 pub enum SelectionError {
@@ -118,23 +116,22 @@ fn groups_words(level: Level, known: &CpuSet) -> String {
 pub struct SelectionFacts<'a> {
     /// The machine.
     pub topology: &'a Topology,
-    /// CPUs that names can select; numbers can select any CPU.
+    /// CPUs that names can select. Numbers can select any CPU.
     pub allowed: &'a CpuSet,
-    /// CPUs used without a selection: quiet CPUs are chosen among them, and selections with only exclusions start from
-    /// them.
+    /// CPUs used without a selection or with only exclusions. Quiet CPUs are chosen among them.
     pub usual: &'a CpuSet,
     /// CPUs isolated from the scheduler.
     pub isolated: &'a CpuSet,
-    /// A sample, if there is one.
+    /// CPU use during a sample, if known.
     pub cpu_use: Option<&'a CpuUse>,
 }
 
 /// A resolved selection.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SelectedCpus {
-    /// The CPUs, each once: in the order of the selection, those of one name by number.
+    /// The CPUs, each once, in the order of the selection. CPUs of one name are ordered by number.
     pub cpus: Vec<CpuId>,
-    /// CPUs selected as quiet that are not, with the largest busy share of a CPU of their core.
+    /// CPUs selected as quiet but not quiet, with the largest busy share of a CPU of their core.
     pub busy: Vec<(CpuId, f64)>,
 }
 
@@ -165,7 +162,7 @@ impl CpuSelection {
             } else if name.starts_with(|first: char| first.is_ascii_alphabetic()) {
                 named(name).ok_or_else(|| SelectionError::Unknown { part: excerpt(name) })?
             } else if name.is_empty() {
-                // `from_list` would read it as the empty list.
+                // `from_list` would read this as the empty list.
                 return Err(CpuSetError::Syntax { part: String::new() }.into());
             } else {
                 let cpus = CpuSet::from_list(name)?;
@@ -180,7 +177,7 @@ impl CpuSelection {
         twice.map_or(Ok(CpuSelection { terms }), |cpu| Err(SelectionError::Twice { cpu }))
     }
 
-    /// Whether resolving needs a sample of how busy the CPUs are.
+    /// Whether the selection needs a sample of how busy the CPUs are.
     pub fn needs_use(&self) -> bool {
         self.terms.iter().any(|term| matches!(term.selector, Selector::Quiet(_)))
     }
@@ -228,7 +225,6 @@ impl CpuSelection {
 }
 
 impl Selector {
-    /// The CPUs, allowed or not; quiet ones are chosen from `candidates`.
     fn cpus(&self, candidates: &CpuSet, facts: &SelectionFacts<'_>) -> Result<CpuSet, SelectionError> {
         let topology = facts.topology;
         match self {
@@ -266,8 +262,7 @@ fn groups(topology: &Topology, level: Level, numbers: &CpuSet) -> Result<CpuSet,
         if known.is_empty() {
             return Err(SelectionError::NoLevel { level, number });
         }
-        // Cores of two packages can share a number, so all groups with the number are taken; `!package:1` can exclude
-        // some of them.
+        // Cores of two packages can share a number. All of them are selected, and `!package:1` can exclude some.
         let matching = known.iter().filter(|(known, _)| *known == number.0);
         let group = matching.fold(CpuSet::new(), |all, (_, group)| all.union(group));
         if group.is_empty() {
@@ -279,8 +274,7 @@ fn groups(topology: &Topology, level: Level, numbers: &CpuSet) -> Result<CpuSet,
     Ok(cpus)
 }
 
-/// The quietest CPUs. A core is as busy as its busiest thread. The second thread of a core is taken only if no other
-/// core is quiet, because a program on the first keeps it busy.
+/// A core is as busy as its busiest thread, so second threads are selected only if no other core is quiet.
 fn quietest(
     topology: &Topology,
     cpu_use: &CpuUse,
@@ -296,7 +290,6 @@ fn quietest(
         let is_busy = share > QUIET_SHARE;
         let earlier_siblings =
             topology.siblings(cpu).intersection(candidates).iter().take_while(|&other| other < cpu).count();
-        // Shares in steps of 0.1 %, finer than the precision of a sample.
         (is_busy, if is_busy { 0 } else { earlier_siblings }, (share * 1e3) as u32, cpu)
     });
     Ok(known.into_iter().take(count as usize).collect())
@@ -321,8 +314,8 @@ fn named(name: &str) -> Option<Selector> {
     Level::named(kind).map(|level| Selector::Groups(level, numbers))
 }
 
-/// A mask as `taskset` takes it and hwloc prints it: one number of any length, or comma-separated groups of 32 bits, of
-/// which all but the first have 8 digits, with or without `0x`. hwloc leaves empty groups out, except the last: `0x0`.
+/// A mask of `taskset` or hwloc: one number of any length, or comma-separated groups of 32 bits. All groups but the
+/// first have 8 digits. hwloc omits empty groups, except the last: `0x0`.
 fn mask<'a>(
     name: &str,
     digits: &str,

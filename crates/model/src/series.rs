@@ -1,6 +1,5 @@
-//! Series: the measurements of every probe except the latency map. A probe lists trials ([`TrialSpec`]); each pass over
-//! one has a [`PassOutcome`]; [`analyse_series`], a pure function, derives the [`SeriesResult`] from their
-//! [`SeriesRecord`].
+//! Series: the measurements of every probe except the latency map. A probe lists trials ([`TrialSpec`]). Each pass over
+//! a trial has a [`PassOutcome`]. [`analyse_series`] derives the [`SeriesResult`] from the [`SeriesRecord`].
 
 mod aggregates;
 mod analyse;

@@ -10,7 +10,7 @@ pub mod names {
     pub const PROBE: &str = "sharing";
     /// Distance of the two words.
     pub const DISTANCE: &str = "distance_bytes";
-    /// Time of a write while the other thread writes, too.
+    /// Time of a write while the other thread also writes.
     pub const SHARED_NS: &str = "shared_ns";
     /// Time of a write while the other thread does not write.
     pub const ALONE_NS: &str = "alone_ns";
@@ -18,9 +18,9 @@ pub mod names {
     pub const SLOWDOWN: &str = "slowdown";
 }
 
-/// Sharing is detected if the interval of the slowdown is above this.
+/// Sharing is detected if the interval of the slowdown is above this limit.
 const DETECTED_ABOVE: f64 = 1.1;
-/// Sharing is excluded if the interval of the slowdown is below this and the point is at most [`DETECTED_ABOVE`].
+/// Sharing is excluded if the interval of the slowdown is below this limit and the point is at most [`DETECTED_ABOVE`].
 const EXCLUDED_BELOW: f64 = 1.25;
 
 /// Padding derived from slowdowns at several distances in bytes.
@@ -33,7 +33,7 @@ pub enum Padding {
         /// The smallest measured distance.
         from: f64,
     },
-    /// Words at this distance still affect each other; larger distances are unknown.
+    /// Words at this distance still affect each other. Larger distances are unknown.
     MoreThan(f64),
     /// From this distance on, words do not affect each other.
     To(f64),
@@ -60,7 +60,6 @@ impl Padding {
         }
     }
 
-    /// Sort key of groups: the largest distance first, pairs without a distance last.
     fn rank(self) -> f64 {
         match self {
             Padding::MoreThan(bytes) => -1e9 - bytes,
@@ -74,7 +73,7 @@ impl Padding {
 /// Pairs of CPUs with the same [`Padding`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct PaddingGroup<'a> {
-    /// Their padding.
+    /// Padding of the pairs.
     pub padding: Padding,
     /// The pairs by relation, in the order of the plan.
     pub relations: Vec<PaddedRelation<'a>>,
@@ -91,12 +90,12 @@ pub struct PaddedRelation<'a> {
     pub slowdowns: Option<[Slowdown<'a>; 2]>,
 }
 
-/// Ratio of the time of a write with the other thread writing to that without.
+/// Time of a write while the other thread writes ÷ time while it does not write.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Slowdown<'a> {
-    /// Its trial: one distance between one pair.
+    /// The trial: one distance between one pair.
     pub trial: &'a TrialResult,
-    /// Its value in the machine state common to all distances.
+    /// Value in the machine state common to all distances.
     pub value: Estimate,
 }
 

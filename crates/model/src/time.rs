@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
 /// Whether a latency in nanoseconds or cycles is plausible: 0 (below the step of the clock), or between 0.01 (10 ps, a
-/// tenth of a cycle at 10 GHz) and 10¹¹ (100 s), so that means and ratios are finite.
+/// tenth of a cycle at 10 GHz) and 10¹¹ (100 s). Means and ratios are then finite.
 ///
 /// ```
 /// # use coretalk_model::time::is_measurable;
@@ -23,15 +23,15 @@ pub struct Picos(pub u64);
 /// Error in a duration or rate given by the user.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum QuantityError {
-    /// Not a number with one of the known units.
+    /// The input is not a number with one of the known units.
     #[error("read `{text}` as {what}")]
     Syntax {
         /// The input.
         text: String,
-        /// What was expected, with examples.
+        /// The expected form, with examples.
         what: &'static str,
     },
-    /// Does not fit the range of the type.
+    /// The value does not fit the range of the type.
     #[error("use `{text}`: it is out of range ({what})")]
     Range {
         /// The input.
@@ -45,31 +45,31 @@ impl Picos {
     /// Zero duration.
     pub const ZERO: Picos = Picos(0);
 
-    /// From nanoseconds; negative values and NaN give zero, too large values the maximum.
+    /// Converts nanoseconds. Negative values and NaN give zero, too large values the maximum.
     pub fn from_ns(ns: f64) -> Picos {
         Picos((ns * 1e3).round() as u64)
     }
-    /// From milliseconds.
+    /// Converts milliseconds.
     pub const fn from_ms(ms: u64) -> Picos {
         Picos(ms * 1_000_000_000)
     }
-    /// From microseconds.
+    /// Converts microseconds.
     pub const fn from_us(us: u64) -> Picos {
         Picos(us * 1_000_000)
     }
-    /// From seconds.
+    /// Converts seconds.
     pub fn from_secs(seconds: f64) -> Picos {
         Picos((seconds * 1e12).round() as u64)
     }
-    /// In nanoseconds.
+    /// The time in nanoseconds.
     pub fn ns(self) -> f64 {
         self.0 as f64 / 1e3
     }
-    /// In seconds.
+    /// The time in seconds.
     pub fn secs(self) -> f64 {
         self.0 as f64 / 1e12
     }
-    /// As a standard duration, rounded down to nanoseconds.
+    /// The time as a standard duration, rounded down to nanoseconds.
     pub fn duration(self) -> std::time::Duration {
         std::time::Duration::from_nanos(self.0 / 1000)
     }
@@ -113,7 +113,7 @@ impl Picos {
     }
 }
 
-/// Parses a rate in events per second: `1M/s`, `250k/s`, `1000/s`, `0.5M/s`; `/s` may be left out.
+/// Parses a rate in events per second: `1M/s`, `250k/s`, `1000/s`, `0.5M/s`. `/s` may be left out.
 ///
 /// # Errors
 /// [`QuantityError`] for anything else, zero, or more than 10¹² per second.
@@ -159,7 +159,6 @@ impl Sub for Picos {
 }
 
 impl fmt::Display for Picos {
-    /// Three significant digits with a suitable unit: `22.4 ns`, `1.50 s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (value, unit) = match self.0 {
             0..1_000 => return write!(f, "{} ps", self.0),

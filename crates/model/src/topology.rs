@@ -10,15 +10,15 @@ use crate::{CpuId, CpuSet};
 use std::collections::BTreeMap;
 
 named! {
-    /// What a group of CPUs shares, usually innermost first (see [`Topology::levels`]). Machines may lack levels.
+    /// The common resource of a group of CPUs, usually innermost first. Machines may lack levels.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
     pub enum Level {
         /// The hardware threads of one core.
         Core = "core",
-        /// An L2 of several cores, if clusters are reported and differ from it: see [`with_shared_l2`].
+        /// An L2 of several cores, if clusters are reported and differ from the L2: see [`with_shared_l2`].
         L2 = "l2",
-        /// A cluster or module of cores; also an L2 of several cores if it equals a cluster or no cluster is reported.
+        /// A cluster or module of cores. Also an L2 of several cores if it equals a cluster or no cluster is reported.
         Cluster = "cluster",
         /// A last-level cache.
         L3 = "l3",
@@ -99,15 +99,15 @@ impl Relation {
     }
 }
 
-/// CPUs that share something.
+/// CPUs with a common resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Domain {
-    /// What they share.
+    /// Level of the common resource.
     pub level: Level,
     /// The CPUs.
     pub cpus: CpuSet,
-    /// The system's own number for it (`physical_package_id`, node number …), if any.
+    /// Number of the domain in the system (such as `physical_package_id` or the node number), if any.
     pub os_id: Option<u32>,
 }
 
@@ -122,7 +122,7 @@ impl std::fmt::Display for Domain {
     }
 }
 
-/// The efficiency class of a core on a hybrid machine: higher is faster. Machines with one kind of core have none.
+/// The efficiency class of a core on a hybrid machine; higher is faster. Other machines have no classes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct CoreClass {
@@ -141,8 +141,7 @@ pub struct CoreClass {
 )]
 pub struct Topology {
     parts: Parts,
-    /// The group of each CPU id for each level, or `NONE`; tabulated because [`Topology::relation`] is called for half
-    /// a million pairs.
+    /// The group of each CPU id for each level, or `NONE`. A map looks up relations of half a million pairs.
     groups: [Vec<u32>; Level::ALL.len()],
     sizes: Vec<u32>,
     levels: [Level; Level::ALL.len()],
@@ -173,8 +172,8 @@ impl From<Topology> for Parts {
 }
 
 impl Topology {
-    /// Combines what a source reports. CPUs outside `cpus` are removed from the domains; empty domains are dropped; if
-    /// two domains of one level overlap, the first keeps the shared CPUs. [`OtherFacts`] starts empty.
+    /// Combines the facts of a source. CPUs outside `cpus` and empty domains are removed. If two domains of one level
+    /// overlap, the first keeps the shared CPUs. [`OtherFacts`] starts empty.
     pub fn new(cpus: CpuSet, domains: Vec<Domain>, classes: BTreeMap<CpuId, CoreClass>) -> Topology {
         let length = cpus.last().map_or(0, |last| last.index() + 1);
         let mut groups: [Vec<u32>; Level::ALL.len()] = std::array::from_fn(|_| vec![NONE; length]);
@@ -233,7 +232,7 @@ impl Topology {
     }
 
     /// The levels that the source does not report, innermost first; `None` if unknown. Excludes redundant levels
-    /// ([`OtherFacts::same`]), [`Level::L2`], which nearly every core has to itself, and the rare books and drawers.
+    /// ([`OtherFacts::same`]), the rare books and drawers, and [`Level::L2`], which nearly every core has to itself.
     pub fn unreported(&self) -> Option<Vec<Level>> {
         let other_facts = self.other_facts()?;
         let is_unreported = |level: &Level| {
@@ -257,7 +256,7 @@ impl Topology {
         (group != NONE).then(|| &self.parts.domains[group as usize])
     }
 
-    /// The hardware threads of the CPU's core, including itself.
+    /// The hardware threads of the core of a CPU, including the CPU itself.
     pub fn siblings(&self, cpu: CpuId) -> CpuSet {
         self.domain_of(cpu, Level::Core).map_or_else(|| CpuSet::from_iter([cpu]), |core| core.cpus.clone())
     }
@@ -267,7 +266,7 @@ impl Topology {
         a != b && self.domain_of(a, Level::Core).is_some_and(|core| core.cpus.contains(b))
     }
 
-    /// The system's number of the CPU's NUMA node; `None` if not reported.
+    /// The number of the NUMA node of a CPU in the system; `None` if not reported.
     pub fn node_of(&self, cpu: CpuId) -> Option<u32> {
         self.domain_of(cpu, Level::Node).and_then(|node| node.os_id)
     }
@@ -285,13 +284,13 @@ impl Topology {
         classes
     }
 
-    /// CPUs without a class on a machine with classes: the source does not report their kind.
+    /// CPUs without a reported class on a machine with classes.
     pub fn unclassified(&self) -> CpuSet {
         let is_unclassified = |cpu: &CpuId| !self.parts.classes.is_empty() && self.class_of(*cpu).is_none();
         self.cpus().iter().filter(is_unclassified).collect()
     }
 
-    /// Groups that partially overlap. Each pair once, the inner level first.
+    /// Pairs of groups that partially overlap. Each pair once, the inner level first.
     pub fn crossing(&self) -> Vec<[&Domain; 2]> {
         let mut crossing: Vec<[&Domain; 2]> = Vec::new();
         for (at, &level) in self.levels.iter().enumerate() {
@@ -326,8 +325,7 @@ impl Topology {
         Some(format!("{inner} and {outer} share CPUs and neither contains the other{more}"))
     }
 
-    /// The nearest domain that two CPUs share: the smallest group that contains both, or the inner level of groups of
-    /// equal size.
+    /// The nearest domain that two CPUs share: the smallest group that contains both, or the innermost of equal groups.
     ///
     /// ```
     /// # use coretalk_model::*;
@@ -371,7 +369,7 @@ impl Topology {
         Topology { levels: self.levels, ..part }
     }
 
-    /// The CPUs in the order of the structure: from the outermost level to the innermost, then by id; groups are
+    /// The CPUs in the order of the structure: from the outermost level to the innermost, then by id. Groups are
     /// ordered by their lowest CPU, so neighbours in the list share most.
     pub fn order(&self, cpus: &CpuSet) -> Vec<CpuId> {
         let mut ordered: Vec<CpuId> = cpus.iter().collect();

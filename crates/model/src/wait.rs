@@ -1,4 +1,4 @@
-//! Ways of waiting: names of the numbers of `wait`, and when sleeping pays off.
+//! Ways of waiting: names of the numbers of `wait`, and the wait above which sleeping costs less.
 
 pub mod names;
 
@@ -8,23 +8,23 @@ use crate::stats::Estimate;
 
 /// Sleeping compared with the best way of polling, on one pair of CPUs.
 ///
-/// Polling costs CPU time for the whole wait. Sleeping costs a fixed CPU time on both sides, for going to sleep and
-/// waking up, and adds latency. Polling is therefore cheaper for waits shorter than the CPU time of a sleep, and
-/// polling for just that long before sleeping never costs more than twice the best choice (Karlin, Manasse, McGeoch,
-/// Owicki 1994, "Competitive randomized algorithms for nonuniform problems", the deterministic case).
+/// Polling costs CPU time for the whole wait. Sleeping costs a fixed CPU time on both sides and adds latency. Polling
+/// is therefore cheaper for waits shorter than the CPU time of a sleep. Polling for that time before sleeping never
+/// costs more than twice the best choice (Karlin, Manasse, McGeoch, Owicki 1994, "Competitive randomized algorithms for
+/// nonuniform problems", the deterministic case).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Crossover {
     /// The CPUs, in role order.
     pub placement: Vec<CpuId>,
     /// The fastest way of polling that neither sleeps nor yields.
     pub spinning: String,
-    /// CPU time of a sleep and its wake-up on both sides: shorter waits should poll. Point and interval in ns.
+    /// CPU time of a sleep and its wake-up on both sides, below which a wait should poll. Point and interval in ns.
     pub spin_ns: [f64; 3],
-    /// Additional latency of sleeping over polling: point and interval in nanoseconds. May be negative.
+    /// Additional latency of sleeping over polling. Point and interval in nanoseconds. May be negative.
     pub later_ns: [f64; 3],
 }
 
-/// Minimum sleeps per round trip: with fewer, most waits ended before the sleep, whose cost is then unknown.
+/// Minimum sleeps per round trip. With fewer, most waits ended before the sleep, whose cost is then unknown.
 const MIN_SLEEPS: f64 = 1.0;
 const YIELD_CPU: [&str; 4] = ["yield", "spin-futex", "backoff", "futex"];
 
@@ -39,7 +39,7 @@ fn crossover(sleeping: &TrialResult, result: &SeriesResult) -> Option<Crossover>
             trial.spec.probe == names::PROBE && trial.spec.parameters.text("partner").is_none();
         let is_round_trip_mode =
             trial.spec.parameters.text("mode").is_none_or(|mode| mode == names::NO_CLOCK);
-        // A runtime has its own way of sleeping and waking, which this program's measurements do not describe.
+        // A runtime has its own way of sleeping and waking, which the measurements of this program do not describe.
         let is_native = trial.processes.is_empty();
         is_wait_trial
             && is_round_trip_mode
@@ -56,13 +56,12 @@ fn crossover(sleeping: &TrialResult, result: &SeriesResult) -> Option<Crossover>
             && trial.spec.placement == sleeping.spec.placement
             && trial.spec.parameters.text("mode") == sleeping.spec.parameters.text("mode")
     });
-    // Latencies of different states of the machine are not compared.
     let comparable: Vec<&TrialResult> = comparable.collect();
     let in_state = side_by_side(&comparable);
     let sleeping = comparable.iter().position(|trial| std::ptr::eq(*trial, sleeping))?;
     let sleeping = in_state[sleeping].as_deref()?;
     let comparable = in_state.iter().filter_map(Option::as_deref);
-    // A loop of many trips is timed as a whole; the clock's cost is subtracted from single trips.
+    // A loop of many trips is timed as a whole. For single trips, the cost of the clock is subtracted.
     let trip = |trial: &TrialResult| {
         trial.values.get(names::NET_NS).or_else(|| trial.values.get(names::LOOP_NS)).copied()
     };
@@ -84,7 +83,6 @@ fn crossover(sleeping: &TrialResult, result: &SeriesResult) -> Option<Crossover>
         placement: sleeping.spec.placement.clone(),
         spinning,
         spin_ns: [cpu.point / sleeps.point, cpu.low / sleeps.high, cpu.high / sleeps.low],
-        // A wait is half of a round trip.
         later_ns: difference(&slept, &best).map(|ns| ns / 2.0),
     };
     // With too few passes, the interval is unbounded.

@@ -8,11 +8,11 @@ use crate::topology::{Level, Relation, Topology};
 pub enum RanOn {
     /// On the CPU of the waker.
     SameCpu,
-    /// On another hardware thread of the waker's core.
+    /// On another hardware thread of the core of the waker.
     Sibling,
     /// On another core with the same last-level cache.
     SameL3,
-    /// Outside the waker's last-level cache.
+    /// Outside the last-level cache of the waker.
     Elsewhere,
 }
 
@@ -41,8 +41,8 @@ impl RanOn {
         }
     }
 
-    /// Which places are possible among these CPUs, in the order of [`RanOn::ALL`]. Without a reported L3, other cores
-    /// cannot be classified, so `SameL3` and `Elsewhere` are excluded.
+    /// The possible places among these CPUs, in the order of [`RanOn::ALL`]; `SameL3` and `Elsewhere` need a reported
+    /// L3.
     pub fn possible(topology: &Topology, cpus: &CpuSet) -> [bool; 4] {
         let mut possible = [false; 4];
         let reports_l3 = !topology.level(Level::L3).is_empty();
@@ -59,7 +59,7 @@ impl RanOn {
         possible
     }
 
-    /// The name of its share of the wake-ups in documents, run files and exports.
+    /// The name of the share of wake-ups at this place in documents, run files and exports.
     pub const fn share(self) -> &'static str {
         match self {
             RanOn::SameCpu => "same_cpu_share",
@@ -69,7 +69,7 @@ impl RanOn {
         }
     }
 
-    /// Its heading in tables.
+    /// The heading of this place in tables.
     pub const fn title(self) -> &'static str {
         match self {
             RanOn::SameCpu => "same CPU",

@@ -1,17 +1,15 @@
-//! [`Assignment`]: threads on CPUs with their communication cost, and its reduction by exchanging threads.
+//! Threads on CPUs, their communication cost, and exchanges of threads that reduce the cost.
 
 use super::{CpuDistances, Graph};
 use crate::stats::Key;
 
 pub(super) const NONE: u32 = u32::MAX;
 
-/// CPU of each thread, and thread on each CPU, by position.
 #[derive(Debug, Clone)]
 pub(super) struct Assignment<'a> {
     pub graph: &'a Graph,
     pub distances: &'a CpuDistances,
     pub cpu_of: Vec<u32>,
-    /// Thread on each CPU; `NONE` if it is free.
     pub thread_on: Vec<u32>,
 }
 
@@ -34,7 +32,6 @@ impl<'a> Assignment<'a> {
             .sum()
     }
 
-    /// Communication cost of a thread on `cpu`, excluding its possible exchange partner.
     fn cost_of(&self, thread: usize, cpu: usize, excluded: u32) -> f64 {
         self.graph
             .neighbours(thread)
@@ -44,7 +41,7 @@ impl<'a> Assignment<'a> {
             .sum()
     }
 
-    /// Reduction of the cost if a thread moves to CPU `to` and the thread there, if any, to the CPU that becomes free.
+    /// Reduction of the cost if `thread` and the thread on CPU `to`, if any, change places.
     pub fn gain(&self, thread: usize, to: usize) -> f64 {
         let from = self.cpu_of[thread] as usize;
         let other = self.thread_on[to];
@@ -68,12 +65,11 @@ impl<'a> Assignment<'a> {
     }
 }
 
-/// The remaining number of changes to examine, which replaces a time limit.
+/// Remaining number of changes to examine, in place of a time limit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Effort(pub u64);
 
 impl Effort {
-    /// Spends the cost of an operation; false if the effort is used up.
     pub fn spend(&mut self, cost: usize) -> bool {
         let enough = self.0 > cost as u64;
         self.0 = self.0.saturating_sub(cost as u64);
@@ -81,12 +77,10 @@ impl Effort {
     }
 }
 
-/// Gains below this share of the cost are rounding errors.
+/// A gain below this share of the cost is a rounding error.
 const ROUNDING: f64 = 1e-12;
-/// Maximum number of partners of a thread whose nearby CPUs are candidates: those with the heaviest communication.
 const MAX_NEIGHBOURS: usize = 12;
 
-/// Exchanges groups and threads until no exchange reduces the cost, or the effort is spent.
 pub(super) fn refine(assignment: &mut Assignment<'_>, key: Key, effort: &mut Effort) {
     let min_gain = ROUNDING * assignment.cost();
     for round in 0.. {
@@ -101,7 +95,7 @@ pub(super) fn refine(assignment: &mut Assignment<'_>, key: Key, effort: &mut Eff
     }
 }
 
-/// Moves each thread to the best CPU near its partners if that is a gain; on up to 64 CPUs, to the best of all.
+/// Tries all CPUs if there are at most 64, otherwise the CPUs near the partners of a thread.
 fn exchange_threads(assignment: &mut Assignment<'_>, key: Key, min_gain: f64, effort: &mut Effort) -> bool {
     let mut order: Vec<usize> = (0..assignment.graph.len()).collect();
     key.shuffle(&mut order);
@@ -207,7 +201,7 @@ fn cost_around(assignment: &Assignment<'_>, level: usize, pair: [usize; 2]) -> f
             let other_cpu = assignment.cpu_of[other as usize] as usize;
             let cost = weight * distances.ns(cpu, other_cpu);
             let inside = pair.contains(&(distances.group_of(level, other_cpu) as usize));
-            // Communication inside the two groups is counted at both ends.
+            // Communication between the two groups is counted at both ends.
             if inside { among += cost } else { outside += cost }
         }
     }

@@ -1,4 +1,4 @@
-//! Selection of the available CPUs, according to constraints and the sharing of cores.
+//! Selection of the available CPUs by constraints and by the sharing of cores.
 
 use crate::infer::{Observation, Structure, SuspectReason, both_ways};
 use crate::{CpuId, CpuSet, Matrix, Topology};
@@ -8,42 +8,38 @@ use crate::{CpuId, CpuSet, Matrix, Topology};
 pub struct Constraints {
     /// CPUs to avoid, such as noisy ones.
     pub avoid: CpuSet,
-    /// Only cores of this class, by name.
+    /// Name of the only class of cores to use.
     pub class: Option<String>,
-    /// Only CPUs of this NUMA node.
+    /// NUMA node of the only CPUs to use.
     pub node: Option<u32>,
     /// Whether two threads may share a core.
     pub sharing: Sharing,
 }
 
 named! {
-    /// Whether two threads may share a core: they communicate fastest there, but each computes at about half the speed.
+    /// Whether two threads may share a core. They communicate fastest there, but each computes at about half the speed.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub enum Sharing {
         /// Only if there are more threads than cores.
         #[default]
         IfNeeded = "if-needed",
-        /// Wherever it reduces latency.
+        /// Wherever sharing reduces latency.
         Allowed = "allowed",
         /// Never.
         Never = "never",
     }
 }
 
-/// Why no CPUs can be selected, as a whole sentence.
+/// Why the CPUs cannot be selected, as a whole sentence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the fields are the operands that the sentence of each variant names")]
 pub enum CandidateError {
-    /// A class was requested, but all cores are alike.
     #[error("there is no core class `{class}`: all cores are alike")]
     OneClass { class: String },
-    /// No remaining CPU is of the requested class.
     #[error("no remaining CPU is of class `{class}`; classes here: {}", known.join(" and "))]
     NoneOfClass { class: String, known: Vec<String> },
-    /// No remaining CPU belongs to the requested node.
     #[error("no remaining CPU belongs to NUMA node {node}")]
     NoneOfNode { node: u32 },
-    /// Too few remain: cores if each thread needs its own, otherwise CPUs.
     #[error(
         "{threads} threads need as many {}, and {} may be used",
         if *cores { "cores" } else { "CPUs" },
@@ -102,12 +98,11 @@ pub fn candidates(
     Ok(left)
 }
 
-/// Maximum ratio of latencies that count as equally near.
 const AS_NEAR: f64 = 1.2;
 
-/// Groups of CPUs in `among` that may be cores, if the closest pairs of the structure are contradictory: use only one
-/// CPU of each. They are the accepted pairs and, for CPUs that no level explains, a CPU with all that are about as near
-/// to it as the fastest contradictory pair, or contradictory with it. Empty if no pair of these CPUs is contradictory.
+/// Groups of CPUs in `among` that may be cores, of which the caller should use only one CPU each. The groups are the
+/// accepted pairs, and groups around CPUs that no level explains: with CPUs about as near as the fastest contradictory
+/// pair, or in a contradictory pair. Empty if no pair of these CPUs is contradictory.
 pub fn likely_cores(
     structure: &Structure,
     observed: &Matrix<Option<Observation>>,
@@ -133,7 +128,7 @@ pub fn likely_cores(
         .first()
         .map_or((&[][..], None), |level| (&level.groups[..], level.inside.map(|inside| inside.point)));
     let are_pairs = finest.iter().all(|group| group.len() == 2);
-    // Larger groups with equally near CPUs are not cores, and explain their CPUs.
+    // Larger groups of equally near CPUs are not cores. Their CPUs need no further group.
     let is_explained = are_pairs || inside.is_some_and(|inside| inside <= AS_NEAR * fastest);
     let accepted = if is_explained { finest } else { &[] };
     let mut cores: Vec<(CpuId, CpuSet)> = Vec::new();
@@ -149,7 +144,7 @@ pub fn likely_cores(
     pairs.iter().cloned().chain(near_groups).collect()
 }
 
-/// Second threads of cores that remain empty because there are enough cores.
+/// Second threads of used cores that remain free because there are enough cores.
 pub fn siblings_left_out(topology: &Topology, all: &[CpuId], chosen: &[CpuId]) -> CpuSet {
     let used: CpuSet = chosen.iter().copied().collect();
     let is_idle_sibling =

@@ -1,5 +1,3 @@
-//! [`CpuDistances`]: the available CPUs, and the cost of communication between them.
-
 use crate::infer::{Observation, Suspect, both_ways};
 use crate::stats::{MadScale, mad, median};
 use crate::{CpuId, CpuSet, Matrix, Topology};
@@ -10,39 +8,35 @@ use std::collections::BTreeMap;
 pub struct CpuDistances {
     cpus: Vec<CpuId>,
     ns: Vec<f64>,
-    /// Ends of the intervals of `ns`, in the same order.
     ends: Vec<[f64; 2]>,
-    /// Positions in groups, from the largest to the smallest level; each level divides the CPUs that it covers.
     levels: Vec<Vec<Vec<usize>>>,
     group_of: Vec<Vec<u32>>,
-    /// For each CPU its nearest other CPUs, nearest first.
     near: Vec<Vec<u32>>,
     filled: usize,
 }
 
-/// Number of near CPUs that are tried for a thread.
 const NEAR: usize = 16;
-/// Minimum relative half width of cells without intervals: careful runs differ by 1.5 % across reboots.
+/// Minimum relative half width of an interval: careful runs differ by 1.5 % across reboots.
 const MIN_WIDTH: f64 = 0.03;
-/// Minimum number of cells between the same groups for a scatter of their own; otherwise that of their level is used.
+/// With fewer cells between two groups, the scatter of the level is used.
 const MIN_CELLS: usize = 6;
-/// Maximum relative half width: no interval reaches zero.
+/// Maximum relative half width, so that no interval contains zero.
 const MAX_WIDTH: f64 = 0.9;
 /// Half width of a 95 % interval, in standard deviations.
 const REACH: f64 = 1.96;
 
-/// A pair whose value is implausibly low. As the nearest pair of all it would attract as many threads as possible.
+/// A pair with an implausibly low value. As the nearest pair of all, it would attract as many threads as possible.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TooNear {
     /// The pair.
     pub pair: [CpuId; 2],
-    /// Its value, in the unit of the matrix.
+    /// The value, in the unit of the matrix.
     pub value: f64,
-    /// The value suggested by other pairs, in the same unit, which is used instead.
+    /// The value that replaces it, as suggested by other pairs.
     pub counted: f64,
 }
 
-/// Replaces values of unfit pairs that are too low and would attract threads; also returns these pairs.
+/// Replaces implausibly low values of suspect pairs, which would attract threads. Also returns these pairs.
 pub fn without_too_near(
     observed: &Matrix<Option<Observation>>,
     unfit: &[Suspect],
@@ -67,8 +61,8 @@ pub fn without_too_near(
 }
 
 impl CpuDistances {
-    /// Distances of CPUs. `ns` returns the exact cost of a pair; unknown pairs cost the larger median of their two
-    /// rows, with an interval over all values. `groups` are sets of CPUs, largest level first; other CPUs are single.
+    /// Distances of CPUs. `ns` returns the exact cost of a pair. An unknown pair costs the larger median of the rows of
+    /// its CPUs. `groups` are sets of CPUs, largest level first. Other CPUs belong to no group.
     pub fn new(
         cpus: Vec<CpuId>,
         ns: impl Fn(CpuId, CpuId) -> Option<f64>,
@@ -111,7 +105,7 @@ impl CpuDistances {
         CpuDistances { cpus, ns: costs, ends, levels, group_of, near, filled }
     }
 
-    /// Distances of measured pairs with their intervals. Other cells get the scatter between the same groups.
+    /// Distances of measured pairs. Cells without an interval get the scatter between the same groups.
     pub fn of_observations(
         cpus: Vec<CpuId>,
         observed: &Matrix<Option<Observation>>,
@@ -125,13 +119,12 @@ impl CpuDistances {
         };
         let mut distances = CpuDistances::new(cpus, |a, b| Some(seen(a, b)?.value), groups);
         let n = distances.len();
-        // The finest level that two CPUs share, if any.
         let depth = |distances: &CpuDistances, a: usize, b: usize| {
             (0..distances.levels.len())
                 .rev()
                 .find(|&level| distances.group_of(level, a) == distances.group_of(level, b))
         };
-        // The pair of groups of the next finer level, because groups of one level may have different distances.
+        // Groups of one level may have different distances, so cells are pooled by the groups of the next finer level.
         let block = |distances: &CpuDistances, a: usize, b: usize| {
             let depth = depth(distances, a, b);
             let level = depth.map_or(0, |depth| (depth + 1).min(distances.levels.len().saturating_sub(1)));
@@ -177,7 +170,7 @@ impl CpuDistances {
         distances
     }
 
-    /// Widens the intervals for distances that are multiples of `step`, in their unit: each may be off by half a step.
+    /// Widens the intervals of distances that are multiples of `step`. Each distance may be off by half a step.
     #[must_use]
     pub fn of_steps(mut self, step: f64) -> CpuDistances {
         for (ends, &ns) in self.ends.iter_mut().zip(&self.ns) {
@@ -187,7 +180,7 @@ impl CpuDistances {
         self
     }
 
-    /// The reported levels, from the largest to the smallest, without repetitions.
+    /// The levels that the system reports, from the largest to the smallest, without repetitions.
     pub fn groups_of(topology: &Topology) -> Vec<Vec<CpuSet>> {
         let mut groups: Vec<Vec<CpuSet>> = Vec::new();
         for level in topology.levels().into_iter().rev() {
@@ -200,7 +193,7 @@ impl CpuDistances {
         groups
     }
 
-    /// The CPUs, by position.
+    /// The CPUs, in the order of their positions.
     pub fn cpus(&self) -> &[CpuId] {
         &self.cpus
     }
@@ -233,7 +226,7 @@ impl CpuDistances {
         self.ends[a * self.cpus.len() + b][1]
     }
 
-    /// Whether there are groups of CPUs to spread over.
+    /// Whether there are groups of CPUs among which threads can be spread.
     pub fn has_groups(&self) -> bool {
         !self.levels.is_empty()
     }
@@ -247,17 +240,15 @@ impl CpuDistances {
         self.group_of[level][cpu]
     }
 
-    /// CPUs near another one, nearest first.
     pub(super) fn near(&self, cpu: usize) -> &[u32] {
         &self.near[cpu]
     }
 
-    /// Number of pairs with an assumed cost.
+    /// Number of pairs with an assumed cost, because they were not measured.
     pub fn filled(&self) -> usize {
         self.filled
     }
 
-    /// The positions in the order of the structure: neighbours in the list share most.
     pub(super) fn compact(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.len()).collect();
         let keys: Vec<Vec<usize>> = order
@@ -271,7 +262,7 @@ impl CpuDistances {
         order
     }
 
-    /// The positions in an order in which neighbours share least, dealt from the groups of each level in turn.
+    /// CPU positions in an order whose neighbours share least: dealt from the groups of each level in turn.
     pub(super) fn spread(&self) -> Vec<usize> {
         let mut order = self.compact();
         for (index, level) in self.levels.iter().enumerate().rev() {
@@ -299,8 +290,8 @@ fn with_single_cpus(mut groups: Vec<Vec<usize>>, n: usize) -> Vec<Vec<usize>> {
     groups
 }
 
-/// Sets unknown pairs to the larger median of their two rows, and counts them; their intervals extend over all known
-/// values. A row without values counts as the median of all rows.
+/// Sets unknown pairs to the larger median of their two rows, and counts them. Their intervals extend over all known
+/// values. A row without values has the median of all rows.
 fn fill(costs: &mut [f64], n: usize) -> (usize, Vec<[f64; 2]>) {
     let known = |row: &[f64]| row.iter().copied().filter(|cost| cost.is_finite()).collect::<Vec<f64>>();
     let rows: Vec<Option<f64>> = (0..n).map(|row| median(&known(&costs[row * n..(row + 1) * n]))).collect();

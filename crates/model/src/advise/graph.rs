@@ -1,8 +1,6 @@
-//! [`Graph`]: which threads communicate, and how much.
-
 use std::collections::BTreeMap;
 
-/// Which threads communicate, and how much. Undirected; weights are positive and relative to each other.
+/// Which threads communicate, and how much. Edges have no direction; weights are positive and relative to each other.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Graph {
     neighbours: Vec<Vec<(u32, f64)>>,
@@ -13,13 +11,13 @@ named! {
     /// A common pattern of communication.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum Pattern {
-        /// 0 with 1, 2 with 3 …
+        /// Thread 0 with 1, 2 with 3 and so on.
         Pairs = "pairs",
-        /// Each with the next, the last with the first.
+        /// Each thread with the next, the last with the first.
         Ring = "ring",
-        /// Each with the next.
+        /// Each thread with the next.
         Pipeline = "pipeline",
-        /// Each with each.
+        /// Each thread with every other.
         AllToAll = "all-to-all",
         /// No communication.
         Independent = "independent",
@@ -29,7 +27,7 @@ named! {
 /// Maximum number of threads of a graph.
 pub const MAX_THREADS: usize = 1 << 16;
 
-/// An error in a file of edges. Its message continues "failed to".
+/// An error in a file of edges. The message continues "failed to".
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("read {}: {problem}", .line.map_or_else(|| "the graph".to_owned(), |line| format!("line {line}")))]
 pub struct GraphError {
@@ -40,10 +38,10 @@ pub struct GraphError {
 }
 
 impl Graph {
-    /// The graph of edges between `threads` threads; weights of equal pairs are added, edges of weight 0 are ignored.
+    /// The graph of edges between `threads` threads. Weights of equal pairs are added; edges of weight 0 are ignored.
     ///
     /// # Panics
-    /// If an edge names a thread that does not exist, or connects a thread with itself: callers have checked this.
+    /// If an edge names a thread that does not exist or connects a thread with itself. Callers have checked this.
     pub fn new(threads: usize, edges: impl IntoIterator<Item = (u32, u32, f64)>) -> Graph {
         let mut merged: BTreeMap<(u32, u32), f64> = BTreeMap::new();
         for (a, b, weight) in edges {
@@ -81,12 +79,12 @@ impl Graph {
         Graph::new(threads, edges)
     }
 
-    /// Reads lines `a b weight`: threads counted from 0, weights from 0 up. Blank lines and comments after `#` are
-    /// ignored. The number of threads is `threads`, if given, or follows from the edges.
+    /// Reads lines `a b weight`. Threads are counted from 0; weights are at least 0. Blank lines and comments after `#`
+    /// are ignored. Without `threads`, the number of threads follows from the edges.
     ///
     /// # Errors
-    /// [`GraphError`] names the line: it does not have three fields, a field is no number, a thread does not exist or
-    /// communicates with itself, a weight is negative or not finite; or there is no communication at all.
+    /// [`GraphError`]: no three fields, no number, a thread that does not exist or communicates with itself, a weight
+    /// that is negative or infinite, or no communication at all.
     pub fn parse(text: &str, threads: Option<usize>) -> Result<Graph, GraphError> {
         let mut edges = Vec::new();
         for (index, line) in text.lines().enumerate() {
@@ -156,7 +154,7 @@ impl Graph {
         self.total
     }
 
-    /// The threads with which a thread communicates, and the weights.
+    /// The threads with which a thread communicates, with the weights.
     pub fn neighbours(&self, thread: usize) -> &[(u32, f64)] {
         &self.neighbours[thread]
     }

@@ -1,8 +1,8 @@
 //! [`Bracket`]: the cost of a placement, and its bounds according to the intervals of the cells.
 //!
-//! The best of many placements tends to be one whose cells were measured too low, so the interval of a predetermined
-//! placement would be too narrow (the winner's curse, Capen, Clapp and Campbell 1971). A robust bound (Soyster 1973) is
-//! at least as wide: it holds for all placements at once while all cells are inside their intervals.
+//! The best of many placements is usually one whose cells were measured too low (the winner's curse, Capen, Clapp and
+//! Campbell 1971). A robust bound (Soyster 1973) holds for all placements at once while all cells are inside their
+//! intervals.
 
 use super::{CpuDistances, Graph};
 
@@ -31,12 +31,11 @@ impl Bracket {
     }
 }
 
-/// The share of the communication on each pair of CPUs; below the diagonal, row by row.
+/// Share of each pair of CPUs in the communication, below the diagonal, row by row.
 #[derive(Debug, Clone)]
 pub(super) struct Traffic(Vec<f64>);
 
 impl Traffic {
-    /// Traffic of threads on CPUs; `None` without communication.
     pub fn new(graph: &Graph, distances: &CpuDistances, cpu_of: &[u32]) -> Option<Traffic> {
         let mut shares = vec![0.0; distances.len() * distances.len().saturating_sub(1) / 2];
         for (a, b, weight) in graph.edges() {
@@ -46,13 +45,12 @@ impl Traffic {
         (graph.total() > 0.0).then_some(Traffic(shares))
     }
 
-    /// Equal shares of all pairs: the mean over all placements, which is the expectation for random ones.
+    /// Equal shares of all pairs, which is the mean over all placements and the expectation for random ones.
     pub fn anywhere(distances: &CpuDistances) -> Traffic {
         let pairs = distances.len() * distances.len().saturating_sub(1) / 2;
         Traffic(vec![1.0 / pairs as f64; pairs])
     }
 
-    /// Mean latency of the communication, in the unit of the distances.
     pub fn expected_ns(&self, distances: &CpuDistances) -> Bracket {
         Bracket {
             point: self.sum(distances, CpuDistances::ns),
@@ -61,7 +59,7 @@ impl Traffic {
         }
     }
 
-    /// Additional relative cost of `other` (0.5 is 50 % more). Errors of cells common to both placements cancel.
+    /// Relative additional cost of `other`; 0.5 means 50 % more. Errors of cells common to both placements cancel.
     pub fn excess(&self, other: &Traffic, distances: &CpuDistances) -> Bracket {
         let point = other.sum(distances, CpuDistances::ns) / self.sum(distances, CpuDistances::ns);
         let most = other.extreme(self, distances, point, CpuDistances::high, CpuDistances::low);
@@ -69,8 +67,7 @@ impl Traffic {
         Bracket { point: point - 1.0, low: least.min(point) - 1.0, high: most.max(point) - 1.0 }
     }
 
-    /// The extreme of `self ÷ other` over the intervals of the cells: cells that increase the quotient are at one end
-    /// of their intervals, the others at the opposite end (a fractional programme, Dinkelbach 1967).
+    /// An extreme of `self ÷ other`: each cell is at one end of its interval (fractional programme, Dinkelbach 1967).
     fn extreme(
         &self,
         other: &Traffic,

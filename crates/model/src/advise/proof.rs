@@ -1,35 +1,35 @@
-//! [`Claim`]: the predicted speed of placements. [`Proof`]: its comparison with runs of real work.
+//! [`Claim`]: the predicted speed of placements. [`Proof`]: the comparison of a claim with runs of real work.
 
 use super::{Advice, Bracket, CpuDistances, Graph, Pattern};
 use crate::CpuId;
 use crate::place::{ALPHA, Comparison, WorkloadKind};
 use crate::stats::Estimate;
 
-/// Tolerance of a prediction: between messages, threads do work that latencies do not include.
+/// Tolerance of a prediction. Threads also work between messages, which latencies do not include.
 const TOLERANCE: f64 = 0.10;
 
-/// Placements of the same threads for a test run, the advised one first.
+/// Placements of the same threads for test runs, the advised one first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claim {
     /// The workload with the communication pattern of the threads.
     pub work: WorkloadKind,
-    /// The advised placement, followed by usual ones with other CPUs or another order.
+    /// The advised placement, followed by usual placements with other CPUs or another order.
     pub arms: Vec<ClaimArm>,
 }
 
 /// A placement for a test run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClaimArm {
-    /// Its names: several if usual placements have the same CPUs in the same order.
+    /// Names of the placement: several if usual placements have the same CPUs in the same order.
     pub names: Vec<&'static str>,
     /// The CPU of each thread.
     pub cpus: Vec<CpuId>,
-    /// Predicted speed of the advised placement relative to this one; exactly 1 for the advised placement.
+    /// Predicted speed of the advised placement relative to this placement; exactly 1 for the advised placement.
     pub predicted: Bracket,
 }
 
 impl ClaimArm {
-    /// Its names joined, for comparisons.
+    /// The names joined, for comparisons.
     pub fn name(&self) -> String {
         self.names.join("+")
     }
@@ -39,10 +39,10 @@ impl ClaimArm {
 pub const ADVISED: &str = "advised";
 
 impl Claim {
-    /// The runs that are needed to prove an advice.
+    /// The runs that test an advice.
     ///
     /// # Errors
-    /// An incomplete sentence: no workload matches the graph, or there is no other placement to compare with.
+    /// An incomplete sentence: no workload matches the graph, or all usual placements equal the advised one.
     pub fn new(
         advice: &Advice,
         graph: &Graph,
@@ -69,7 +69,7 @@ impl Claim {
                 continue;
             }
             let Some(theirs) = cost(&baseline.cpus) else { continue };
-            // With a single part, the excess of the advice applies, in which cells common to both placements cancel.
+            // With a single part, use the excess of the advice, in which errors of common cells cancel.
             let excess_of_advice = baseline.excess.filter(|_| mine.parts == 1);
             let predicted = excess_of_advice
                 .map_or_else(|| mine.times(&theirs), |excess| one.with(excess, |one, excess| one + excess));
@@ -81,7 +81,7 @@ impl Claim {
         Ok(Claim { work, arms })
     }
 
-    /// The result for each placement but the advised one. `comparison` has the arms of this claim in this order.
+    /// The result for each placement except the advised one. `comparison` has the arms of this claim in this order.
     pub fn proof(&self, comparison: &Comparison) -> Proof {
         let shift = |arm: usize| comparison.pairs.iter().find(|pair| (pair.a, pair.b) == (0, arm));
         let results = (1..self.arms.len()).map(|arm| {
@@ -95,16 +95,16 @@ impl Claim {
     }
 }
 
-/// The results, one for each placement with which the advised one was compared.
+/// The results for all placements other than the advised one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Proof {
     /// The workload that ran.
     pub work: WorkloadKind,
-    /// The results, in the order of the claim.
+    /// The results, in the order of the placements in the claim.
     pub held: Vec<Against>,
 }
 
-/// Comparison of the advised placement with another one.
+/// Comparison of the advised placement with another placement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Against {
     /// The other placement and its prediction.
@@ -127,9 +127,9 @@ named! {
         Less = "less",
         /// The advised placement is faster by more than predicted.
         More = "more",
-        /// A gain was predicted, but one of that size is excluded, and none is shown.
+        /// A gain was predicted. A gain of that size is excluded, and no smaller gain is shown.
         Absent = "absent",
-        /// The other placement is faster, which was not predicted.
+        /// The other placement is faster, contrary to the prediction.
         Contradicted = "contradicted",
         /// The runs exclude neither the prediction nor equality.
         CannotTell = "cannot-tell",
@@ -137,7 +137,6 @@ named! {
 }
 
 impl ProofVerdict {
-    /// A difference is shown if the test is significant at the level of comparisons and the interval excludes 1.
     fn decide(predicted: &Bracket, measured: Option<&Estimate>, p_value: Option<f64>) -> ProofVerdict {
         let (Some(measured), Some(p_value)) = (measured, p_value) else { return ProofVerdict::CannotTell };
         let is_shown = p_value <= ALPHA && !(measured.low <= 1.0 && measured.high >= 1.0);
@@ -151,19 +150,17 @@ impl ProofVerdict {
             (true, _) => ProofVerdict::AsPredicted,
             (false, _) if promised && below => ProofVerdict::Absent,
             (false, _) if promised || below || above => ProofVerdict::CannotTell,
-            // No difference was predicted, and none is shown.
             (false, _) => ProofVerdict::AsPredicted,
         }
     }
 }
 
-/// Converts other ÷ advised − 1 of a rate to advised ÷ other.
 fn as_times(share: &Estimate) -> Estimate {
     let times = |share: f64| 1.0 / (1.0 + share);
     Estimate { point: times(share.point), low: times(share.high), high: times(share.low), ..*share }
 }
 
-/// The workload with the communication of a graph: that of `named`, or of a pattern with the same edges.
+/// The workload with the communication of a graph: that of the pattern `named`, or of a pattern with the same edges.
 pub fn stand_in(graph: &Graph, named: Option<Pattern>) -> Option<WorkloadKind> {
     let mut weights = graph.edges().map(|(_, _, weight)| weight);
     let weight = weights.next()?;
@@ -186,17 +183,15 @@ fn workload(pattern: Pattern) -> Option<WorkloadKind> {
     }
 }
 
-/// Time of the messages of a unit of work, as far as it determines the speed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Cost {
-    /// Number of parallel parts, of which the slowest determines the time.
     parts: usize,
     ns: Bracket,
 }
 
 impl Cost {
-    /// Token: the sum of all hops. Pipeline: the slowest link. All-to-all: the thread whose messages take longest,
-    /// because in each phase every thread receives from all others.
+    /// The cost of a token is the sum of all hops, and that of a pipeline its slowest link. In all-to-all it is the
+    /// thread with the slowest messages, because in each phase every thread receives from all others.
     fn new(work: WorkloadKind, graph: &Graph, distances: &CpuDistances, cpus: &[CpuId]) -> Option<Cost> {
         let positions: Option<Vec<usize>> =
             cpus.iter().map(|cpu| distances.cpus().iter().position(|known| known == cpu)).collect();

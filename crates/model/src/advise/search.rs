@@ -1,5 +1,4 @@
-//! The start of the search: simple orders, greedy growth, and multisection of the threads over the tree of groups. The
-//! end: the optimal placement, if all can be checked, and a lower bound of the cost.
+//! Initial placements, the complete search for the optimal placement, and a lower bound of the cost.
 
 use super::assignment::{Effort, NONE};
 use super::{CpuDistances, Graph};
@@ -9,8 +8,8 @@ pub(super) fn in_order(threads: usize, order: &[usize]) -> Vec<u32> {
     order.iter().take(threads).map(|&cpu| cpu as u32).collect()
 }
 
-/// Fills CPUs in the order of the structure. Each gets the thread whose communication with placed threads saves most,
-/// relative to the farthest pair; if none saves anything, the thread that communicates most.
+/// Fills CPUs in the order of the structure. Each CPU gets the thread whose communication with placed threads saves
+/// most relative to the farthest pair. If no thread saves anything, the thread with most communication is placed.
 pub(super) fn greedy(graph: &Graph, distances: &CpuDistances) -> Vec<u32> {
     let n = graph.len();
     let farthest =
@@ -29,7 +28,6 @@ pub(super) fn greedy(graph: &Graph, distances: &CpuDistances) -> Vec<u32> {
         };
         let open = (0..n).filter(|&thread| cpu_of[thread] == NONE);
         let scored = open.map(|thread| (saved(thread), talk[thread], thread));
-        // Ties: the thread that communicates most, then the first.
         let best = scored.max_by(|x, y| x.0.total_cmp(&y.0).then(x.1.total_cmp(&y.1)).then(y.2.cmp(&x.2)));
         if let Some((_, _, thread)) = best {
             cpu_of[thread] = cpu as u32;
@@ -38,9 +36,9 @@ pub(super) fn greedy(graph: &Graph, distances: &CpuDistances) -> Vec<u32> {
     cpu_of
 }
 
-/// Recursive multisection: the threads are divided among the groups of the largest level with little communication
-/// across, and those of each group among the groups inside it (exchanges after Kernighan and Lin 1970; recursion over
-/// the tree of the machine as in Scotch, Pellegrini and Roman 1996).
+/// Divides the threads among the groups of the largest level, then among their inner groups, with little communication
+/// across groups. Exchanges follow Kernighan and Lin 1970. Recursion over the tree of the machine follows Scotch
+/// (Pellegrini and Roman 1996).
 pub(super) fn multisection(graph: &Graph, distances: &CpuDistances) -> Vec<u32> {
     let mut cpu_of = vec![NONE; graph.len()];
     let all_threads: Vec<u32> = (0..graph.len() as u32).collect();
@@ -81,7 +79,6 @@ fn divide(
     }
 }
 
-/// Parts with the sizes of the groups, each grown from a seed by its communication; the last ones may stay empty.
 fn grow(graph: &Graph, groups: &[Vec<usize>], threads: &[u32]) -> Vec<Vec<u32>> {
     let mut open = vec![false; graph.len()];
     for &thread in threads {
@@ -102,8 +99,7 @@ fn grow(graph: &Graph, groups: &[Vec<usize>], threads: &[u32]) -> Vec<Vec<u32>> 
                     .sum()
             };
             let candidates = threads.iter().copied().filter(|&thread| open[thread as usize]);
-            // Prefers threads that communicate most with the part, then least with others; so the seed communicates
-            // least.
+            // Most communication with the part is preferred, then least with others.
             let scored = candidates.map(|thread| {
                 let to_others = talk(thread as usize);
                 let to_part = pull[thread as usize];
@@ -130,9 +126,8 @@ fn grow(graph: &Graph, groups: &[Vec<usize>], threads: &[u32]) -> Vec<Vec<u32>> 
     parts
 }
 
-/// Maximum number of passes of exchanges between parts; more passes change little.
+/// More passes change little.
 const PASSES: usize = 8;
-/// Number of threads of a part tried for an exchange with another part, best first.
 const EXCHANGE_CANDIDATES: usize = 16;
 
 fn exchange(graph: &Graph, mut parts: Vec<Vec<u32>>) -> Vec<Vec<u32>> {
@@ -198,8 +193,8 @@ fn replace(part: &mut [u32], old: u32, new: u32) {
     }
 }
 
-/// Searches for placements better than `known` (branch and bound, Land and Doig 1960). Returns one, if any, and whether
-/// the search was complete.
+/// Searches for a placement better than `known` (branch and bound, Land and Doig 1960). Also returns whether it was
+/// complete.
 pub(super) fn exact(
     graph: &Graph,
     distances: &CpuDistances,
@@ -210,7 +205,7 @@ pub(super) fn exact(
     let cheapest = (0..distances.len())
         .flat_map(|a| (0..a).map(move |b| distances.ns(a, b)))
         .fold(f64::INFINITY, f64::min);
-    // Threads with most communication first, so that most of the cost is known early.
+    // Threads with most communication come first, so that most of the cost is known early.
     let mut order: Vec<usize> = (0..n).collect();
     let talk = |thread: usize| graph.neighbours(thread).iter().map(|(_, weight)| weight).sum::<f64>();
     order.sort_by(|&a, &b| talk(b).total_cmp(&talk(a)));
@@ -240,7 +235,6 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Returns false if the effort was spent before the search was complete.
     fn descend(&mut self, depth: usize, cost: f64, open_weight: f64, effort: &mut Effort) -> bool {
         let Some(&thread) = self.order.get(depth) else {
             self.best = cost;
@@ -282,13 +276,12 @@ impl Search<'_> {
     }
 }
 
-/// Steps above which only the cheap bound is computed: a dense graph of a thousand threads would take seconds.
+/// Above this number of steps only the cheap bound is computed. A dense graph of a thousand threads would take seconds.
 const MAX_STEPS: usize = 200_000_000;
 
-/// Lower bound of the cost of any placement, Σ weight × latency at the low ends of the intervals. The larger of two
-/// bounds: the heaviest pairs of threads on the cheapest pairs of CPUs; and each thread on the CPU where its
-/// communication with the nearest CPUs costs least, on different CPUs for equal threads (after Gilmore 1962 and Lawler
-/// 1963).
+/// Lower bound of the cost of any placement at the low ends of the intervals: the larger of two bounds. The first puts
+/// the heaviest pairs of threads on the cheapest pairs of CPUs. The second puts each thread on the CPU with the
+/// cheapest communication with its nearest CPUs (after Gilmore 1962 and Lawler 1963).
 pub(super) fn least_cost(graph: &Graph, distances: &CpuDistances) -> f64 {
     cheapest_pairs(graph, distances).max(nearest_cpus(graph, distances))
 }
@@ -307,7 +300,6 @@ fn nearest_cpus(graph: &Graph, distances: &CpuDistances) -> f64 {
     for thread in 0..graph.len() {
         let mut weights: Vec<f64> = graph.neighbours(thread).iter().map(|(_, weight)| *weight).collect();
         weights.sort_by(|x, y| y.total_cmp(x));
-        // Bits serve as keys, because `f64` is not `Ord`.
         *thread_counts.entry(weights.into_iter().map(f64::to_bits).collect()).or_default() += 1;
     }
     if thread_counts.keys().map(Vec::len).sum::<usize>() * distances.len() > MAX_STEPS {

@@ -1,8 +1,7 @@
 //! [`Alignment`]: which values of side A are compared with which values of side B.
 //!
-//! CPU numbers alone prove nothing: machines number their CPUs differently, and one machine may renumber its CPUs after
-//! a firmware change or on another host. Pairs are compared by CPU number only with evidence that the numbers mean the
-//! same CPUs. Otherwise, levels with the same meaning are compared; without these, nothing is.
+//! Machines number their CPUs differently, and a firmware change may renumber CPUs. Pairs are compared by CPU number
+//! only with evidence that the numbers mean the same CPUs. Otherwise, levels with the same meaning are compared.
 
 use super::likeness::Nest;
 use super::seen::{Numbering, ObservedStructure, cpus};
@@ -12,7 +11,7 @@ use crate::infer::InferError;
 use crate::{CpuId, CpuSet, Level, Relation, Topology};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Which values of one side are compared with which values of the other.
+/// How the values of two sides correspond, by pair or by level.
 #[derive(Debug, Clone)]
 pub struct Alignment {
     pairing: Pairing,
@@ -21,10 +20,9 @@ pub struct Alignment {
     is_forced: bool,
 }
 
-/// A level whose pairs are not compared one by one.
+/// A level without a comparison of individual pairs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct UnpairedLevel {
-    /// Rank of the level, nearest first.
     pub rank: u32,
     pub name: String,
     /// Whether a level of this name has the same meaning on the other side.
@@ -34,9 +32,9 @@ pub(super) struct UnpairedLevel {
 /// How the values of two sides correspond.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Pairing {
-    /// Equal numbers are the same CPUs: each pair is compared with itself, and levels are formed over these pairs.
+    /// Equal numbers are the same CPUs. Pairs are compared one by one, and levels consist of these pairs.
     Pairs,
-    /// Levels with the same meaning are compared, but no individual pairs.
+    /// Levels with the same meaning are compared, but not individual pairs.
     Levels(Likeness),
     /// No values correspond.
     Nothing(Obstacle),
@@ -56,13 +54,13 @@ impl Pairing {
 /// Why levels of two sides have the same meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Likeness {
-    /// The systems of both sides report them by the same name.
+    /// The systems of both sides report the levels by the same name.
     Reported,
-    /// Groups of the same sizes are nested in the same way, under other CPU numbers.
+    /// Groups of the same sizes are nested in the same way, with other CPU numbers.
     Renumbered,
-    /// Equal numbers of levels and outermost groups, equal smallest groups, but different intermediate groups.
+    /// Equal numbers of levels and outermost groups, and equal sizes of smallest groups. Intermediate groups differ.
     Kind,
-    /// Tests on both sides show that the smallest groups are threads of a core; only this level corresponds.
+    /// Tests on both sides show that the smallest groups are threads of a core. Only this level corresponds.
     Threads,
     /// On each side, all pairs are alike.
     Flat,
@@ -73,18 +71,17 @@ pub enum Likeness {
 pub enum Obstacle {
     /// The groups have different sizes, or only one side shows groups.
     Groups,
-    /// Neither side shows groups, the pairs differ by more than noise, and their patterns differ.
+    /// Neither side shows groups. The pairs differ by more than noise, and the two patterns differ.
     Patterns,
-    /// Groups have the same shape, but nothing confirms the same meaning, and their times differ too much.
+    /// Groups have the same shape, but their times differ too much, and nothing else shows the same meaning.
     Meanings(LevelMismatch),
-    /// No groups can be inferred for A or B; `None` for a side whose groups can be inferred or that has no latencies.
+    /// Why no groups can be inferred for A and for B; `None` for a side with groups or without latencies.
     Unseen([Option<InferError>; 2]),
 }
 
-/// Largest slowdown of one machine. Beyond it, similar patterns of pairs do not prove that two sides are one machine.
+/// Largest slowdown of one machine. Beyond this ratio, similar patterns do not prove that both sides are one machine.
 const MAX_OF_ONE_MACHINE: f64 = 3.0;
 
-/// Name of a level whose groups a test has shown to be threads of a core.
 const THREADS: &str = "smt";
 
 impl Alignment {
@@ -99,12 +96,11 @@ impl Alignment {
 
     /// Determines which values of two sides can be compared.
     ///
-    /// If the systems of two runs report the same structure, equal numbers are taken as equal CPUs, unless the
-    /// latencies contradict the report or the report has no groups among these CPUs. In these cases, and for files, the
-    /// latencies decide: the numbers match if both sides show the same groups under the same numbers, or, where neither
-    /// shows groups, if all pairs are alike or resemble each other number by number. Otherwise, levels are compared
-    /// that both systems report or whose groups are nested in the same way. Levels that agree only in shape must also
-    /// have similar times: see [`LevelMismatch`].
+    /// Two runs with the same reported structure have equal CPU numbers, unless the latencies contradict the report or
+    /// the report has no groups among these CPUs. In these cases, and for files, the latencies decide. The numbers
+    /// match if both sides show the same groups under the same numbers. Without groups, they match if all pairs are
+    /// alike or resemble each other number by number. Otherwise, levels are compared that both systems report, or whose
+    /// groups are nested alike. Levels that agree only in shape must have similar times: see [`LevelMismatch`].
     pub fn between(a: &Side, b: &Side) -> Alignment {
         let alignment = Alignment::by_likeness(a, b);
         if alignment.is_known(a, b) {
@@ -122,7 +118,7 @@ impl Alignment {
         let seen = [a, b].map(|side| ObservedStructure::infer(side, &cpus(side)).and_then(Result::ok));
         let (pairing, doubts) =
             match seen.each_ref().map(|seen| seen.as_ref().is_some_and(ObservedStructure::has_threads)) {
-                // Load tests identify the threads of a core, whatever their times.
+                // Execution tests identify the threads of a core, whatever the latencies.
                 [true, true] => {
                     let others = doubts.into_iter().filter(|doubt| doubt.level != THREADS);
                     (Pairing::Levels(Likeness::Threads), others.collect())
@@ -141,7 +137,7 @@ impl Alignment {
         Alignment { doubts: alignment.doubts, is_forced: true, ..Alignment::by_likeness(a, b) }
     }
 
-    /// Levels whose times differ too much, largest factor first. They are not compared unless the user insists.
+    /// Levels whose times differ too much, largest factor first. They are compared only if the user requests it.
     pub fn doubts(&self) -> &[LevelMismatch] {
         &self.doubts
     }
@@ -155,7 +151,6 @@ impl Alignment {
         self.doubts.iter().find(|doubt| !self.is_forced && doubt.level == level)
     }
 
-    /// Whether the correspondence has stronger evidence than similar shape.
     fn is_known(&self, a: &Side, b: &Side) -> bool {
         let common: CpuSet = (&cpus(a) & &cpus(b)).into_iter().collect();
         let reports = |side: &Side| side.topology.as_ref().is_some_and(|topology| divides(topology, &common));
@@ -177,7 +172,6 @@ impl Alignment {
         let numbering = structure_of(0).zip(structure_of(1)).map(|(left, right)| left.numbering(right));
         let reported = [a, b].map(|side| side.topology.as_ref());
         let trusted = [0, 1].map(|index| reported[index].filter(|_| !is_contradicted[index]));
-        // Order of preference: a trusted report, levels that both sides show, a report that is not trusted.
         let by_number = |trusted: Option<&Topology>| {
             let levels = structure_of(0).zip(structure_of(1)).map(|(left, right)| left.common_levels(right));
             let levels = levels.filter(|levels| levels.observed().is_some());
@@ -209,14 +203,12 @@ impl Alignment {
             _ if !are_mostly_common(&sets, &common) => Alignment::by_latencies(a, b),
             _ => match numbering {
                 Some(Numbering::Same) => by_number(trusted[0].or(trusted[1]).filter(dividing)),
-                // Both sides consist of the same single pair.
                 None if common.len() == 2 && sets[0] == sets[1] => by_number(None),
                 _ => Alignment::by_latencies(a, b),
             },
         }
     }
 
-    /// Aligns by the groups that the latencies of each side show, whatever their CPU numbers.
     fn by_latencies(a: &Side, b: &Side) -> Alignment {
         let nothing =
             |obstacle: Obstacle, levels: [Levels; 2]| Alignment::new(Pairing::Nothing(obstacle), levels);
@@ -234,7 +226,7 @@ impl Alignment {
                 let nests = [left, right].map(|seen| Nest::from_structure(&seen.structure));
                 let finest = [left, right].map(ObservedStructure::finest);
                 let are_threads = [left, right].map(ObservedStructure::has_threads);
-                // Groups distinguished by tests do not have the same meaning, even if their shape is the same.
+                // A test has shown that the groups have different meanings in spite of their equal shape.
                 let differ = matches!(finest, [Some(left), Some(right)] if left != right);
                 match (nests[0] == nests[1], nests[0].is_like(&nests[1])) {
                     (true, _) if !differ => Pairing::Levels(Likeness::Renumbered),
@@ -253,7 +245,7 @@ impl Alignment {
         &self.pairing
     }
 
-    /// The levels of A and of B; equal where each pair is compared with itself.
+    /// The levels of A and of B, which are equal for [`Pairing::Pairs`].
     pub fn levels(&self) -> &[Levels; 2] {
         &self.levels
     }
@@ -300,7 +292,6 @@ impl Alignment {
         positions_by_level
     }
 
-    /// Relations with the same meaning in both reports, where levels are compared by their reported names; else `None`.
     fn same_relations(&self) -> Option<Vec<Relation>> {
         let [left, right] = self.levels.each_ref().map(Levels::topology);
         let (true, Some(left), Some(right)) =
@@ -312,15 +303,14 @@ impl Alignment {
     }
 }
 
-/// Whether pairs with equal numbers resemble each other within levels, as on one machine at any clock.
 fn is_one_machine(a: &Side, b: &Side, levels: &Levels) -> bool {
     let common = &cpus(a) & &cpus(b);
     let seen = [a, b].map(|side| ObservedStructure::infer(side, &common).and_then(Result::ok));
     matches!(&seen, [Some(left), Some(right)] if left.resembles_inside(right, levels))
 }
 
-/// Whether a relation has the same meaning in two reports: a relation beyond a cache is comparable only if both report
-/// which CPUs share that cache. A level that separates no CPUs need not be reported.
+/// A relation beyond a cache is comparable only if both reports state which CPUs share that cache. A level that
+/// separates no CPUs may be missing.
 pub(super) fn is_one_relation(relation: Relation, left: &Topology, right: &Topology) -> bool {
     let reports = |topology: &Topology, level: Level| !topology.level(level).is_empty();
     let separates = |topology: &Topology, level: Level| {
@@ -346,12 +336,11 @@ fn divides(topology: &Topology, cpus: &CpuSet) -> bool {
     Level::ALL.into_iter().any(divides)
 }
 
-/// Whether two sides have mostly the same CPU numbers: files of different machines share some numbers by chance.
+/// Files of different machines share some CPU numbers by chance.
 fn are_mostly_common(sets: &[BTreeSet<CpuId>; 2], common: &BTreeSet<CpuId>) -> bool {
     8 * common.len() >= 7 * sets[0].len().max(sets[1].len())
 }
 
-/// Whether two sides have exactly the same values, which proves that they describe the same CPUs.
 fn is_identical(a: &Side, b: &Side) -> bool {
     let (pairs, _) = pair_up(a, b);
     let points = |dataset: &super::Dataset| -> Vec<_> {

@@ -1,4 +1,4 @@
-//! [`Answer`]: the overall result of a comparison, decided once for all output formats.
+//! [`Answer`]: the overall result of a comparison, the same for all output formats.
 
 use super::{Comparison, DatasetComparison, Difference, LevelDifference, ReadingKey, Side, Verdict};
 use crate::CpuId;
@@ -13,7 +13,7 @@ pub enum Answer {
     NothingCorresponds,
     /// Every level is shown to differ by less than the minimum effect.
     Alike,
-    /// Differences, worse ones first, followed by undecided levels.
+    /// Differences, worse results first, followed by undecided levels.
     Differs(Vec<Shown>),
 }
 
@@ -22,7 +22,7 @@ pub enum Answer {
 pub struct Shown {
     /// The verdict; never [`Verdict::Same`].
     pub verdict: Verdict,
-    /// The word that describes B, see [`DatasetComparison::called`]; `None` if undecided.
+    /// The word for B, see [`DatasetComparison::called`]; `None` if undecided.
     pub called: Option<&'static str>,
     /// The levels, ordered by dataset.
     pub levels: Vec<ShownLevel>,
@@ -51,12 +51,12 @@ impl ShownLevel {
 }
 
 impl Shown {
-    /// Whether the levels are few enough to be listed individually.
+    /// Whether there are few enough levels to list each.
     pub fn is_listed(&self) -> bool {
         self.levels.len() <= MAX_NAMED
     }
 
-    /// The levels with the smallest and the largest shift, by absolute value if a difference is shown.
+    /// The levels with the smallest and the largest shift. A shown difference is compared by absolute value.
     pub fn extremes(&self, comparison: &Comparison) -> Option<[ShownLevel; 2]> {
         let size = |level: &&ShownLevel| {
             let shift = level.difference(comparison).map_or(0.0, |difference| difference.shift.point.ln_1p());
@@ -123,7 +123,7 @@ pub enum Disjoint {
 }
 
 impl Disjoint {
-    /// Determines the reason for two sides that share no value.
+    /// Determines the reason for two sides without a common value.
     pub fn between(a: &Side, b: &Side) -> Disjoint {
         let placements = |side: &Side| -> BTreeSet<Vec<CpuId>> {
             let keys = side.datasets.iter().flat_map(|dataset| dataset.readings.keys());

@@ -1,5 +1,3 @@
-//! [`Comparison`]: the result of comparing two sides.
-
 use super::{ReadingKey, Verdict};
 use crate::quantity::Better;
 use crate::stats::Estimate;
@@ -11,7 +9,7 @@ pub struct Comparison {
     pub datasets: Vec<DatasetComparison>,
     /// Datasets that only one side has.
     pub unmatched: Unmatched,
-    /// Numbers of trials of A and of B that are left out because the queue did not keep the send rate.
+    /// Numbers of trials of A and of B that were left out because the queue did not keep up with the send rate.
     pub saturated: [usize; 2],
 }
 
@@ -40,9 +38,9 @@ pub struct DatasetComparison {
     pub name: String,
     /// What was measured, without the quantity.
     pub subject: String,
-    /// Name of its quantity.
+    /// Name of the quantity.
     pub quantity: String,
-    /// Unit of `a` and `b` in its differences.
+    /// Unit of `a` and `b` in the differences.
     pub unit: String,
     /// Which direction is better.
     pub better: Better,
@@ -50,21 +48,21 @@ pub struct DatasetComparison {
     pub basis: Basis,
     /// Differences by level, nearest first.
     pub levels: Vec<LevelDifference>,
-    /// The difference over all pairs, where there are several levels and all are shown to have changed alike to within
-    /// the margin. The levels then share one error and this verdict. `a` and `b` are medians.
+    /// The difference over all pairs, if there are several levels and all changed alike to within the margin. The
+    /// levels then share one error and this verdict. `a` and `b` are medians.
     pub together: Option<Difference>,
     /// Levels of one side without a known counterpart: those of A, then those of B.
     pub alone: Vec<LevelAlone>,
-    /// Differences by cell, in the order of subjects; empty where pairs are not compared one by one.
+    /// Differences by cell, in the order of subjects; empty if pairs are not compared one by one.
     pub cells: Vec<CellDifference>,
-    /// Number of subjects with a value on one side only, if each pair is compared with itself.
+    /// Number of subjects with a value on one side only, if pairs are compared one by one.
     pub lonely: usize,
-    /// Values left out because they have no meaningful ratio: zero, negative, or beyond the measurable range.
+    /// Values without a meaningful ratio, which were left out: zero, negative, or beyond the measurable range.
     pub without_ratio: Vec<NoRatio>,
 }
 
 impl DatasetComparison {
-    /// The words for a worse and a better B: slower and faster, or less stable and steadier for a variation.
+    /// The words for a worse and a better B: slower and faster, or, for a variation, less stable and steadier.
     pub fn called(&self) -> [&'static str; 2] {
         match self.quantity.as_str() {
             "one_way_variation" => ["less stable", "steadier"],
@@ -82,7 +80,7 @@ impl DatasetComparison {
 /// A value without a meaningful ratio.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NoRatio {
-    /// The side that has it.
+    /// The side with the value.
     pub of: Letter,
     /// The subject.
     pub key: ReadingKey,
@@ -95,9 +93,9 @@ pub struct NoRatio {
 pub struct Difference {
     /// Value of A in the unit as read; the median for a level.
     pub a: f64,
-    /// Value of B, likewise.
+    /// Value of B in the unit as read; the median for a level.
     pub b: f64,
-    /// B ÷ A − 1 in the basis of the dataset, with its 95 % interval, which is unbounded if the error is unknown.
+    /// B ÷ A − 1 in the basis of the dataset, with its 95 % interval, unbounded if the error is unknown.
     pub shift: Estimate,
     /// Corrected p-value of "no difference".
     pub q_value: f64,
@@ -105,11 +103,11 @@ pub struct Difference {
     pub verdict: Verdict,
     /// Bound on the relative difference at 95 % confidence; `None` if the error is unknown.
     pub within: Option<f64>,
-    /// The minimum relative difference that counts here.
+    /// Minimum relevant relative difference.
     pub least: f64,
     /// Why the comparison is undecided, if not for a large error; or why the sides are the same without an interval.
     pub reason: Option<&'static str>,
-    /// Whether, at 5 %, B may be better, and may be worse, by at least the margin.
+    /// Whether B may be better, and may be worse, by at least the margin (at 5 %).
     pub possible: Possible,
 }
 
@@ -135,19 +133,19 @@ pub struct Possible {
 pub struct LevelDifference {
     /// Name of the level: a relation, `group-1` and so on, `across`, `all`, or the name of a series.
     pub level: String,
-    /// Numbers of pairs of A and of B: only common pairs where each pair is compared with itself.
+    /// Numbers of pairs of A and of B. If pairs are compared one by one, only common pairs count.
     pub pairs: [usize; 2],
-    /// Number of these pairs that are left out because they changed state during a run.
+    /// Number of pairs that were left out because they changed state during a run.
     pub left_out: usize,
     /// The verdict with its numbers.
     pub difference: Difference,
-    /// B ÷ A − 1 in the unit as read, if the basis is another.
+    /// B ÷ A − 1 in the unit as read, if the basis is cycles.
     pub as_read: Option<f64>,
 }
 
 impl LevelDifference {
-    /// Core clock of B ÷ that of A − 1, derived from the shifts as read and in cycles (nanoseconds are cycles ÷ clock);
-    /// above −1, because no clock falls by 100 %. `None` where one of them is unknown.
+    /// Core clock of B ÷ that of A − 1, derived from the shifts as read and in cycles. `None` if a shift is unknown.
+    /// Values are above −1, because no clock falls by 100 %.
     pub fn clock(&self) -> Option<f64> {
         let ratio = (1.0 + self.difference.shift.point) / (1.0 + self.as_read?);
         (ratio.is_finite() && ratio > 0.0).then_some(ratio - 1.0)
@@ -157,13 +155,13 @@ impl LevelDifference {
 /// A level without a counterpart.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LevelAlone {
-    /// The side that has it.
+    /// The side with the level.
     pub of: Letter,
-    /// Its name on that side.
+    /// Name of the level on that side.
     pub level: String,
-    /// Number of its pairs.
+    /// Number of pairs.
     pub pairs: usize,
-    /// Median of its pairs in the unit as read.
+    /// Median of the pairs in the unit as read.
     pub median: f64,
 }
 
@@ -181,11 +179,11 @@ pub enum Letter {
 pub struct CellDifference {
     /// The subject.
     pub key: ReadingKey,
-    /// Index of its level in [`DatasetComparison::levels`].
+    /// Index of the level in [`DatasetComparison::levels`].
     pub level: usize,
     /// The verdict with its numbers.
     pub difference: Difference,
-    /// Whether its shift is shown to differ from that of its level, at a false discovery rate of 1 %.
+    /// Whether the shift differs from that of the level, at a false discovery rate of 1 %.
     pub departs: bool,
 }
 

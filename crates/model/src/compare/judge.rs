@@ -1,14 +1,15 @@
 //! [`compare`]: judges levels first, then cells.
 //!
-//! Values are compared as logarithms: a shift of 0.05 is about 5 % at 8 ns and at 200 ns. Where each pair is compared
-//! with itself, the shift of a level is the median of the Walsh averages over its pairs (Hodges and Lehmann 1963). Its
-//! random error is estimated from the spread of the pairs of the two runs themselves (an empirical null, Efron 2004),
-//! or, if there are few pairs, from the intervals of the cells. In either case, the error common to all pairs of a run
-//! is added. Level verdicts are corrected for their number after Holm (family-wise error 1 %), with levels that changed
-//! alike counted as one. Cells are corrected after Benjamini and Hochberg (false discovery rate 5 %), and a difference
-//! must also exceed the margin. The common error is no evidence about a single pair: a pair differs only if its level
-//! does, or if it departs from its level by more than the spread of pairs. If the two sides have different pairs, only
-//! medians of levels are compared.
+//! Values are compared as logarithms: a shift of 0.05 is about 5 % at 8 ns and at 200 ns. If both sides have the same
+//! pairs, the shift of a level is the median of the Walsh averages over its pairs (Hodges and Lehmann 1963). The random
+//! error is estimated from the spread of the pairs of the two runs (an empirical null, Efron 2004), or, with few pairs,
+//! from the intervals of the cells. The error common to all pairs of a run is added. If the sides have different pairs,
+//! only medians of levels are compared.
+//!
+//! Level verdicts are corrected for their number after Holm (family-wise error 1 %). Levels that changed alike count as
+//! one. Cells are corrected after Benjamini and Hochberg (false discovery rate 5 %). A difference must also exceed the
+//! margin. The common error is no evidence about a single pair. A pair therefore differs only if its level does, or if
+//! it departs from its level by more than the spread of pairs.
 
 use super::alignment::UnpairedLevel;
 use super::shift::{
@@ -28,12 +29,11 @@ use std::collections::BTreeMap;
 
 const FAMILY_ERROR: f64 = 0.01;
 const FALSE_DISCOVERIES: f64 = 0.05;
-/// False discovery rate of cells that depart from their level. It is lower because no common error widens the null
-/// distribution there, and pairs have longer tails than a normal variable.
+/// Lower than for other cells: no common error widens the null distribution, and pairs have long tails.
 const FALSE_DEPARTURES: f64 = 0.01;
 
-/// Compares two sides. Datasets of equal names are matched; without any, the only dataset of each side. Datasets
-/// without values are left out; in comparisons by pair, so are levels without a common pair.
+/// Compares two sides. Datasets with equal names correspond. Without equal names, the only dataset of each side does.
+/// Datasets without values are left out. Comparisons by pair also leave out levels without a common pair.
 pub fn compare(a: &Side, b: &Side, alignment: &Alignment, least: LeastEffect) -> Comparison {
     let (pairs, unmatched) = pair_up(a, b);
     let guest = a.guest || b.guest;
@@ -63,7 +63,7 @@ pub fn compare(a: &Side, b: &Side, alignment: &Alignment, least: LeastEffect) ->
     Comparison { datasets: drafts.into_iter().map(Draft::finish).collect(), unmatched, saturated }
 }
 
-/// The verdicts that one p-value decides: the first provides the p-value, the others share it.
+/// The verdicts that one p-value decides. The first verdict provides the p-value.
 type Question<'d> = (Better, Vec<&'d mut Judged>);
 
 fn correct<'d>(
@@ -146,7 +146,7 @@ impl<'a> Draft<'a> {
         self.departures.iter_mut().map(|departure| (better, vec![departure])).collect()
     }
 
-    /// Withdraws the verdict of a cell that does not depart from its level and disagrees with it.
+    /// Withdraws the verdict of a cell that disagrees with its level without departing from it.
     fn bind_cells(&mut self) {
         for ((cell, departure), (_, level)) in self.cells.iter_mut().zip(&self.departures).zip(&self.keys) {
             if !departure.verdict().is_different() {
@@ -169,7 +169,7 @@ impl<'a> Draft<'a> {
         let resolution = a.resolution.max(b.resolution);
         let negligible = a.negligible.max(b.negligible);
         let margin = |value: f64| least.margin(value, resolution, negligible);
-        // A shift irrelevant for one pair is relevant as the mean of many: 5 % of 5 ns are less than 0.3 ns.
+        // A shift that is irrelevant for one pair is relevant as the mean of many: 5 % of 5 ns are less than 0.3 ns.
         let margin_of_level = |value: f64| least.margin(value, resolution, 0.0);
         let [levels, _] = alignment.levels();
         let mut by_level: Vec<Vec<&Joined<'_>>> = Vec::new();
@@ -205,7 +205,7 @@ impl<'a> Draft<'a> {
             by_level.push(members);
         }
         draft.together = judge_together(&by_level, &margin_of_level, guest).map(|mut together| {
-            // A difference below the margin counts as none, whatever its p-value; only larger ones are tested.
+            // A difference below the margin counts as none, whatever its p-value. Only larger differences are tested.
             together.conclude(1.0, FAMILY_ERROR, a.better);
             together
         });
@@ -293,7 +293,6 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Removes and returns the level of this name that has the same meaning on both sides.
 fn take(levels: &mut BTreeMap<UnpairedLevel, Vec<usize>>, name: &str) -> Option<Vec<usize>> {
     let key = levels.keys().find(|level| level.is_known && level.name == name)?.clone();
     levels.remove(&key)

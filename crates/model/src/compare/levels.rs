@@ -1,4 +1,4 @@
-//! [`Levels`]: the level to which each pair of a side belongs, so that levels can be judged before cells.
+//! [`Levels`]: the level of each pair of a side. Levels are judged before cells.
 
 use super::seen::{ObservedStructure, cpus};
 use super::{ReadingKey, Series, Side};
@@ -8,7 +8,7 @@ use crate::{CpuSet, Relation, Topology};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The level to which each subject of a side belongs.
+/// The level of each subject of a side.
 #[derive(Debug, Clone)]
 pub struct Levels {
     source: Source,
@@ -27,7 +27,7 @@ enum Source {
 /// A level inferred from latencies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObservedLevel {
-    /// `group-1` for the finest level, or `smt` where its pairs are known to be threads of a core.
+    /// `group-1` for the finest level, or `smt` if its pairs are known to be threads of a core.
     pub name: String,
     /// The groups, ordered by their lowest CPU.
     pub groups: Vec<CpuSet>,
@@ -35,16 +35,16 @@ pub struct ObservedLevel {
     pub alone: usize,
 }
 
-/// The level of the pairs of a column.
+/// The level of the pairs in a column.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GroupLevel {
-    /// All pairs, where there is no distinction.
+    /// All pairs, without distinction.
     All,
     /// Inferred groups of two CPUs.
     Twos,
     /// Larger inferred groups, numbered from the finest.
     Larger(usize),
-    /// The name of a reported relation, `across`, or the name of a series.
+    /// The name of a reported relation or of a series, or `across`.
     Named(String),
 }
 
@@ -59,11 +59,9 @@ impl fmt::Display for GroupLevel {
     }
 }
 
-/// Level of pairs that share no inferred group.
 const ACROSS: &str = "across";
-/// The level of all pairs, where nothing distinguishes them.
+/// The level of all pairs, if nothing distinguishes them.
 pub const ALL: &str = "all";
-/// Number of ranks reserved for each relation in the order of the columns.
 const RANKS: u32 = 64;
 
 fn is_of_twos(level: &ObservedLevel) -> bool {
@@ -81,7 +79,7 @@ impl Levels {
         Levels { source: Source::One }
     }
 
-    /// The reported levels; the inferred ones if none are reported or the latencies contradict them; else one level.
+    /// The reported levels of a side, unless the latencies contradict them; then the inferred levels, or one level.
     pub fn from_side(side: &Side) -> Levels {
         let seen = ObservedStructure::infer(side, &cpus(side)).and_then(Result::ok);
         let reported = side.topology.as_ref();
@@ -89,7 +87,7 @@ impl Levels {
         match (reported.filter(|topology| !topology.domains().is_empty() && is_trusted), seen) {
             (Some(topology), _) => Levels::reported(topology.clone()),
             (None, Some(seen)) if !seen.structure.levels.is_empty() => Levels::observed_in(&seen.structure),
-            // The report may be wrong, but nothing better is known.
+            // The report may be wrong, but there is no better evidence.
             (None, _) => reported.map_or_else(Levels::one, |topology| Levels::reported(topology.clone())),
         }
     }
@@ -114,7 +112,7 @@ impl Levels {
         Levels { source: if levels.is_empty() { Source::One } else { Source::Observed(levels) } }
     }
 
-    /// Gives corresponding levels of two sides the same name: `group-N`, unless their names already agree.
+    /// Renames corresponding levels of two sides to `group-N`, unless their names already agree.
     pub(super) fn under_common_names(mut levels: [Levels; 2]) -> [Levels; 2] {
         if let [Source::Observed(left), Source::Observed(right)] =
             levels.each_mut().map(|levels| &mut levels.source)
@@ -137,7 +135,7 @@ impl Levels {
         }
     }
 
-    /// The topology, where the levels are those that a system reports.
+    /// The topology that the system reports, if the levels follow it.
     pub fn topology(&self) -> Option<&Topology> {
         match &self.source {
             Source::Reported(topology) => Some(topology),
@@ -145,7 +143,7 @@ impl Levels {
         }
     }
 
-    /// The level of a subject: its rank, nearest first, and its name. A series is a level of its own.
+    /// The rank (nearest first) and the name of the level of a subject. Each series is its own level.
     pub fn of_key(&self, key: &ReadingKey) -> (u32, String) {
         match (key, &self.source) {
             (ReadingKey::Series(series), _) => (u32::MAX, series.name.clone()),
@@ -182,7 +180,7 @@ impl Levels {
         counts
     }
 
-    /// The name of a series with the relation of its CPUs in place of their numbers: `kind=mutex relation=l3`.
+    /// The name of a series with the relation of its CPUs instead of their numbers: `kind=mutex relation=l3`.
     pub(super) fn name_by_relation(&self, series: &Series) -> String {
         let [all, first] = self.level_counts(series);
         let words = |counts: &BTreeMap<(u32, String), usize>| {
@@ -204,10 +202,9 @@ impl Levels {
         }
     }
 
-    /// The column of a level in a table of many sides: a rank, nearest first, and the name. Reported levels keep their
-    /// name. The number of an inferred level states only its position: the finest groups may be threads of a core on
-    /// one machine and a die on another. Groups of two, which may be threads, have a separate column before larger
-    /// groups.
+    /// The rank (nearest first) and the column of a level in a table of many sides. The number of an inferred level
+    /// states only its position: the finest groups may be threads of a core on one machine and a die on another. Groups
+    /// of two may be threads, and have their own column.
     pub(super) fn column(&self, level: &str) -> (u32, GroupLevel) {
         let known = self
             .observed()

@@ -1,10 +1,9 @@
-//! Whether levels of the same shape have the same meaning: [`Nest`] describes how groups are nested, independent of CPU
-//! numbers; [`LevelMismatch`] is a level whose latencies differ too much.
+//! Whether levels of the same shape have the same meaning.
 //!
-//! Eight groups of two are threads of a core on one machine and cores of a cluster on another. Unless a system, test or
-//! CPU model identifies the groups, only their latencies can. Among the published matrices with groups of the same
-//! shape, any two with different meanings (dies and packages, threads and clusters) differ by a factor of 1.38 or more
-//! at some level. The limit was chosen with knowledge of these files.
+//! Eight groups of two are threads of a core on one machine and cores of a cluster on another. If no system, test or
+//! CPU model identifies the groups, only their latencies show the difference. Published matrices with groups of the
+//! same shape but different meanings (dies and packages, threads and clusters) differ by a factor of 1.38 or more at
+//! some level. The limit was chosen with knowledge of these files.
 
 use super::side::pair_up;
 use super::{Dataset, Fact, Levels, Side};
@@ -13,15 +12,14 @@ use crate::stats::median_in_place;
 use crate::{CpuId, CpuSet};
 use std::collections::BTreeMap;
 
-/// Largest ratio of latencies for two levels to be considered the same.
 const PLAUSIBLE: f64 = 4.0 / 3.0;
 
 /// A level with the same shape on both sides whose latencies differ too much to have the same meaning.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LevelMismatch {
-    /// Name of the dataset in the comparison.
+    /// Name of the dataset.
     pub dataset: String,
-    /// Name of the level, which is the same on both sides.
+    /// Name of the level, equal on both sides.
     pub level: String,
     /// Median in A.
     pub a: f64,
@@ -37,8 +35,8 @@ impl LevelMismatch {
         (self.a / self.b).max(self.b / self.a)
     }
 
-    /// Compares levels of equal names that only latencies can identify. Returns those that differ too much, largest
-    /// factor first, and the number of plausible levels. All are plausible if both sides state the same CPU model.
+    /// Compares levels with equal names that only latencies can identify. Returns the levels that differ too much,
+    /// largest factor first, and the number of plausible levels. With equal CPU models, all are plausible.
     pub(super) fn between(a: &Side, b: &Side, levels: &[Levels; 2]) -> (Vec<LevelMismatch>, usize) {
         let model = |side: &Side| side.facts.get(&Fact::CpuModel).cloned();
         let pairs = pair_up(a, b).0.into_iter();
@@ -70,20 +68,18 @@ fn medians(dataset: &Dataset, levels: &Levels) -> BTreeMap<String, f64> {
         .collect()
 }
 
-/// A CPU, or a group with its parts. Equal nests are the same structure, apart from CPU numbers.
+/// A CPU, or a group with its parts. Equal nests are the same structure, regardless of CPU numbers.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Nest {
     parts: Vec<Nest>,
 }
 
 impl Nest {
-    /// The nest of all CPUs of a structure.
     pub fn from_structure(structure: &Structure) -> Nest {
         let levels: Vec<&[CpuSet]> = structure.levels.iter().map(|level| level.groups.as_slice()).collect();
         Nest::within(&levels, &structure.cpus.iter().copied().collect())
     }
 
-    /// The nest of some CPUs: the groups of the coarsest level, each with its parts, and the CPUs in no group.
     fn within(levels: &[&[CpuSet]], cpus: &CpuSet) -> Nest {
         let groups: Vec<&CpuSet> = levels
             .split_last()
@@ -101,10 +97,9 @@ impl Nest {
         }
     }
 
-    /// Whether two machines are of the same kind: the same number of levels and of outermost groups, all alike, and
-    /// smallest groups of the same size. Only intermediate groups may have different numbers of equal parts: two groups
-    /// of six cores with two threads match two groups of eight. The smallest groups must have equal sizes because
-    /// groups of two may be threads of a core where groups of four are cores.
+    /// Whether two machines are of the same kind. Only the numbers of intermediate groups may differ: two groups of six
+    /// cores with two threads match two groups of eight. The smallest groups must have equal sizes because groups of
+    /// two may be threads of a core where groups of four are cores.
     pub fn is_like(&self, other: &Nest) -> bool {
         self.parts.len() == other.parts.len() && self.is_alike(other)
     }

@@ -1,4 +1,4 @@
-//! Conversion of matrices to a [`Side`]: latency runs, and files of other tools or of coretalk's `csv`.
+//! Conversion of matrices to a [`Side`]: latency runs, files of other tools, and coretalk's `csv`.
 
 use super::{Dataset, Fact, LogEstimate, Reading, ReadingKey, Series, Side};
 use crate::environment::Virtualization;
@@ -13,11 +13,10 @@ use crate::stats::{Estimate, median_ranks};
 use crate::{Environment, KernelId, Protocol, Topology};
 use std::collections::BTreeMap;
 
-/// Differences below 0.3 ns are irrelevant: a program's own instructions around a transfer vary by more.
+/// Differences below 0.3 ns are irrelevant, because the instructions of a program around a transfer vary by more.
 pub(super) const NEGLIGIBLE_NS: f64 = 0.3;
-/// Minimum visible change of the duration of a batch, in clock steps.
 const VISIBLE_STEPS: f64 = 3.0;
-/// Minimum relative error of the median of single events, because counts do not show the variation between runs.
+/// Minimum relative error of the median of single events. Counts do not show the variation between runs.
 pub(super) const SERIES_FLOOR: f64 = 0.02;
 
 /// Converts a latency run: one dataset for each map, one for each imitated tool, and one for the tails.
@@ -123,7 +122,7 @@ fn of_map(map: &LatencyMap, environment: &Environment, settings: &LatencySetting
         Protocol::OneWay => "one_way_variation",
     };
     let (counts, resolution) = match settings.counts {
-        // Adaptive batches last 200 clock steps or more: three steps are less than the minimum effect.
+        // Adaptive batches last 200 clock steps or more. Three steps are less than the minimum effect.
         Counts::Adaptive => ("adaptive".to_owned(), 0.0),
         Counts::Fixed { samples, iterations } => {
             let step_ns = environment.clock.step_ns.unwrap_or(0.0);
@@ -160,7 +159,6 @@ fn of_map(map: &LatencyMap, environment: &Environment, settings: &LatencySetting
     }
 }
 
-/// The median of single half round trips, with an interval from order statistics and a minimum error.
 fn of_tails(tails: &TailSeries) -> Option<(ReadingKey, Reading)> {
     let n = counts_total(&tails.raw);
     let (low, high) = median_ranks(n as usize, 0.05)?;
@@ -193,7 +191,7 @@ fn of_tails(tails: &TailSeries) -> Option<(ReadingKey, Reading)> {
     Some((ReadingKey::Series(series), reading))
 }
 
-/// Minimum visible difference of values printed in steps: a tiny change may move such a value by a whole step.
+/// A tiny change may move a printed value by a whole step.
 const VISIBLE_PRINTED_STEPS: f64 = 1.5;
 
 /// Converts the matrices of one file.
@@ -224,7 +222,7 @@ fn dataset(imported: &ImportedMatrix, matrix_count: usize) -> Dataset {
     let mut readings: BTreeMap<ReadingKey, Reading> = BTreeMap::new();
     for row in 0..matrix.len() {
         for column in 0..row {
-            // A file does not state its directions, and runs have one value for both.
+            // A file does not state its directions. Runs have one value for both directions.
             let both = [matrix.get(row, column), matrix.get(column, row)];
             let known: Vec<f64> = both.into_iter().filter_map(|cell| *cell?).collect();
             if known.is_empty() {

@@ -1,5 +1,4 @@
-//! Conversion to a [`Side`]: runs of trials (`wake`, `queue` and others), each trial represented by its displayed
-//! value, and comparisons of placements, by metric of each workload.
+//! Conversion of runs of trials and of comparisons of placements to a [`Side`].
 
 use super::of_matrix::{NEGLIGIBLE_NS, SERIES_FLOOR, of_run};
 use super::{Dataset, LogEstimate, Reading, ReadingKey, Series, Side};
@@ -10,7 +9,6 @@ use crate::series::{SeriesResult, SeriesSettings, TrialResult, displayed_value};
 use crate::{Environment, Flag, Topology};
 use std::collections::BTreeMap;
 
-/// Minimum number of pairs with equal parameters that form a matrix; fewer pairs are judged one by one.
 const MATRIX: usize = 7;
 
 /// Converts a run of trials: one dataset for each parameter set with many pairs, and one for each other value.
@@ -44,7 +42,7 @@ pub fn of_series(
                     .map_or((Unit::Number, None), |quantity| (quantity.unit, quantity.better)),
             };
             let (subject, key) = match trial.spec.placement.as_slice() {
-                // The trials of a queue table always form a matrix, however few CPUs there are.
+                // The trials of a queue table always form a matrix, even with few CPUs.
                 [from, to] if pairs >= MATRIX || QueueCell::holds(trial) => {
                     (set.clone(), ReadingKey::Pair([*from, *to]))
                 }
@@ -92,7 +90,6 @@ pub fn of_places(
 ) -> Side {
     let threads =
         settings.threads.map_or_else(|| "as the work says".to_owned(), |threads| threads.to_string());
-    /// Number of hash digits that distinguish commands.
     const DIGITS: usize = 8;
     let arms = settings.versus.iter().flat_map(|versus| settings.placements.iter().zip(&versus.arms));
     let commands: Vec<String> = arms
@@ -104,7 +101,7 @@ pub fn of_places(
             let value = LogEstimate::from_estimate(arm.median.as_ref()?);
             let cpus = arm.placement.taskset().unwrap_or_else(|| "unbound".to_owned());
             let name = match settings.versus {
-                // An arm is identified by its command, whatever its CPUs.
+                // A command identifies its arm, regardless of the CPUs.
                 Some(_) => arm.placement.name.clone(),
                 None => format!("{} ({cpus})", arm.placement.name),
             };

@@ -1,7 +1,6 @@
 //! [`Overview`]: many runs or files in one table, with a row for each dataset and a column for each group of pairs.
 //!
-//! Each column has one meaning. Inferred groups of two sides share a column where [`Alignment`] would compare them;
-//! reported relations share one where both reports give them the same meaning. See [`Kinds`].
+//! Each column has one meaning: groups and relations share a column only if they mean the same on both sides.
 
 use super::alignment::is_one_relation;
 use super::levels::GroupLevel;
@@ -18,7 +17,7 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Overview {
     /// Columns, nearest pairs first: reported relations; `groups-of-2`, `larger-groups-1` and so on, and `across` for
-    /// inferred groups; `all`; series. Levels that may differ in meaning are separate: `groups-of-2-kind-1`.
+    /// inferred groups; `all`; series. Levels that may differ in meaning have separate columns: `groups-of-2-kind-1`.
     pub groups: Vec<OverviewGroup>,
     /// One row for each dataset of each side, in the given order.
     pub rows: Vec<OverviewRow>,
@@ -27,9 +26,9 @@ pub struct Overview {
 /// A column of an [`Overview`].
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OverviewGroup {
-    /// The level of its pairs.
+    /// The level of the pairs.
     pub level: GroupLevel,
-    /// Which of several meanings its levels have, from 1; `None` where all levels of this name have the same meaning.
+    /// Which of several meanings the levels have, from 1; `None` if all levels of this name have one meaning.
     pub kind: Option<usize>,
 }
 
@@ -51,7 +50,7 @@ pub struct OverviewRow {
     pub unit: String,
     /// The kernel that was measured, if known.
     pub kernel: Option<String>,
-    /// Medians in the order of [`Overview::groups`]; `None` where the dataset has no such pair.
+    /// Medians in the order of [`Overview::groups`]; `None` for a column without a pair of the dataset.
     pub medians: Vec<Option<GroupMedian>>,
 }
 
@@ -60,11 +59,11 @@ pub struct OverviewRow {
 pub struct GroupMedian {
     /// Name of the level on its side: a relation, `group-1` and so on, `across`, `all`, or the name of a series.
     pub level: String,
-    /// Sizes of its inferred groups, ascending; empty for other levels.
+    /// Sizes of the inferred groups, ascending; empty for other levels.
     pub sizes: Vec<usize>,
     /// Median over the pairs.
     pub median: f64,
-    /// The 5th and the 95th percentile of the pairs: the spread of the machine, not an error.
+    /// The 5th and the 95th percentile of the pairs: the spread over the machine, not an error.
     pub range: [f64; 2],
     /// Number of pairs.
     pub pairs: usize,
@@ -78,7 +77,7 @@ struct Members {
     values: Vec<f64>,
 }
 
-/// Tabulates sides, each by its own levels. [`compare`](fn@super::compare) decides whether two rows differ.
+/// Tabulates sides, each by its own levels. [`compare`](fn@super::compare) decides whether rows differ.
 pub fn overview(sides: &[(&Side, Levels)]) -> Overview {
     let mut kinds = Kinds::new(sides);
     let by_number = have_equal_reports(sides);
@@ -137,7 +136,7 @@ pub fn overview(sides: &[(&Side, Levels)]) -> Overview {
     Overview { groups: columns.into_iter().map(|(_, group)| group).collect(), rows }
 }
 
-/// Whether all reports agree that equal numbers are the same CPUs, so that series can be named by their CPUs.
+/// Whether all reports agree that equal numbers are the same CPUs, so that CPUs can name series.
 fn have_equal_reports(sides: &[(&Side, Levels)]) -> bool {
     let mut reports = sides.iter().map(|(side, _)| {
         let topology = side.topology.as_ref()?;
@@ -156,14 +155,12 @@ fn group_median(mut values: Vec<f64>, sizes: Vec<usize>, level: String) -> Optio
 
 pub(super) struct Kinds<'a> {
     sides: &'a [(&'a Side, Levels)],
-    /// For each side with inferred groups, the number of its kind, from 1.
     observed: Vec<Option<usize>>,
-    /// For each column of relations, its sides grouped by the meaning of these relations.
     reported: BTreeMap<GroupLevel, Vec<Vec<usize>>>,
 }
 
 impl<'a> Kinds<'a> {
-    /// Assigns every side to the first kind whose members are all aligned with it.
+    /// Assigns every side to the first kind whose members are all aligned with the side.
     pub fn new(sides: &'a [(&'a Side, Levels)]) -> Kinds<'a> {
         let mut kinds: Vec<Vec<(usize, Nest)>> = Vec::new();
         let mut observed = vec![None; sides.len()];
@@ -184,7 +181,6 @@ impl<'a> Kinds<'a> {
         Kinds { sides, observed, reported: BTreeMap::new() }
     }
 
-    /// Records that a side has values in a column, and groups it with the sides where `levels` mean the same.
     pub fn note(&mut self, side: usize, column: &GroupLevel, levels: &BTreeSet<String>) {
         let Some(topology) = self.sides[side].1.topology() else { return };
         let relations: Vec<Relation> = levels.iter().filter_map(|level| Relation::named(level)).collect();
@@ -204,14 +200,14 @@ impl<'a> Kinds<'a> {
         }
     }
 
-    /// Number of the kind of a side in a column, from 1; `None` where all sides of the column have the same meaning.
+    /// Number of the kind of a side in a column, from 1; `None` if all sides of the column have the same meaning.
     pub fn number(&self, side: usize, column: &GroupLevel, levels: &BTreeSet<String>) -> Option<usize> {
         match &self.sides[side].1 {
             known if known.topology().is_some() => {
                 let classes = self.reported.get(column).filter(|classes| classes.len() > 1)?;
                 Some(classes.iter().position(|class| class.contains(&side))? + 1)
             }
-            // An inferred level named after a relation (by a test) has one meaning.
+            // A test named this inferred level after a relation, so it has one meaning.
             _ if levels.iter().all(|level| Relation::named(level).is_some()) => None,
             _ => self.observed[side].filter(|_| self.observed.iter().flatten().any(|kind| *kind > 1)),
         }
@@ -222,7 +218,6 @@ fn nest(side: &Side) -> Option<Nest> {
     Some(Nest::from_structure(&ObservedStructure::infer(side, &cpus(side))?.ok()?.structure))
 }
 
-/// Whether every level of one side has the same meaning on the other.
 fn are_aligned(a: &Side, b: &Side) -> bool {
     let alignment = Alignment::between(a, b);
     match alignment.pairing() {

@@ -1,4 +1,4 @@
-//! [`ObservedStructure`]: the structure that the latencies of a side show, for comparison with that of another side.
+//! The structure that is visible in the latencies of a side.
 
 use super::{Dataset, Levels, ReadingKey, Side};
 use crate::infer::{
@@ -11,18 +11,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Half width of a 95 % interval, in standard deviations.
 const REACH: f64 = 1.96;
-/// Minimum step of a level, relative to its step on the side that shows it, to count as present on the other side.
-/// Chance hides half of the step of a barely visible level; an absent level has no step.
+/// Chance hides half of the step of a barely visible level. An absent level has no step.
 const PRONOUNCED: f64 = 0.5;
-/// Two sides without groups number their CPUs alike if their pairs have at least this share of the variance in common.
 const COMMON_VARIANCE: f64 = 0.5;
-/// Minimum number of pairs: fewer may resemble each other by chance.
+/// Minimum number of pairs. Fewer pairs may resemble each other by chance.
 const MIN_PAIRS: usize = 10;
 
 #[derive(Debug, Clone)]
 pub(super) struct ObservedStructure {
     pub structure: Structure,
-    /// Whether the latencies contradict the reported topology.
     pub contradicts: bool,
     cells: Matrix<Option<Observation>>,
 }
@@ -58,12 +55,10 @@ impl ObservedStructure {
         self.structure.levels.first()?.execution
     }
 
-    /// Whether a test has shown that the smallest groups are threads of a core.
     pub fn has_threads(&self) -> bool {
         self.finest() == Some(Execution::Shared)
     }
 
-    /// Compares the groups that two sides show on the same CPUs.
     pub fn numbering(&self, other: &ObservedStructure) -> Numbering {
         let grouped = |seen: &ObservedStructure| !seen.structure.levels.is_empty();
         match (grouped(self), grouped(other)) {
@@ -71,7 +66,7 @@ impl ObservedStructure {
             (false, false) if self.resembles(other) => Numbering::Same,
             (false, false) => Numbering::Unknown,
             _ if self.partially_overlaps(other) => Numbering::Other,
-            // On one machine, chance hides levels from one side only; otherwise, these are two machines.
+            // On one machine, chance hides levels from one side only. Here, each side lacks a level of the other.
             _ if !(self.is_part_of(other) || other.is_part_of(self)) => Numbering::Other,
             _ if self.is_present_in(other) && other.is_present_in(self) => Numbering::Same,
             _ => Numbering::Other,
@@ -86,9 +81,9 @@ impl ObservedStructure {
         self.counterpart(other, index).is_some()
     }
 
-    /// The index of the corresponding level of the other side. It has the same groups; or at least half of all groups,
-    /// if each other group has no CPU in a group of the side that lacks it, because their few cells were disturbed; or
-    /// some of the groups, if each missing one is visible in the latencies of the side that lacks it.
+    /// The index of the corresponding level of the other side. Either at least half of all groups are common, and the
+    /// others overlap no group of the other side. Or some groups are common, and each other group is visible in the
+    /// latencies of the side that lacks it.
     fn counterpart(&self, other: &ObservedStructure, index: usize) -> Option<usize> {
         let mine = &self.structure.levels[index].groups;
         (0..other.structure.levels.len()).find(|&at| {
@@ -111,7 +106,6 @@ impl ObservedStructure {
         })
     }
 
-    /// Whether a group of one side partially overlaps a group of the other.
     fn partially_overlaps(&self, other: &ObservedStructure) -> bool {
         let groups = |seen: &ObservedStructure| -> Vec<CpuSet> {
             seen.structure.levels.iter().flat_map(|level| level.groups.clone()).collect()
@@ -129,7 +123,7 @@ impl ObservedStructure {
         matches!(self.structure.shape, Shape::Uniform { .. })
     }
 
-    /// Common levels, finest first. Levels of only one side are omitted: noise would select them for the comparison.
+    /// Common levels, finest first. Noise would select levels that only one side shows, so these are omitted.
     pub fn common_levels(&self, other: &ObservedStructure) -> Levels {
         let mut levels: Vec<InferredLevel> = Vec::new();
         for (index, level) in self.structure.levels.iter().enumerate() {
@@ -141,19 +135,16 @@ impl ObservedStructure {
         Levels::of_some(&self.structure, levels.iter())
     }
 
-    /// Whether every level is present in the other side: as a level, or at least in its latencies.
     fn is_present_in(&self, other: &ObservedStructure) -> bool {
         (0..self.structure.levels.len())
             .all(|index| self.is_shared(other, index) || self.shows_in(other, index, None))
     }
 
-    /// Whether the step of a level, or of one of its groups, is pronounced in the latencies of the other side.
     fn shows_in(&self, other: &ObservedStructure, level: usize, group: Option<&CpuSet>) -> bool {
         matches!((self.step(&self.cells, level, group), self.step(&other.cells, level, group)),
                  (Some(own), Some(theirs)) if theirs >= PRONOUNCED * own)
     }
 
-    /// Median latency of pairs that leave a group of the level relative to pairs inside a group, as a logarithm.
     fn step(&self, cells: &Matrix<Option<Observation>>, level: usize, group: Option<&CpuSet>) -> Option<f64> {
         let (mut inside, mut across) = (Vec::new(), Vec::new());
         for (row, column, cell) in cells.iter() {
@@ -172,14 +163,14 @@ impl ObservedStructure {
         Some(median_in_place(&mut across)? - median_in_place(&mut inside)?)
     }
 
-    /// Whether pairs that are near in one side are near in the other (rank correlation, Spearman 1904).
+    /// Rank correlation (Spearman 1904).
     fn resembles(&self, other: &ObservedStructure) -> bool {
         self.resembles_inside(other, &Levels::one())
     }
 
     /// As `resembles`, but within each level, where pairs differ by their position on a chip and by single CPUs. Two
-    /// runs of a simulated machine have a correlation of 0.97 within levels. Of published machines with the same
-    /// groups, few pairs of different models reach the required correlation (two generations of one design: 0.94).
+    /// runs of a simulated machine have a correlation of 0.97 within levels. Few pairs of different published models
+    /// with the same groups reach the required correlation. Two generations of one design have 0.94.
     pub fn resembles_inside(&self, other: &ObservedStructure, levels: &Levels) -> bool {
         let mut by_level: BTreeMap<u32, Vec<[f64; 2]>> = BTreeMap::new();
         for (row, column, mine) in self.cells.iter().filter(|(row, column, _)| row > column) {
@@ -189,7 +180,7 @@ impl ObservedStructure {
                 by_level.entry(levels.of_key(&pair).0).or_default().push([mine.value, theirs.value]);
             }
         }
-        // Ranks are centred in each level, so that levels have no order.
+        // Ranks are centred in each level, so that the order of levels has no effect.
         let centred_ranks = |values: &[[f64; 2]], side: usize| -> Vec<f64> {
             let middle = values.len() as f64;
             ranks(&values.iter().map(|both| both[side]).collect::<Vec<_>>())
@@ -205,7 +196,6 @@ impl ObservedStructure {
     }
 }
 
-/// The groups, and those of `others` that share no CPU with them, ordered by lowest CPU.
 fn united(groups: &[CpuSet], others: &[CpuSet]) -> Vec<CpuSet> {
     let apart = |other: &&CpuSet| groups.iter().all(|group| group.intersection(other).is_empty());
     let mut all = [groups, &others.iter().filter(apart).cloned().collect::<Vec<_>>()].concat();
@@ -224,7 +214,6 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     values.iter().map(rank).collect()
 }
 
-/// Pearson correlation; 0 where it is negative or undefined.
 fn correlation(x: &[f64], y: &[f64]) -> f64 {
     let n = x.len() as f64;
     let [mean_x, mean_y] = [x, y].map(|values| values.iter().sum::<f64>() / n);
@@ -244,10 +233,10 @@ fn latency_dataset(side: &Side) -> Option<&Dataset> {
     side.datasets.iter().find(|dataset| dataset.is_latency)
 }
 
-/// The first matrix of latencies of a side, without cells that changed state during its run.
+/// Cells that changed state during the run are left out.
 fn latencies(side: &Side, cpus: &BTreeSet<CpuId>) -> Option<Matrix<Option<Observation>>> {
     let dataset = latency_dataset(side)?;
-    // A clock may be too coarse for the nearest pairs, which then read zero.
+    // A coarse clock may read zero for the nearest pairs.
     let is_possible = |value: f64| value == 0.0 || dataset.has_ratio(value);
     let seen: BTreeMap<[CpuId; 2], Observation> = dataset
         .readings

@@ -1,9 +1,8 @@
 //! The shift of a level or a cell from one side to the other and its uncertainty.
 //!
-//! A slow CPU is slow in all of its pairs, so the pairs of a level are not independent: at most n ÷ 2 pairs of n CPUs
-//! have no CPU in common. Where the pairs of the two sides differ, the spread between pairs, which contains differences
-//! of the machine as well as chance, is divided by this smaller number. Small differences between machines therefore
-//! cannot be decided.
+//! A slow CPU is slow in all its pairs, so the pairs of a level are not independent. At most n ÷ 2 pairs of n CPUs have
+//! no CPU in common. If the two sides have different pairs, the spread between pairs is divided by this smaller number.
+//! That spread also contains differences of the machine, so small differences between machines cannot be decided.
 
 use super::verdict::{Case, EQUIVALENCE_Z, Judged, Margin};
 use super::{Basis, Dataset, LogEstimate, Reading, ReadingKey};
@@ -18,7 +17,7 @@ pub(super) struct Joined<'a> {
     pub key: &'a ReadingKey,
     pub a: Reading,
     pub b: Reading,
-    /// ln(B ÷ A) in the basis, and its deviation where it is known on both sides.
+    /// ln(B ÷ A) in the basis, and its deviation if both sides have one.
     shift: f64,
     deviation: Option<f64>,
     in_equal_datasets: bool,
@@ -29,14 +28,13 @@ impl Joined<'_> {
         self.a.steady && self.b.steady
     }
 
-    /// Whether the values are equal, but not by chance: values with intervals count only if all values are equal.
+    /// Values with intervals may be equal by chance. They count only if all values are equal.
     fn identical(&self) -> bool {
         let is_equal = self.shift == 0.0 && self.a.value.point == self.b.value.point;
         is_equal && (self.in_equal_datasets || self.deviation.is_none())
     }
 }
 
-/// Core cycles if every reading is known in cycles, otherwise the unit as read.
 pub(super) fn basis<'a>(readings: impl Iterator<Item = &'a Reading>) -> Basis {
     let clocked = |reading: &Reading| reading.cycles.is_some_and(|cycles| cycles.point > 0.0);
     let mut readings = readings.peekable();
@@ -50,7 +48,7 @@ pub(super) fn in_basis(reading: &Reading, basis: Basis) -> LogEstimate {
     }
 }
 
-/// Joins the subjects of both sides, in core cycles if every reading is known in cycles on both sides.
+/// Joins the subjects of both sides, in core cycles if every reading is known in cycles.
 pub(super) fn join<'a>(a: &'a Dataset, b: &'a Dataset) -> (Vec<Joined<'a>>, Basis) {
     let both = |(key, left): (&'a ReadingKey, &'a Reading)| {
         let right = b.readings.get(key)?;
@@ -77,7 +75,6 @@ pub(super) fn steady<'m, 'a>(members: &'m [&'m Joined<'a>]) -> impl Iterator<Ite
 
 pub(super) struct Noise {
     cell: Option<f64>,
-    /// Median deviation according to the intervals of the pairs, if the spread between pairs decides.
     typical: Option<f64>,
     shared: f64,
 }
@@ -92,8 +89,6 @@ impl Noise {
         Noise { cell: scatter(&shifts, &known), typical, shared: shared(all_known) }
     }
 
-    /// Deviation of this pair alone: that of its level, increased if its intervals are wider, or its own in a small
-    /// level.
     fn of_cell(&self, joined: &Joined<'_>) -> Option<f64> {
         Some(match (self.typical, joined.deviation) {
             (Some(typical), Some(own_deviation)) => self.cell? * (own_deviation / typical).max(1.0),
@@ -107,8 +102,7 @@ impl Noise {
     }
 }
 
-/// The pairs that determine the shift of a level: those with a stable state, or all if none is stable or all are
-/// identical.
+/// The pairs that determine the shift of a level: pairs in a stable state, or all if none is stable or all are equal.
 pub(super) fn informative_members<'a>(members: &[&'a Joined<'a>]) -> Vec<&'a Joined<'a>> {
     let steady_members: Vec<&Joined<'_>> = members.iter().copied().filter(|joined| joined.steady()).collect();
     let use_all = steady_members.is_empty() || members.iter().all(|joined| joined.identical());
@@ -157,7 +151,7 @@ pub(super) fn judge_cell(
     })
 }
 
-/// Judges how a cell differs from the location of its level; the error common to all pairs cancels out.
+/// Judges the difference between a cell and its level. The error common to all pairs cancels out.
 pub(super) fn judge_departure(
     joined: &Joined<'_>,
     level: f64,
@@ -169,7 +163,6 @@ pub(super) fn judge_departure(
     Judged::from_case(Case { shift: case.shift - level, identical: false, ..case })
 }
 
-/// The case of a pair with its own deviation, without the common part.
 fn case_of(joined: &Joined<'_>, noise: &Noise, margin: &impl Fn(f64) -> Margin, guest: bool) -> Case {
     let (a, b) = (joined.a.value.point, joined.b.value.point);
     Case {
@@ -184,8 +177,7 @@ fn case_of(joined: &Joined<'_>, noise: &Noise, margin: &impl Fn(f64) -> Margin, 
     }
 }
 
-/// Judges all pairs of several levels together, if each level is shown to have changed like all pairs, to within the
-/// margin. This is a single test, which counts the common error once.
+/// Judges all pairs of several levels in one test, if each level changed like all pairs, to within the margin.
 pub(super) fn judge_together(
     levels: &[Vec<&Joined<'_>>],
     margin: &impl Fn(f64) -> Margin,
@@ -210,7 +202,6 @@ pub(super) fn judge_together(
     levels.iter().all(is_alike).then_some(judged)
 }
 
-/// Variance of the median of normal values relative to that of their mean: π ÷ 2.
 const MEDIAN_VARIANCE: f64 = std::f64::consts::FRAC_PI_2;
 
 pub(super) type Members<'a> = Vec<(&'a ReadingKey, &'a Reading)>;
@@ -258,7 +249,6 @@ impl LevelSummary {
     }
 }
 
-/// The verdict on a level, the number of pairs left out, and B ÷ A − 1 as read.
 pub(super) struct LevelShift {
     pub judged: Judged,
     pub left_out: usize,
@@ -289,23 +279,21 @@ pub(super) fn judge_apart(
     LevelShift { judged, left_out, as_read: y.median / x.median - 1.0 }
 }
 
-/// Minimum number of values whose spread is precise enough to decide.
+/// Minimum number of values for a sufficiently precise spread.
 pub(super) const VALUES_THAT_TELL: usize = 20;
 /// Minimum number of values for Student's t (1908): the spread of five values is itself off by a third.
 const MIN_VALUES: usize = 6;
-/// Values farther than this many deviations (1.48 MAD) from the median were disturbed and do not count.
+/// Values farther than this many deviations (1.48 MAD) from the median were disturbed and are left out.
 const GROSS: f64 = 10.0;
 /// Two runs on one idle host reproduce the median of a level within 1 %, so their difference has a deviation of 0.7 %.
 const SHARED_BY_A_RUN: f64 = 0.007;
-/// Files do not state their conditions: even careful runs differ by 1.5 % across reboots.
+/// Even careful runs differ by 1.5 % across reboots. Files do not state their conditions.
 const SHARED_BY_A_FILE: f64 = 0.015;
-/// Probability at which quantiles of Student's t and of the normal distribution are compared: that of level verdicts.
 const COMPARED_QUANTILE: f64 = 0.995;
 
-/// Estimates the deviation of one value among others, as logarithms. With many values it is their spread; with few
-/// values that all have intervals (`claimed` may be shorter than `values`), the larger of the spread and the claimed
-/// deviation. For few values without intervals, the standard deviation is widened by the ratio of the t quantile to the
-/// normal quantile. Returns `None` for fewer than `MIN_VALUES` of these.
+/// Estimates the deviation of one value among others, as logarithms. With many values the result is their spread. With
+/// few values it is the larger of the spread and the claimed deviation, if all have one. Otherwise, the standard
+/// deviation is widened by the ratio of the t quantile to the normal quantile. At least `MIN_VALUES` are necessary.
 pub(super) fn scatter(values: &[f64], claimed: &[f64]) -> Option<f64> {
     let spread = mad(values, MadScale::Normal);
     let n = values.len();
@@ -319,7 +307,6 @@ pub(super) fn scatter(values: &[f64], claimed: &[f64]) -> Option<f64> {
     let (middle, spread) = (median(values)?, spread?);
     let is_gross = |value: &f64| spread > 0.0 && (value - middle).abs() > GROSS * spread;
     let others: Vec<f64> = values.iter().copied().filter(|value| !is_gross(value)).collect();
-    // Keeps all values if too few would be left.
     let kept = if others.len() < MIN_VALUES { values } else { &others };
     (kept.len() >= MIN_VALUES).then(|| {
         let mean = kept.iter().sum::<f64>() / kept.len() as f64;
@@ -329,7 +316,6 @@ pub(super) fn scatter(values: &[f64], claimed: &[f64]) -> Option<f64> {
     })
 }
 
-/// Deviation common to all pairs of a run, which averaging over pairs does not reduce.
 pub(super) fn shared(all_have_intervals: bool) -> f64 {
     if all_have_intervals { SHARED_BY_A_RUN } else { SHARED_BY_A_FILE }
 }

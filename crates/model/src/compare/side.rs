@@ -1,5 +1,3 @@
-//! [`Side`], [`Dataset`] and [`Reading`]: results in comparable form. [`Mismatch`]: a differing condition.
-
 use super::{Unmatched, seen};
 use crate::latency::ExecutionTest;
 use crate::quantity::Better;
@@ -12,28 +10,28 @@ use std::collections::BTreeMap;
 pub struct Side {
     /// The stated conditions of the measurement.
     pub facts: BTreeMap<Fact, String>,
-    /// The reported topology; `None` for a file.
+    /// The topology that the system reports; `None` for a file.
     pub topology: Option<Topology>,
-    /// Results of the tests whether pairs of CPUs share execution units.
+    /// Results of the tests for execution units that pairs of CPUs share.
     pub execution: Vec<ExecutionTest>,
-    /// Whether it states that its machine was simulated.
+    /// Whether the side states that its machine was simulated.
     pub is_simulated: bool,
-    /// Whether a host may move its CPUs, so that results may change from one time to another.
+    /// Whether a host may move the virtual CPUs, which changes results over time.
     pub guest: bool,
     /// Results.
     pub datasets: Vec<Dataset>,
-    /// Number of trials without a comparable delay, because the queue did not keep the send rate in every pass.
+    /// Number of trials without a comparable delay: in some pass the queue did not keep up with the send rate.
     pub saturated: usize,
 }
 
 /// Results of one kind in one unit: a matrix, or the same value of several series.
 #[derive(Debug, Clone)]
 pub struct Dataset {
-    /// The name by which datasets of both sides are matched (`latency cas`).
+    /// Name that identifies the dataset on both sides (`latency cas`).
     pub name: String,
     /// What was measured, without the quantity (`queue capacity=10`).
     pub subject: String,
-    /// Whether it is a matrix of latencies, from which groups of CPUs can be inferred.
+    /// Whether the dataset is a matrix of latencies, from which groups of CPUs can be inferred.
     pub is_latency: bool,
     /// The quantity, such as `half_round_trip`.
     pub quantity: String,
@@ -41,7 +39,7 @@ pub struct Dataset {
     pub unit: String,
     /// Which direction is better.
     pub better: Better,
-    /// How it was measured, as names and values: kernel, regime, parameters. Other values are another experiment.
+    /// Kernel, regime and parameters of the measurement, as names and values. Other values are another experiment.
     pub traits: Vec<(&'static str, String)>,
     /// Smallest visible difference, in `unit`: the step of the clock or of the printed numbers.
     pub resolution: f64,
@@ -52,7 +50,7 @@ pub struct Dataset {
 }
 
 impl Dataset {
-    /// Whether a value can be used in a ratio: above zero and measurable. No core has a cycle of 10 ps or less.
+    /// Whether the value can be part of a ratio: above zero and measurable. No core has a cycle of 10 ps or less.
     pub fn has_ratio(&self, value: f64) -> bool {
         let least = if self.unit == "ns" { 0.01 } else { 1e-12 };
         (least..=1e18).contains(&value)
@@ -63,7 +61,6 @@ impl Dataset {
     }
 }
 
-/// Matches the datasets of two sides; returns the pairs and the names of unmatched datasets.
 pub(super) fn pair_up<'a>(a: &'a Side, b: &'a Side) -> (Vec<(&'a Dataset, &'a Dataset)>, Unmatched) {
     let by_name =
         |dataset: &'a Dataset| Some((dataset, b.datasets.iter().find(|other| other.name == dataset.name)?));
@@ -90,14 +87,14 @@ pub enum ReadingKey {
     Series(Series),
 }
 
-/// The subject of a reading that is no pair of a matrix.
+/// The subject of a reading outside of matrices.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Series {
     /// Full name: `kind=mutex 0-1`.
     pub name: String,
     /// Name without the CPUs: `kind=mutex`.
     pub label: String,
-    /// The CPUs that took part, in the order of their roles; empty if the CPUs were not chosen.
+    /// The CPUs that took part, in the order of their roles; empty if they were not chosen.
     pub cpus: Vec<CpuId>,
 }
 
@@ -122,13 +119,13 @@ impl ReadingKey {
 pub struct LogEstimate {
     /// The value in the unit of the dataset, or in core cycles.
     pub point: f64,
-    /// Standard deviation of its logarithm, where 0.01 is about 1 %; `None` if unknown.
+    /// Standard deviation of the logarithm, where 0.01 is about 1 %; `None` if unknown.
     pub deviation: Option<f64>,
 }
 
 impl LogEstimate {
-    /// Converts an estimate: the deviation is half the width of its interval on the logarithmic scale, divided by the
-    /// normal quantile of its confidence; `None` for an unbounded interval or one of a confidence below 0.5.
+    /// Converts an estimate. The deviation is half the width of the interval on the logarithmic scale, divided by the
+    /// normal quantile of the confidence. It is `None` for an unbounded interval or a confidence below 0.5.
     pub fn from_estimate(estimate: &Estimate) -> LogEstimate {
         let Estimate { point, low, high, confidence, .. } = *estimate;
         let usable = low > 0.0 && high.is_finite() && (0.5..1.0).contains(&confidence);
@@ -148,9 +145,9 @@ impl LogEstimate {
 pub struct Reading {
     /// The value as read.
     pub value: LogEstimate,
-    /// The value in core cycles, which is independent of the clock frequency; `None` if the core clock is unknown.
+    /// The value in core cycles, independent of the clock frequency; `None` if the core clock is unknown.
     pub cycles: Option<LogEstimate>,
-    /// Whether the value was stable: one of several plateaus predicts little about another run.
+    /// Whether the value was stable. One of several plateaus predicts little about another run.
     pub steady: bool,
 }
 
@@ -184,7 +181,7 @@ named! {
 }
 
 impl Fact {
-    /// Simulated and real numbers, and results of different C libraries, are incomparable; other mismatches only warn.
+    /// Simulated and real numbers are incomparable, as are results of different C libraries. Other mismatches warn.
     fn weight(self) -> Weight {
         match self {
             Fact::Simulated | Fact::Libc => Weight::Refuses,
@@ -197,11 +194,11 @@ named! {
     /// The effect of a mismatch on a comparison.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Weight {
-        /// A warning: the mismatch may explain a difference.
+        /// A warning, because the mismatch may explain a difference.
         Warns = "warns",
-        /// The numbers come from different experiments: nothing is compared unless the user insists.
+        /// The numbers come from different experiments. They are compared only if the user requests it.
         Refuses = "refuses",
-        /// The numbers cannot be compared in any meaningful way.
+        /// The numbers cannot be compared meaningfully.
         Forbids = "forbids",
     }
 }
@@ -215,12 +212,11 @@ pub struct Mismatch {
     pub a: Option<String>,
     /// Value on side B; `None` if not stated.
     pub b: Option<String>,
-    /// Its effect on the comparison.
+    /// Effect on the comparison.
     pub weight: Weight,
 }
 
-/// All known mismatches of two sides, gravest first. A condition that only one side states is no mismatch, unless that
-/// side is simulated.
+/// All known mismatches of two sides, gravest first. A condition stated by one side is none, except simulation.
 pub fn mismatches(a: &Side, b: &Side) -> Vec<Mismatch> {
     let mut found = Vec::new();
     let facts = a.facts.keys().chain(b.facts.keys().filter(|fact| !a.facts.contains_key(fact)));

@@ -1,4 +1,4 @@
-//! [`Verdict`] and the rule that leads to it; [`Judged`]: the state before and after the correction for multiple tests.
+//! [`Verdict`] and the rule behind it. [`Judged`]: a verdict before and after the correction for multiple tests.
 
 use super::{Difference, Possible};
 use crate::quantity::Better;
@@ -14,7 +14,7 @@ named! {
         Slower = "slower",
         /// The difference is shown to be smaller than the minimum effect.
         Same = "same",
-        /// None of these is shown.
+        /// Neither a difference nor equality is shown.
         CannotTell = "cannot-tell",
     }
 }
@@ -26,7 +26,7 @@ impl Verdict {
     }
 }
 
-/// The minimum relative effect that counts (`--min-effect`): 0.03 is 3 %.
+/// Minimum relevant relative effect (`--min-effect`): 0.03 is 3 %.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LeastEffect(pub f64);
 
@@ -34,7 +34,7 @@ impl LeastEffect {
     /// The default value.
     pub const DEFAULT: LeastEffect = LeastEffect(0.03);
 
-    /// The margin: the largest of the requested share and the smallest visible and relevant differences.
+    /// The largest of the requested share, the smallest visible difference and the smallest relevant difference.
     pub(super) fn margin(self, value: f64, resolution: f64, negligible: f64) -> Margin {
         let matters = (1.0 + self.0.max(negligible / value)).ln();
         let visible = (1.0 + resolution / value).ln();
@@ -59,7 +59,7 @@ pub struct Outcome {
     pub shift: f64,
     /// Standard deviation of the shift.
     pub deviation: f64,
-    /// The minimum shift that counts.
+    /// Minimum relevant shift.
     pub margin: f64,
 }
 
@@ -67,8 +67,8 @@ pub struct Outcome {
 pub(super) const EQUIVALENCE_Z: f64 = 1.644_853_626_951_472_7;
 
 impl Outcome {
-    /// Different where the corrected p-value of "no difference" is small enough *and* the shift is at least the margin;
-    /// the same where the 90 % interval of the shift is inside the margin.
+    /// A difference needs a small corrected p-value *and* a shift of at least the margin. Equality needs a 90 %
+    /// interval of the shift inside the margin.
     pub(super) fn verdict(&self, adjusted_p: f64, level: f64, better: Better) -> Verdict {
         if adjusted_p <= level && self.shift.abs() >= self.margin {
             let lower = self.shift < 0.0;
@@ -77,7 +77,7 @@ impl Outcome {
         if self.within() <= self.margin { Verdict::Same } else { Verdict::CannotTell }
     }
 
-    /// The farther end of the 90 % interval: a bound that the difference is shown not to exceed.
+    /// The farther end of the 90 % interval, which bounds the difference.
     pub(super) fn within(&self) -> f64 {
         self.shift.abs() + EQUIVALENCE_Z * self.deviation
     }
@@ -106,7 +106,7 @@ const COARSE: &str = "the resolution of the numbers is too coarse";
 const WITH_ITS_LEVEL: &str = "it is not shown to differ from its level";
 const IDENTICAL: &str = "identical numbers";
 
-/// Plateaus are at least 15 % apart (ln 1.15 is 0.14): larger shifts of a guest may come from a host that moves CPUs.
+/// Plateaus are at least 15 % apart (ln 1.15 is 0.14). Larger shifts of a guest may come from a host that moves CPUs.
 const PLATEAU: f64 = 0.14;
 
 #[derive(Debug, Clone, Copy)]
@@ -118,7 +118,6 @@ pub(super) struct Case {
     /// Standard deviation of the shift; `None` if the error is unknown.
     pub deviation: Option<f64>,
     pub margin: Margin,
-    /// Whether the values changed state during a run.
     pub moved: bool,
     pub guest: bool,
     pub identical: bool,
@@ -152,7 +151,6 @@ impl Judged {
         self.outcome.filter(|_| self.reason.is_none()).map_or(1.0, |outcome| outcome.p_value())
     }
 
-    /// The minimum shift that counts, as a logarithm.
     pub fn least(&self) -> f64 {
         self.case.margin.least
     }
@@ -161,12 +159,11 @@ impl Judged {
         self.verdict
     }
 
-    /// Whether the shift is at least the margin, whatever its deviation.
     pub fn counts(&self) -> bool {
         self.outcome.as_ref().is_some_and(|outcome| outcome.shift.abs() >= outcome.margin)
     }
 
-    /// Withdraws the difference of a pair that is not shown to depart from its level, if the level has another verdict.
+    /// Withdraws the difference of a pair that does not depart from its level, if the level has another verdict.
     pub fn defer_to(&mut self, level: Verdict) {
         if self.verdict.is_different() && self.verdict != level {
             (self.verdict, self.reason) = (Verdict::CannotTell, Some(WITH_ITS_LEVEL));
@@ -189,7 +186,6 @@ impl Judged {
         }
     }
 
-    /// The outcomes that the one-sided tests of equivalence do not rule out.
     fn possible(&self, better: Better) -> Possible {
         let oriented = |below: bool, above: bool| match better {
             Better::Lower => Possible { faster: below, slower: above },

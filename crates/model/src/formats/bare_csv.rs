@@ -1,5 +1,5 @@
-//! Separated values: a bare square or triangle (core-to-core-latency, SoilRos), or one with CPU ids; and the matrices
-//! of CoherencyLatency (Microbenchmarks): comma-separated, with `x` on the diagonal, after a `Cache line offset` line.
+//! Separated values: a bare square or triangle (core-to-core-latency, SoilRos), a matrix with CPU ids, and the matrices
+//! of CoherencyLatency (comma-separated, `x` on the diagonal, after a `Cache line offset` line).
 
 use super::delimited::Dialect;
 use super::document::Document;
@@ -9,7 +9,7 @@ use super::square::{Shape, Square};
 use super::{FormatId, ImportError, ImportedMatrix, Labels, MAX_CPUS, Problem, Unit};
 use std::iter;
 
-/// The first row at or after line `index`; skips blank lines (tabs are cells), comments, rules and prompts.
+/// The first row at or after line `index`, without blank lines (tabs are cells), comments, rules and prompts.
 pub(super) fn next_row(document: &Document, index: usize) -> Option<usize> {
     (index..document.len()).find(|&index| {
         let line = document.line(index).trim_start_matches(' ');
@@ -18,7 +18,7 @@ pub(super) fn next_row(document: &Document, index: usize) -> Option<usize> {
 }
 
 /// Whether a line is a command after a prompt such as `$ `, `bash-5.1$ `, `[user@host ~]$ ` or `user@host:~# `. With
-/// separators, only the first field can be a prompt: cells may contain `@` and `$`, as in `A @ 2.3GHz`.
+/// separators, only the first field can be a prompt, because cells may contain `@` and `$`, as in `A @ 2.3GHz`.
 fn is_prompt(line: &str) -> bool {
     let is_user = |word: &str| match word.split_once('@') {
         Some((user, host)) => !user.is_empty() && (user.starts_with('[') || host.contains(':')),
@@ -54,7 +54,7 @@ pub(super) fn bars_start(document: &Document, line: usize) -> bool {
     text.starts_with(BARS) && text.ends_with(BARS) && is_first && fields.peek().is_some() && fields.all(known)
 }
 
-/// Reads the table in bars that starts on this line; returns the line after it. Rejects coretalk's tables of queues.
+/// Reads the table in bars from this line on, and the number of the next line. Rejects coretalk's tables of queues.
 pub(super) fn read_bars(document: &Document, line: usize) -> Result<(ImportedMatrix, usize), ImportError> {
     let is_row = |line: &usize| {
         let text = document.line(*line).trim_start();
@@ -65,7 +65,6 @@ pub(super) fn read_bars(document: &Document, line: usize) -> Result<(ImportedMat
         .rev()
         .map(|line| (line, document.line(line).trim()))
         .find(|(_, text)| !text.is_empty() && !is_rule(text))
-        // A row of the previous table is not a title.
         .filter(|(_, text)| !text.starts_with(BARS));
     let title = above.map(|(_, text)| text.trim_end_matches(':').to_owned());
     if title.as_deref().is_some_and(|title| title.contains("messages per second")) {
@@ -93,12 +92,12 @@ pub(super) fn read_bare_csv(document: &Document) -> Result<ImportedMatrix, Impor
     Ok(square.finish(format, unit, labels, Shape::Detect)?)
 }
 
-/// The rows from line `from` up to `to`, exclusive. Fails with [`Problem::TooManyCpus`].
+/// The rows from line `from` to the line before `to`. Fails with [`Problem::TooManyCpus`].
 pub(super) fn rows(document: &Document, from: usize, to: usize) -> Result<Vec<usize>, ImportError> {
     let mut lines = Vec::new();
     let mut next = from;
     while let Some(line) = next_row(document, next).filter(|&line| line < to) {
-        // A header adds one line to the number of CPUs.
+        // The header adds one line to the number of CPUs.
         if lines.len() > MAX_CPUS {
             return Err(Problem::TooManyCpus.at_line(line));
         }
@@ -131,7 +130,6 @@ pub(super) fn read_square(document: &Document, lines: &[usize]) -> Result<(Squar
             }
             let column = field_index - frame.row_labels as usize + frame.cells.first_column(index);
             let number = read_cell(&field, grid.dialect.mark).map_err(fail)?;
-            // Only the empty field after a trailing separator is beyond the columns.
             if column < columns.len() {
                 square.set(row, column, number).map_err(fail)?;
             }
@@ -155,7 +153,7 @@ pub(super) fn read_coherency(
     let commas = |line: usize| document.line(line).matches(',').count();
     let others = iter::successors(next_row(document, header + 1), |&line| next_row(document, line + 1));
     let mut lines: Vec<usize> = Vec::new();
-    // Text may follow each matrix; a row of at least two CPUs has a comma.
+    // Text may follow each matrix. A row of at least two CPUs has a comma.
     for line in others.filter(|&line| commas(line) > 0 || coherency_starts(document, line)) {
         let is_beyond = |first: usize| {
             lines.len() > commas(first)
@@ -181,8 +179,8 @@ pub(super) fn read_coherency(
     Ok((imported, lines.last().map_or(header, |&last| last) + 1))
 }
 
-/// Whether a lower triangle without ids starts on this line, as written by core-to-core-latency: a row of n commas
-/// only, then n rows with n commas each, empty from the diagonal on.
+/// Whether a lower triangle of core-to-core-latency starts on this line: a row of n commas, then n rows with n commas
+/// each, empty from the diagonal on.
 pub(super) fn triangle_starts(document: &Document, line: usize) -> bool {
     let commas = document.line(line).len();
     let is_empty = |line: &str| line.bytes().all(|byte| byte == b',');
@@ -214,7 +212,7 @@ pub(super) fn read_triangle(
     Ok((imported, end))
 }
 
-/// The unit stated in the first line of a table or in comments above. Fails with [`Problem::Unit`] if unsupported.
+/// The unit in the first line of a table or in comments above. Fails with [`Problem::Unit`] if unsupported.
 fn stated_unit(document: &Document, first: usize) -> Result<Option<Unit>, ImportError> {
     match unit_of(document.line(first)).map_err(|problem| problem.at_line(first))? {
         None => unit_above(document, first),

@@ -1,4 +1,4 @@
-//! [`Dialect`]: how lines are split into fields (RFC 4180 and variants).
+//! How lines are split into fields (RFC 4180 and variants).
 
 use super::document::Document;
 use super::field::{DecimalMark, is_numeric};
@@ -20,9 +20,9 @@ pub(super) struct Dialect {
 }
 
 impl Dialect {
-    /// Detects the dialect of some lines: the separator that splits all of them into the same number of fields, else
-    /// the first that occurs, among bars, semicolon, tab and comma in this order (a comma may be a decimal mark). Fails
-    /// if both point and comma are decimal marks, or a comma may separate thousands.
+    /// Candidates are bars, semicolon, tab and comma in this order, because a comma may be a decimal mark. The
+    /// separator is the first that splits all lines into the same number of fields, otherwise the first that occurs.
+    /// Fails if both point and comma are decimal marks, or if a comma may separate thousands.
     pub(super) fn detect(document: &Document, lines: &[usize]) -> Result<Dialect, ImportError> {
         const CANDIDATES: [char; 5] = ['|', '│', ';', '\t', ','];
         let count = |candidate: char, line: usize| {
@@ -50,7 +50,7 @@ impl Dialect {
     }
 }
 
-/// The comma is a decimal mark if it is not the separator and no cell has a point.
+/// The comma is a decimal mark if no cell has a point and the comma is not the separator.
 fn decimal_mark(
     document: &Document,
     lines: &[usize],
@@ -68,7 +68,6 @@ fn decimal_mark(
             let field = field.map_err(|problem| problem.at(line, index))?;
             let (comma, point) = (field.contains(','), field.contains('.'));
             if !(comma || point) {
-                // Excludes CPU ids on the border and zeros of the diagonal.
                 has_whole |= row > 0 && index > 0 && is_numeric(&field) && field != "0";
             }
             if !is_numeric(&field) || !(comma || point) {
@@ -88,8 +87,7 @@ fn decimal_mark(
             }
         }
     }
-    // Between tabs or blanks, `1,234` is ambiguous. Between semicolons, which imply a locale with decimal commas, it is
-    // 1.234, unless other numbers have no comma at all.
+    // Between tabs or blanks, `1,234` is ambiguous. Semicolons imply decimal commas, unless other numbers have none.
     let is_decimal = separator == Separator::Character(';') && !has_whole;
     match first_comma {
         Some(error) if only_threes && !is_decimal => Err(error),
@@ -104,7 +102,6 @@ fn looks_like_thousands(field: &str) -> bool {
 }
 
 pub(super) struct Fields<'a> {
-    /// `None` after the last field.
     rest: Option<&'a str>,
     separator: Separator,
 }
@@ -135,7 +132,6 @@ impl<'a> Iterator for Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// The fields of a line, without the bars at both ends of a row.
     fn split(line: &'a str, separator: Separator) -> Fields<'a> {
         let within = |bar: char| line.trim().strip_prefix(bar)?.strip_suffix(bar);
         let bare = match separator {

@@ -1,15 +1,12 @@
-//! [`Document`]: bytes as numbered lines of text.
-
 use std::borrow::Cow;
 
 use super::{ImportError, Problem};
 
-/// Maximum size of the input. A lower triangle of 8192 CPUs with six digits has 230 MiB; the readers need at most a few
-/// dozen times as much memory, for pathological text.
+/// A lower triangle of 8192 CPUs with six digits has 230 MiB. The readers may need a few dozen times as much memory.
 const MAX_MIB: usize = 512;
 
-/// Decodes text without terminal colours: UTF-8 with or without a byte order mark, UTF-16 with one. Fails with
-/// [`Problem::NotText`] or [`Problem::TooLarge`].
+/// Decodes UTF-8, or UTF-16 with a byte order mark, without terminal colours. Fails with [`Problem::NotText`] or
+/// [`Problem::TooLarge`].
 pub(super) fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, ImportError> {
     if bytes.len() > MAX_MIB << 20 {
         return Err(Problem::TooLarge { limit_mib: MAX_MIB }.into());
@@ -29,7 +26,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, ImportError> {
     }
 }
 
-/// Start of a control sequence (ECMA-48); core-to-core-latency colours its table even in files.
+/// Start of a control sequence (ECMA-48). core-to-core-latency colours its table even in files.
 const COLOUR: &str = "\u{1b}[";
 
 fn without_colours(text: &str) -> String {
@@ -61,17 +58,17 @@ fn line_of(before: &[u8]) -> usize {
     before.iter().filter(|&&byte| byte == b'\n').count()
 }
 
-/// Text as lines ending in LF, CRLF or CR.
+/// Text as lines that end in LF, CRLF or CR.
 pub(super) struct Document<'a> {
     text: &'a str,
-    /// Start of each line; four bytes per line, because a file may consist of line ends.
+    /// Start of each line, in four bytes, because a file may consist of line ends.
     starts: Vec<u32>,
-    /// Whether every line that is not blank begins with the `>` of a quotation.
+    /// Whether every line that is not blank begins with `>`, as in quotations.
     quoted: bool,
 }
 
 impl<'a> Document<'a> {
-    /// Finds the lines; `text` is at most [`MAX_MIB`] (three times that after UTF-16), so offsets fit.
+    /// Finds the lines. `text` is at most [`MAX_MIB`], or three times as much after UTF-16: offsets fit into 32 bits.
     pub(super) fn new(text: &'a str) -> Document<'a> {
         let bytes = text.as_bytes();
         let mut starts = vec![0];
@@ -92,7 +89,7 @@ impl<'a> Document<'a> {
         self.text
     }
 
-    /// A line by its number from 0, without line end and the `> ` of quotations; empty beyond the last.
+    /// A line by its number from 0, without line end and the `> ` of quotations. Empty beyond the last line.
     pub(super) fn line(&self, index: usize) -> &'a str {
         let Some(&start) = self.starts.get(index) else { return "" };
         let end = self.starts.get(index + 1).map_or(self.text.len(), |&end| end as usize);

@@ -18,8 +18,8 @@ pub(super) enum DecimalMark {
     Comma,
 }
 
-/// Reads a cell; `None` if it is empty or a sign for "not measured": NaN, `x` (CoherencyLatency), `-`, NA, null. The
-/// caller checks the sign of the number. Fails with [`Problem::NotANumber`] or [`Problem::Thousands`].
+/// Reads a cell; `None` if it is empty or means "not measured": NaN, `x` (CoherencyLatency), `-`, NA, null. The caller
+/// checks the sign. Fails with [`Problem::NotANumber`] or [`Problem::Thousands`].
 pub(super) fn read_cell(text: &str, mark: DecimalMark) -> Result<Option<Number>, Problem> {
     let text = text.trim();
     const UNKNOWN: [&str; 9] = ["", "nan", "x", "-", "--", "na", "n/a", "null", "none"];
@@ -52,7 +52,7 @@ pub(super) fn read_cell(text: &str, mark: DecimalMark) -> Result<Option<Number>,
         .map_err(|_| Problem::NotANumber { cell: excerpt(text) })
 }
 
-/// The words of a name in lower case: `Latency (Nanoseconds)`, `latency_ns_med` and `AverageCycles` have several.
+/// The words of a name in lower case. `Latency (Nanoseconds)`, `latency_ns_med` and `AverageCycles` have several words.
 pub(super) fn words_of(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut after_small = false;
@@ -83,7 +83,7 @@ pub(super) fn read_unit(text: &str) -> Result<Option<Unit>, Problem> {
     Ok(None)
 }
 
-/// The unit in a title or a row of names, if any. In prose, `us` and `s` are seldom units: they count only in brackets,
+/// The unit in a title or a row of names, if any. In prose, `us` and `s` are seldom units. They count only in brackets,
 /// between bars, after `in` or a measured quantity, or alone. Fails with [`Problem::Unit`] if unsupported.
 pub(super) fn unit_of(title: &str) -> Result<Option<Unit>, Problem> {
     const BEFORE: [&str; 7] = ["in", "latency", "latencies", "time", "times", "median", "mean"];
@@ -107,7 +107,7 @@ pub(super) fn unit_of(title: &str) -> Result<Option<Unit>, Problem> {
     Ok(None)
 }
 
-/// Whether all characters may be part of a number, so that a comma can be a decimal mark.
+/// Whether all characters may belong to a number, so that a comma can be a decimal mark.
 pub(super) fn is_numeric(text: &str) -> bool {
     text.bytes().any(|b| b.is_ascii_digit())
         && text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b',' | b'+' | b'-' | b'e' | b'E'))

@@ -1,4 +1,4 @@
-//! [`Grid`]: the lines of a table and their dialect; [`Frame`]: the position of its cells and CPU ids.
+//! [`Grid`]: the lines of a table and their dialect. [`Frame`]: the position of its cells and CPU ids.
 
 use super::delimited::Dialect;
 use super::document::Document;
@@ -61,7 +61,6 @@ pub(super) fn is_no_latency(field: &str, mark: DecimalMark) -> bool {
 
 pub(super) struct Frame {
     pub cpus: usize,
-    /// Whether the first line holds CPU ids.
     pub header: bool,
     /// Whether the first field of every line except the header is a CPU id.
     pub row_labels: bool,
@@ -75,13 +74,12 @@ pub(super) struct Frame {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cells {
     All,
-    /// Row `i` ends at its diagonal; the first row of a triangle without diagonal is a blank line.
+    /// Row `i` ends at the diagonal. The first row of a triangle without diagonal is a blank line.
     Lower(Diagonal),
-    /// Row `i` begins at its diagonal.
+    /// Row `i` begins at the diagonal.
     Upper(Diagonal),
 }
 
-/// Whether the rows of a triangle include the diagonal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Diagonal {
     Written,
@@ -104,7 +102,6 @@ impl Cells {
 
 struct Widths {
     widths: Vec<usize>,
-    /// Whether every row ends in a blank field; below: whether it ends or starts in a value allowed on the diagonal.
     ends_blank: bool,
     ends_in_diagonal: bool,
     starts_in_diagonal: bool,
@@ -128,7 +125,7 @@ impl Widths {
                 }
                 width = index + 1;
             }
-            // A row label and a trailing separator may add one each.
+            // A row label and a trailing separator may add one field each.
             if width > MAX_CPUS + 2 {
                 return Err(Problem::TooManyCpus.at_line(line));
             }
@@ -246,7 +243,7 @@ impl Frame {
                     false => frame(rows, false, false),
                 };
             }
-            // The file lacks its last row; the diagonal shows that the other rows are in place.
+            // The file lacks its last row. The diagonal shows that the other rows are in place.
             if rows > 2 && grid.has_diagonal(0, 0) {
                 return Ok(Frame { cut: true, ..frame(columns, false, false)? });
             }
@@ -267,21 +264,20 @@ fn is_framed(grid: &Grid, top: &[Cow<str>], left: &[Cow<str>]) -> Result<bool, I
         return Ok(true);
     }
     match read_cell(corner, grid.dialect.mark) {
-        // A word such as `cpu` in the corner.
         Err(Problem::NotANumber { .. }) => return Ok(true),
         Ok(None) if corner.is_empty() => {}
         _ => return Ok(false),
     }
-    // If a table of 2 × 2 fields had a row and a column of ids, only one CPU would be left.
+    // A table of 2 × 2 fields with a row and a column of ids would have only one CPU.
     let whole = |border: &[Cow<str>]| border.iter().all(|text| is_whole(text));
     if top.len() < 2 || !whole(top) || !whole(left) {
         return Ok(false);
     }
-    // Latencies are never 0, 1, 2, … in sequence.
+    // Latencies are never 0, 1, 2 and so on in sequence.
     if are_counted(top) || are_counted(left) {
         return Ok(true);
     }
-    // A tool prints all latencies alike, so whole numbers around decimals are ids, unless there are too few to be sure.
+    // A tool prints all latencies alike, so three or more whole numbers around decimals are ids.
     if top.len() > 2 && grid.inner_has_decimals() {
         return Ok(true);
     }
@@ -295,12 +291,10 @@ fn are_ids(border: &[Cow<str>]) -> bool {
     border.len() > 1 && border.iter().all(|text| read_label(text).is_ok())
 }
 
-/// `CPU 0`, `CPU 1`: ids that cannot be latencies.
 fn are_named(border: &[Cow<str>]) -> bool {
     !border.is_empty() && border.iter().all(|text| !is_whole(text) && read_label(text).is_ok())
 }
 
-/// `0`, `1`, `2`.
 fn are_counted(border: &[Cow<str>]) -> bool {
     border.len() > 1
         && border.iter().enumerate().all(|(index, text)| is_whole(text) && text.parse() == Ok(index))

@@ -1,5 +1,4 @@
-//! Percentile tables of HdrHistogram: [`Spectrum`], a distribution from a file; and a writer of `.hgrm` tables
-//! identical to `outputPercentileDistribution`.
+//! Percentile tables of HdrHistogram: [`Spectrum`] and a writer of `.hgrm` identical to `outputPercentileDistribution`.
 
 use crate::Histogram;
 use crate::histogram::{highest_equivalent, lowest_equivalent};
@@ -10,24 +9,24 @@ use std::fmt::Write;
 pub struct SpectrumRow {
     /// The value, in the unit of the file.
     pub value: f64,
-    /// Share of all values at or below it, 0 to 1.
+    /// Share of all values up to this value, 0 to 1.
     pub share: f64,
-    /// Number of values at or below it.
+    /// Number of values up to this value.
     pub count: u64,
 }
 
 /// A distribution from a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spectrum {
-    /// Its name within the file; `None` if it is the only one.
+    /// Name of the distribution within the file; `None` if the file has only one.
     pub name: Option<String>,
-    /// The unit of values, if the file states it.
+    /// Unit of the values, if the file states a unit.
     pub unit: Option<String>,
-    /// Whether the unit is assumed from how such files are usually scaled.
+    /// Whether the unit is assumed from the usual scale of such files.
     pub is_assumed: bool,
-    /// Decimals of values in the file.
+    /// Number of decimals of the values in the file.
     pub digits: usize,
-    /// Rows by rising value; the last has the share 1 unless the file is truncated.
+    /// Rows by rising value. The last row has the share 1 unless the file is truncated.
     pub rows: Vec<SpectrumRow>,
     /// The mean, if the file states it.
     pub mean: Option<f64>,
@@ -39,15 +38,15 @@ pub struct Spectrum {
 
 pub(super) const NO_EVENTS: &str = "no events: nothing was counted";
 
-/// Shares whose values are reported for every distribution, the maximum last.
+/// Shares with a reported value for every distribution, the maximum last.
 pub const TOLD_SHARES: [f64; 8] = [0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999_999, 1.0];
 
 /// A percentile derived from rows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Percentile {
-    /// This value.
+    /// The exact value.
     Exact(f64),
-    /// At most this value: the share is between this row and the previous one.
+    /// An upper bound of the value, because the share is between two rows.
     AtMost(f64),
 }
 
@@ -57,7 +56,7 @@ impl Spectrum {
         self.rows.last().map_or(0, |row| row.count)
     }
 
-    /// The value at a share; `None` if the file ends before it or has too few values for it.
+    /// The value at a share; `None` if the file ends before the share or has too few values.
     pub fn percentile(&self, share: f64) -> Option<Percentile> {
         let total = self.total() as f64;
         if share < 1.0 && total * (1.0 - share) < 1.0 - 1e-9 {
@@ -79,7 +78,7 @@ impl Spectrum {
 /// Format of a table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HgrmStyle {
-    /// Decimals of values.
+    /// Number of decimals of the values.
     pub digits: usize,
     /// Rows per halving of the distance to 100 %.
     pub ticks: u32,
@@ -90,8 +89,7 @@ pub struct HgrmStyle {
 }
 
 impl Default for HgrmStyle {
-    /// Nanoseconds with three decimals, five rows per halving, and the buckets of a histogram with three significant
-    /// digits up to an hour in units of 10 ps.
+    /// The buckets are those of a histogram with three significant digits up to an hour, in units of 10 ps.
     fn default() -> HgrmStyle {
         HgrmStyle { digits: 3, ticks: 5, scale: 100.0, buckets: [39, 2048] }
     }
@@ -119,14 +117,14 @@ pub fn write_hgrm(histogram: &Histogram, style: &HgrmStyle, heading: &[String]) 
     write_counts(&counts, style, heading)
 }
 
-/// One bucket of a histogram, in its own units.
+/// One bucket of a histogram, in the units of the histogram.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HgrmCount {
     /// The highest value of the bucket.
     pub highest: f64,
     /// The middle of the bucket.
     pub middle: f64,
-    /// Number of values in it.
+    /// Number of values in the bucket.
     pub count: u64,
 }
 
@@ -134,7 +132,6 @@ pub struct HgrmCount {
 pub fn write_counts(counts: &[HgrmCount], style: &HgrmStyle, heading: &[String]) -> String {
     let HgrmStyle { digits, ticks, scale, buckets } = *style;
     let mut text = String::new();
-    // Writing to a string cannot fail.
     for line in heading {
         let _ = writeln!(text, "#{}", line.replace(['\n', '\r'], " "));
     }
@@ -191,20 +188,17 @@ pub(super) fn exact_rows(counts: &[HgrmCount], total: u64, ticks: u32) -> Vec<Sp
             all.push(SpectrumRow { value: bucket.highest, share, count: cumulative });
         }
     }
-    // The sort is stable: a row of the table precedes an additional one with the same share.
+    // The sort is stable: a row of the table precedes an additional row with the same share.
     all.sort_by(|a, b| a.share.total_cmp(&b.share).then(a.value.total_cmp(&b.value)));
     all
 }
 
-/// The rows of a table.
-///
-/// Levels become denser towards 100 %: `ticks` per halving of the distance. Same iteration as HdrHistogram's
-/// `PercentileIterator`, with the same floating-point operations, whose rounding is visible in the last column.
+/// The rows of a table. Their shares become denser towards 100 %: `ticks` per halving of the distance. The rounding is
+/// visible in the last column, so the floating-point operations are those of HdrHistogram's `PercentileIterator`.
 pub(super) fn rows(counts: &[HgrmCount], total: u64, ticks: u32) -> Vec<SpectrumRow> {
     let mut rows = Vec::new();
-    // In percent.
     let (mut level, mut cumulative) = (0.0f64, 0u64);
-    // With very many values, the next level equals the last one or 100 %; then only the last row remains.
+    // With very many values, the next level equals the last one or 100 %. Then only the last row remains.
     let mut is_last = false;
     for bucket in counts.iter().filter(|bucket| bucket.count > 0) {
         cumulative = cumulative.saturating_add(bucket.count);

@@ -7,12 +7,12 @@ use roxmltree::{Document, Node, ParsingOptions};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Maximum number of XML nodes; a machine of 1,024 CPUs has about 5,000 objects with 30 children each.
+/// Maximum number of XML nodes. A machine of 1,024 CPUs has about 5,000 objects with 30 children each.
 const MAX_NODES: u32 = 4_000_000;
-/// Maximum nesting of objects; hwloc has about a dozen kinds.
+/// Maximum nesting of objects. hwloc has about a dozen kinds.
 const DEEPEST: usize = 64;
 
-/// Why a file is no topology. Follows "failed to".
+/// Why a file is no topology. The message follows "failed to".
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "the fields are the operands that the sentence of each variant names")]
 pub enum HwlocError {
@@ -36,7 +36,7 @@ pub enum HwlocError {
     NoCpu,
 }
 
-/// Whether bytes look like XML instead of a matrix.
+/// Whether the bytes look like XML instead of a matrix.
 pub fn is_xml(bytes: &[u8]) -> bool {
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start();
     text.starts_with(b"<?xml") || text.starts_with(b"<!DOCTYPE topology") || text.starts_with(b"<topology")
@@ -48,7 +48,7 @@ pub fn is_xml(bytes: &[u8]) -> bool {
 /// [`HwlocError`], with the line where possible.
 pub fn read_hwloc(bytes: &[u8]) -> Result<Topology, HwlocError> {
     let text = std::str::from_utf8(bytes).map_err(|_| HwlocError::NotText)?;
-    // The second line names hwloc's DTD; it is not fetched.
+    // The second line names hwloc's DTD, which is not downloaded.
     let options = ParsingOptions { allow_dtd: true, nodes_limit: MAX_NODES, ..ParsingOptions::default() };
     let document = Document::parse_with_options(text.trim_start_matches('\u{feff}'), options)
         .map_err(|error| HwlocError::Xml { message: error.to_string() })?;
@@ -72,8 +72,7 @@ pub fn read_hwloc(bytes: &[u8]) -> Result<Topology, HwlocError> {
     Ok(Topology::new(cpus, domains, classes).with(Some(other_facts)))
 }
 
-/// The classes of cores by rising efficiency: by number if all kinds have one, else in the order of the file. Empty if
-/// all CPUs are of one kind.
+/// By rising efficiency: by number if all kinds have one, otherwise in the order of the file. Empty for a single kind.
 fn classes(root: &Node<'_, '_>, all: &CpuSet) -> Result<BTreeMap<CpuId, CoreClass>, HwlocError> {
     let mut kinds: Vec<Node<'_, '_>> =
         root.children().filter(|child| child.has_tag_name("cpukind")).collect();
@@ -108,16 +107,13 @@ fn classes(root: &Node<'_, '_>, all: &CpuSet) -> Result<BTreeMap<CpuId, CoreClas
 
 #[derive(Default)]
 struct HwlocObjects {
-    /// Domains of all levels except clusters and shared L2.
     domains: Vec<Domain>,
     clusters: Vec<Domain>,
     shared_l2: Vec<Domain>,
-    /// NUMA nodes: number, CPUs and memory.
     nodes: Vec<(Option<u32>, CpuSet, Option<u64>)>,
 }
 
 impl HwlocObjects {
-    /// Checks that NUMA nodes are disjoint, equal or nested: each is inside every larger node that shares CPUs with it.
     fn check_nodes(&self) -> Result<(), HwlocError> {
         let mut nodes: Vec<&(Option<u32>, CpuSet, Option<u64>)> = self.nodes.iter().collect();
         nodes.sort_by_cached_key(|(_, cpus, _)| Reverse(cpus.len()));
@@ -136,7 +132,7 @@ impl HwlocObjects {
         Ok(())
     }
 
-    /// Takes the nodes without CPUs of their own, to which hwloc assigns the CPUs of the nearest node.
+    /// Removes and returns the nodes without their own CPUs. hwloc assigns the CPUs of the nearest node to them.
     fn memory_nodes(&mut self, root: &Node<'_, '_>, all: &CpuSet) -> Vec<MemoryNode> {
         let distances = distances(root);
         self.nodes.sort_by_key(|(number, ..)| *number);
@@ -164,7 +160,6 @@ impl HwlocObjects {
 
 /// Distances between NUMA nodes (from, to), as in version 2, where 10 is local. Empty if absent or of the wrong size.
 fn distances(root: &Node<'_, '_>) -> BTreeMap<(u32, u32), u32> {
-    /// The bit of `kind` for latencies, where less is nearer.
     const LATENCY: u32 = 4;
     let number = |node: &Node<'_, '_>, name: &str| node.attribute(name)?.parse::<u32>().ok();
     let is_latency_table = |node: &Node<'_, '_>| {
@@ -194,7 +189,6 @@ fn objects<'a, 'input>(node: &Node<'a, 'input>) -> impl Iterator<Item = Node<'a,
     node.children().filter(|child| child.has_tag_name("object"))
 }
 
-/// The CPUs of an object. Adds it and all objects inside to `found`, inner ones first.
 fn collect(object: &Node<'_, '_>, depth: usize, found: &mut HwlocObjects) -> Result<CpuSet, HwlocError> {
     if depth > DEEPEST {
         return Err(HwlocError::TooDeep { line: line(object) });
@@ -232,9 +226,9 @@ fn level(object: &Node<'_, '_>, kind: &str, cores: usize) -> Option<Level> {
     match (kind, object.attribute("depth")) {
         ("Core", _) => Some(Level::Core),
         ("L3Cache", _) | ("Cache", Some("3")) => Some(Level::L3),
-        // A private cache adds nothing to its core.
+        // A private cache has the same CPUs as its core.
         ("L2Cache", _) | ("Cache", Some("2")) if cores > 1 => Some(Level::L2),
-        // A cluster of Linux; if a cache has the same CPUs, hwloc merges the group into it.
+        // A cluster of Linux. If a cache has the same CPUs, hwloc merges the group into the cache.
         ("Group", _) if object.attribute("subtype") == Some("Cluster") && cores > 1 => Some(Level::Cluster),
         ("Group", _) if object.attribute("subtype") == Some("Book") => Some(Level::Book),
         ("Group", _) if object.attribute("subtype") == Some("Drawer") => Some(Level::Drawer),
@@ -251,7 +245,7 @@ fn cpu(object: &Node<'_, '_>) -> Result<CpuId, HwlocError> {
         .ok_or_else(|| HwlocError::BadCpu { line: line(object), found: found.chars().take(40).collect() })
 }
 
-/// `0x0000000f,0xffffffff`: words of 32 bits, the highest first; an empty word is 0.
+/// `0x0000000f,0xffffffff`: words of 32 bits, the highest first. An empty word is 0.
 fn cpu_set(object: &Node<'_, '_>, set: &str) -> Result<CpuSet, HwlocError> {
     let bad = || HwlocError::BadSet { line: line(object), found: set.chars().take(40).collect() };
     let words: Vec<&str> = set.split(',').collect();

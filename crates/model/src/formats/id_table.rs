@@ -8,26 +8,22 @@ use super::{FormatId, ImportError, ImportedMatrix, Labels, Problem, Unit};
 
 struct Dialect {
     format: FormatId,
-    /// The line of the header if a table starts or is announced on this line.
     header: fn(&Document, usize) -> Option<usize>,
-    /// Words of the header before its first id.
     corner: usize,
-    /// The only content of a line between header and rows.
     below: Option<&'static str>,
-    /// Whether the first CPU has no column and the last one no row, as in an upper triangle.
+    /// Whether the first CPU has no column and the last CPU no row, as in an upper triangle.
     is_open: bool,
     cells: Cells,
-    /// `None` if only a title can state it.
+    /// `None` if only a title can state the unit.
     unit: Option<Unit>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cells {
-    /// One word per CPU.
     All,
-    /// By count if every row has as many as in a triangle, or one less than the CPUs; else as [`Cells::Placed`].
+    /// By count, if every row has as many cells as in a triangle, or one less than the CPUs; otherwise by position.
     Counted,
-    /// By the position of the header's ids: splitting at blanks would shift cells right of a blank diagonal.
+    /// By the position of the ids. Splitting at blanks would shift cells to the right of a blank diagonal.
     Placed,
 }
 
@@ -198,8 +194,7 @@ fn find_rows(
     Ok(rows)
 }
 
-/// The column whose id starts or ends where the word does. It is unique: ids are at least a blank apart, and values
-/// overlap only their own id.
+/// The column with an id that starts or ends with the word. Values overlap only their own id, so there is only one.
 fn column_of(columns: &[(usize, usize)], at: usize, word: &str) -> Result<usize, Problem> {
     let end = at + word.chars().count();
     let overlapping = columns.partition_point(|&(_, id_end)| id_end <= at);
@@ -209,7 +204,7 @@ fn column_of(columns: &[(usize, usize)], at: usize, word: &str) -> Result<usize,
     }
 }
 
-/// The words of a line with the column of their first character: `±` is two bytes but one column.
+/// The words of a line with the column of their first character. `±` is two bytes but one column.
 fn words(line: &str) -> impl Iterator<Item = (usize, &str)> {
     line.split_whitespace().scan((0, 0), move |(byte, column), word| {
         let begin = word.as_ptr() as usize - line.as_ptr() as usize;
@@ -219,7 +214,6 @@ fn words(line: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The id at the beginning of a row, without the colon of multichase.
 fn row_label(line: &str) -> &str {
     let first = line.split_whitespace().next().unwrap_or_default();
     first.strip_suffix(':').unwrap_or(first)
@@ -234,19 +228,19 @@ fn is_ids(line: &str) -> bool {
     digits && line.bytes().all(|byte| byte.is_ascii_digit() || byte == b' ')
 }
 
-/// `CPU 0 1 …`. With tabs or commas it would be separated values, whose cells may be empty.
+/// `CPU 0 1 …`. With tabs or commas, the line would be separated values, whose cells may be empty.
 fn c2clat(document: &Document, line: usize) -> Option<usize> {
     let ids = document.line(line).trim_start().strip_prefix("CPU")?;
     (ids.starts_with(' ') && is_ids(ids.trim_end())).then_some(line)
 }
 
-/// The same header in a here-document: the gnuplot script of `-p`.
+/// The header of c2clat in a here-document, as in the gnuplot script of `-p`.
 fn c2clat_in_script(document: &Document, line: usize) -> Option<usize> {
     c2clat(document, line).filter(|header| *header > 0 && document.line(header - 1).contains("<<"))
 }
 
 /// The ids after `Showing latency=…` of core-to-core-latency, or since version 1.1 after the number and name of a
-/// benchmark. A lower triangle of mean and standard error follows, or both directions for passed messages.
+/// benchmark. Below is a lower triangle with standard errors, or a matrix of both directions for passed messages.
 fn announced(document: &Document, line: usize) -> Option<usize> {
     let text = document.line(line).trim_start();
     if !text.starts_with("Showing latency=") && numbered(text).is_none() {
@@ -264,7 +258,7 @@ fn numbered(line: &str) -> Option<String> {
     matches!(text.as_bytes(), [b'1'..=b'9', b')', b' ', ..]).then(|| text.to_owned())
 }
 
-/// Number of lines above the announcement that may describe the run; core-to-core-latency prints up to five.
+/// Maximum number of lines above the announcement that may describe the run. core-to-core-latency prints up to five.
 const MAX_PREAMBLE_LINES: usize = 8;
 
 /// Keys and values from the lines above an announcement, up to the summary of another table.
@@ -284,7 +278,7 @@ fn pivot(document: &Document, line: usize) -> Option<usize> {
     (document.line(line).split_whitespace().next() == Some("toCore")).then_some(line)
 }
 
-/// The indented ids of multichase's pingpong; the first row, `0:`, belongs to a CPU without a column.
+/// The indented ids of multichase's pingpong. The first row, `0:`, belongs to a CPU without a column.
 fn upper_triangle(document: &Document, line: usize) -> Option<usize> {
     let text = document.line(line);
     if !text.starts_with(' ') || !is_ids(text) {
@@ -294,7 +288,7 @@ fn upper_triangle(document: &Document, line: usize) -> Option<usize> {
     (is_whole(row) && text.split_whitespace().all(|id| id != row)).then_some(line)
 }
 
-/// An indented row of whole numbers, the first of which begins the next line (jcurl's core_latency).
+/// An indented row of whole numbers (jcurl's core_latency). The first number also begins the next line.
 fn fixed_width(document: &Document, line: usize) -> Option<usize> {
     let text = document.line(line);
     if !text.starts_with(' ') || !is_ids(text) {
@@ -302,7 +296,7 @@ fn fixed_width(document: &Document, line: usize) -> Option<usize> {
     }
     let below = document.line(document.next_filled(line + 1)?);
     let (at, id) = words(text).next()?;
-    // A row label starts left of the header; in a bare matrix, both rows start at the same column.
+    // A row label starts left of the header. In a bare matrix, both rows start at the same column.
     let (label_at, _) = words(below).next()?;
     (row_label(below) == id && label_at < at).then_some(line)
 }

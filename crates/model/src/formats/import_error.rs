@@ -1,16 +1,14 @@
-//! [`ImportError`]: why a file could not be read, where, and what to do.
-
 use super::{MAX_CPUS, Unit};
 use crate::CpuId;
 pub(super) use crate::excerpt::excerpt;
 use std::fmt;
 
-/// Why a file is not a matrix. Follows "failed to".
+/// Why a file is not a matrix. The message follows "failed to".
 #[derive(Debug, Clone, PartialEq)]
 pub struct ImportError {
     /// The line, counted from 1, if known.
     pub line: Option<usize>,
-    /// The field of that line, counted from 1 (including row labels); for JSON syntax the character.
+    /// The field of that line, counted from 1, including row labels. For JSON syntax, the character.
     pub column: Option<usize>,
     /// The problem.
     pub problem: Problem,
@@ -34,7 +32,7 @@ impl From<Problem> for ImportError {
     }
 }
 
-/// A problem of a file and its remedy.
+/// A problem of a file and its solution.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "the fields are the operands that the sentence of each variant names")]
 pub enum Problem {
@@ -65,7 +63,6 @@ pub enum Problem {
         "this is the output of {tool}, which compares NUMA nodes, not CPUs; measure with `coretalk latency`"
     )]
     OfNodes { tool: &'static str },
-    /// A `.hgrm` or `.hlog` file.
     #[error("this is a latency histogram, not a matrix; show it with `coretalk view`")]
     Histogram,
     #[error("the JSON is broken: {message}")]
@@ -74,7 +71,6 @@ pub enum Problem {
     JsonShape { message: String },
     #[error("`{cell}` is not a latency (leave the cell empty if the pair was not measured)")]
     NotANumber { cell: String },
-    /// `1,019.22`, or an ambiguous comma.
     #[error("`{cell}` may have a thousands separator; write plain numbers such as 1019.22")]
     Thousands { cell: String },
     #[error(
@@ -113,7 +109,7 @@ pub enum Problem {
     MissingRows { found: usize, expected: usize },
     #[error("there is one row more than CPUs in the header; is the header truncated?")]
     ExtraRow,
-    /// pandas left columns or rows out.
+    /// pandas left out columns or rows.
     #[error("the table was shortened (`...`); print it in full")]
     Shortened,
     #[error("`{cell}` is not below a CPU ID of the header; keep the table's spaces as printed")]
@@ -124,7 +120,7 @@ pub enum Problem {
         "the first row and column may be CPU IDs or latencies; write `cpu` in the first cell if they are IDs, 0 if not"
     )]
     AmbiguousLabels,
-    /// Distant ids with few pairs.
+    /// A matrix with distant ids and few pairs.
     #[error("too few latencies for a matrix ({pairs} for {cpus} CPUs); split the file by group of CPUs")]
     TooSparse { pairs: usize, cpus: usize },
     #[error(
@@ -189,7 +185,6 @@ pub enum IntervalError {
     NotZlib,
     #[error("its compressed data is not a V2 histogram")]
     NotV2,
-    /// Invalid number of digits or lowest value.
     #[error("its header is invalid")]
     Header,
     #[error("it is truncated")]

@@ -1,5 +1,3 @@
-//! [`ImportedMatrix`]: a matrix from a file of another tool, with warnings.
-
 use std::fmt;
 
 use crate::{CpuId, Matrix, Topology, stats};
@@ -9,10 +7,10 @@ use crate::{CpuId, Matrix, Topology, stats};
 pub struct ImportedMatrix {
     /// The detected format.
     pub format: FormatId,
-    /// Its title in the file, such as `Cache line offset: 64`, if the file has several matrices.
+    /// Title of the matrix, such as `Cache line offset: 64`, if the file has several matrices.
     pub title: Option<String>,
-    /// The latencies in [`unit`](ImportedMatrix::unit); `None` if not in the file and on the diagonal. A triangle, or a
-    /// square with equal halves, is symmetric; any other square keeps both directions.
+    /// The latencies in [`unit`](ImportedMatrix::unit); `None` on the diagonal and if not in the file. A triangle and a
+    /// square with equal halves are symmetric. Any other square keeps both directions.
     pub matrix: Matrix<Option<f64>>,
     /// The unit of the numbers.
     pub unit: Unit,
@@ -22,7 +20,7 @@ pub struct ImportedMatrix {
     pub printed: Printed,
     /// The topology reported in the file, if any.
     pub reported: Option<Topology>,
-    /// Metadata of the file, key and value, in order.
+    /// Metadata of the file as keys and values, in order.
     pub metadata: Vec<(String, String)>,
     /// Warnings for users of these numbers.
     pub warnings: Vec<Warning>,
@@ -47,13 +45,13 @@ impl ImportedMatrix {
         self.metadata.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
     }
 
-    /// Whether coretalk measured these numbers; false if it imported and exported them.
+    /// Whether coretalk measured these numbers. False if coretalk imported and exported them.
     pub fn is_ours(&self) -> bool {
         let is_format = matches!(self.format, FormatId::CoretalkCsv | FormatId::CoretalkJson);
         is_format && self.fact("tool").is_some_and(|tool| tool.starts_with("coretalk "))
     }
 
-    /// The machine, if it was simulated.
+    /// Name of the simulated machine, if the numbers come from simulation.
     pub fn simulated(&self) -> Option<&str> {
         self.fact("simulated")
             .filter(|text| *text == "true")
@@ -80,7 +78,7 @@ named! {
         CoretalkCsv = "coretalk-csv",
         /// `json` of coretalk: the latency maps of its document.
         CoretalkJson = "coretalk-json",
-        /// A matrix without CPU ids, as written by core-to-core-latency: by convention half a round trip in ns.
+        /// A matrix without CPU ids, as written by core-to-core-latency. By convention, half a round trip in ns.
         BareCsv = "bare-csv",
         /// A matrix with CPU ids in a header row, in the first column, or both.
         LabelledCsv = "labelled-csv",
@@ -96,7 +94,7 @@ named! {
         Mctop = "mctop",
         /// A pandas pivot table with `toCore` and `fromCore` headers.
         Pivot = "pivot",
-        /// A pandas table with one row of aggregates per pair; the median is read.
+        /// A pandas table with one row of aggregates per pair, of which the median is read.
         Aggregates = "aggregates",
         /// The upper triangle of multichase's pingpong.
         Multichase = "multichase",
@@ -108,7 +106,7 @@ named! {
         C2clatGnuplot = "c2clat-gnuplot",
         /// A JSON object of objects keyed by CPU.
         C2clatJson = "c2clat-json",
-        /// A JSON object with row and column labels and flat values, called `inter-processor-communication`.
+        /// A JSON object with row and column labels and flat values, named `inter-processor-communication`.
         IpcJson = "ipc-json",
         /// The matrices of CoherencyLatency, each below a `Cache line offset` line.
         CoherencyLatency = "coherency-latency",
@@ -130,18 +128,18 @@ named! {
 /// Origin of CPU ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Labels {
-    /// The file names its CPUs; ids may have gaps.
+    /// The file names its CPUs. Ids may have gaps.
     FromFile,
-    /// CPUs are numbered by row, which may differ from the system: some tools omit CPUs or use hwloc's order.
+    /// CPUs are numbered by row. The system may use other numbers: some tools omit CPUs or use hwloc's order.
     RowNumbers,
 }
 
 /// Printed form of the latencies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Printed {
-    /// Without decimals: differences of one may be rounding.
+    /// Without decimals. Differences of one may be rounding.
     WholeNumbers,
-    /// At least one has decimals.
+    /// At least one latency has decimals.
     Decimals,
 }
 
@@ -155,39 +153,39 @@ pub enum Warning {
     },
     /// Some pairs have no latency.
     Missing {
-        /// The number of empty cells off the diagonal.
+        /// Number of empty cells off the diagonal.
         cells: usize,
-        /// The number of cells of a complete matrix of this shape.
+        /// Number of cells of a complete matrix of this shape.
         of: usize,
-        /// Initiator and responder of the first one.
+        /// Initiator and responder of the first empty cell.
         first: [CpuId; 2],
     },
     /// Some latencies are exactly 0, which no pair of CPUs reaches.
     Zero {
-        /// The number of such cells.
+        /// Number of such cells.
         cells: usize,
-        /// Initiator and responder of the first one.
+        /// Initiator and responder of the first such cell.
         first: [CpuId; 2],
     },
     /// Another matrix of the file has no values and is left out.
     Empty {
-        /// Its position in the file, from 1.
+        /// Position of that matrix in the file, from 1.
         number: usize,
-        /// The number of matrices in the file.
+        /// Number of matrices in the file.
         of: usize,
-        /// Its name in the file, shortened.
+        /// Name of that matrix in the file, shortened.
         name: Option<String>,
     },
     /// The file ends before the row of the last CPU.
     LastRow {
-        /// Rows of the file.
+        /// Number of rows in the file.
         rows: usize,
         /// The last CPU.
         cpu: CpuId,
     },
-    /// The directions of a typical pair differ more than a transfer explains.
+    /// The two directions of a typical pair differ by more than a transfer explains.
     Asymmetric {
-        /// The median over pairs of the larger direction ÷ the smaller.
+        /// Median over pairs of larger direction ÷ smaller direction.
         ratio_p50: f64,
     },
 }

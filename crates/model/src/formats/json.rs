@@ -1,5 +1,5 @@
-//! Matrices in JSON: the document of coretalk; an object of objects keyed by CPU number (the c2clat fork with `-j`);
-//! and `inter-processor-communication`: two sizes, two lists of labels, flat values row by row.
+//! Matrices in JSON: the document of coretalk, an object of objects keyed by CPU number (the c2clat fork with `-j`),
+//! and `inter-processor-communication` with two lists of labels and flat values row by row.
 
 use super::field::{CpuLabels, Number, read_label};
 use super::import_error::excerpt;
@@ -11,7 +11,7 @@ use crate::{CpuSet, Level, Topology};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// Maximum size; the parsed tree takes up to 16 times as much memory.
+/// Maximum size. The parsed tree takes up to 16 times as much memory.
 const MAX_JSON_MIB: usize = 128;
 
 pub(super) fn read(text: &str) -> Result<Vec<ImportedMatrix>, ImportError> {
@@ -24,7 +24,7 @@ pub(super) fn read(text: &str) -> Result<Vec<ImportedMatrix>, ImportError> {
         if first.is_some_and(|line| is_of_trial(line["schema"].as_str())) {
             return shape(LINE_PER_TRIAL.into()).into();
         }
-        // The message of the library ends with the position, too.
+        // The message of the library also ends with the position.
         let message = error.to_string();
         let message = message.split(" at line ").next().unwrap_or_default().to_owned();
         let (line, column) = (Some(error.line()), Some(error.column()));
@@ -56,8 +56,6 @@ fn is_of_trial(schema: Option<&str>) -> bool {
     })
 }
 
-/// Reads the latencies of a document of coretalk: of a run, of imitated tools, of imported files. Fails with
-/// [`Problem::JsonShape`] and the invalid key, or if there is no map.
 fn read_ours(document: &Map<String, Value>) -> Result<Vec<ImportedMatrix>, ImportError> {
     let mut matrices = Vec::new();
     for matrix in document.get("matrices").and_then(Value::as_array).into_iter().flatten() {
@@ -107,7 +105,7 @@ fn read_ours(document: &Map<String, Value>) -> Result<Vec<ImportedMatrix>, Impor
     }
 }
 
-/// The topology in a document of coretalk; `None` if absent, or if implausible, as it could require unlimited memory.
+/// Rejects an implausible topology, which could require unlimited memory.
 fn reported(document: &Value) -> Option<Topology> {
     let list = |key: &str| document[key].as_array().map(Vec::as_slice).unwrap_or_default();
     let parse_cpus = |value: &Value| value.as_str()?.parse::<CpuSet>().ok();
@@ -179,13 +177,11 @@ fn read_c2clat(document: &Map<String, Value>) -> Result<ImportedMatrix, ImportEr
 
 const IPC: &str = "inter-processor-communication";
 
-/// The object with the matrix: under its name, or the whole document.
 fn find_ipc(document: &Map<String, Value>) -> Option<&Map<String, Value>> {
     let whole = ["d0", "d1", "values"].iter().all(|key| document.contains_key(*key)).then_some(document);
     document.get(IPC).and_then(Value::as_object).or(whole)
 }
 
-/// Reads the matrix in `object`. `document` may describe the machine. Fails with [`Problem::JsonShape`] and the key.
 fn read_ipc(
     document: &Map<String, Value>,
     object: &Map<String, Value>,

@@ -1,7 +1,6 @@
-//! [`Pairs`]: latencies from one line per pair, and the formats with such lines: mctop descriptions (`.mct`, `from to
-//! cycles` for every ordered pair, then sections about memory and caches); pandas tables with a row of aggregates per
-//! pair (`count min 5% … median … max`); separated values with a header such as `Core 1,Core 2,Latency (Nanoseconds)`;
-//! and lists such as `0 <-> 1 : 19 ns`. Of several statistics, the median is read.
+//! Latencies from one line per pair: mctop descriptions (`.mct`), pandas tables with a row of aggregates per pair,
+//! separated values with a header such as `Core 1,Core 2,Latency (Nanoseconds)`, and lists such as `0 <-> 1 : 19 ns`.
+//! Of several statistics, the median is read.
 
 use super::bare_csv::{bars_start, coherency_starts, next_row, triangle_starts, unit_above};
 use super::delimited::Dialect;
@@ -25,7 +24,6 @@ pub(super) struct Pairs {
 #[derive(Clone, Copy)]
 pub(super) struct Pair {
     pub line: usize,
-    /// The field that holds the latency.
     pub field: usize,
     pub from: CpuId,
     pub to: CpuId,
@@ -50,7 +48,6 @@ impl Pairs {
         lines.into_values().max().unwrap_or_default()
     }
 
-    /// The lines grouped by key; `None` if there are not exactly `values` keys, or if one has a pair twice.
     fn parted(&self, values: usize, key: impl Fn(&Pair) -> String) -> Option<Vec<(String, Pairs)>> {
         let mut parts: Vec<(String, Pairs)> = Vec::new();
         for pair in &self.pairs {
@@ -174,7 +171,7 @@ pub(super) fn read_aggregates(
     Ok((imported, next))
 }
 
-/// Reads `from to aggregates…`; pandas omits a repeated `from`. `None` at the end of the table.
+/// Reads `from to aggregates…`. pandas omits a repeated `from`. `None` at the end of the table.
 fn read_aggregate(
     document: &Document,
     line: usize,
@@ -204,13 +201,12 @@ fn read_aggregate(
     Ok(Some(Pair { line, field, from, to: id(ids - 1)?, number }))
 }
 
-/// Separators of two CPUs; longer ones before those they contain.
+/// Separators of two CPUs. A separator precedes those that it contains.
 const ARROWS: [&str; 7] = ["<-->", "<->", "<=>", "-->", "->", "↔", "→"];
 
 /// Maximum length of a line in a list, in bytes, so that rows of large matrices are not searched.
 const MAX_LINE: usize = 200;
 
-/// Parses `0 <-> 1 : 19 ns` into CPUs and value.
 fn parse_arrow(text: &str) -> Option<(CpuId, CpuId, &str)> {
     if text.len() > MAX_LINE {
         return None;
@@ -227,11 +223,11 @@ pub(super) fn list_starts(document: &Document, line: usize) -> bool {
 const OTHER_STARTS: [fn(&Document, usize) -> bool; 6] =
     [mctop_starts, id_table::starts, aggregates_starts, bars_start, coherency_starts, triangle_starts];
 
-/// Reads a list of pairs from this line on; returns the line after it. Headings and blank lines may separate the parts
-/// of a list. A pair that recurs after such a line starts another list.
+/// Reads a list of pairs from this line on. Also returns the line after the list. Headings and blank lines may separate
+/// the parts of a list. A pair that occurs again after such a line starts another list.
 pub(super) fn read_list(document: &Document, line: usize) -> Result<(ImportedMatrix, usize), ImportError> {
     let mut pairs = Pairs::default();
-    // The first line with a latency determines the unit of all.
+    // The first line with a latency determines the unit of all lines.
     let mut first: Option<(usize, &str, Option<Unit>)> = None;
     let mut known = HashSet::new();
     let mut next = line;
@@ -249,7 +245,6 @@ pub(super) fn read_list(document: &Document, line: usize) -> Result<(ImportedMat
             value.find(|c: char| !(c.is_ascii_digit() || ".,+-eE".contains(c))).unwrap_or(value.len());
         let end = match value[..digits].contains(|c: char| c.is_ascii_digit()) {
             true => digits,
-            // A word such as `n/a` or `-inf`.
             false => value.find(char::is_whitespace).unwrap_or(value.len()),
         };
         let number = read_cell(&value[..end], DecimalMark::Point).map_err(|problem| problem.at_line(at))?;
@@ -279,7 +274,7 @@ pub(super) fn read_list(document: &Document, line: usize) -> Result<(ImportedMat
 
 const MAX_PARTS: usize = 64;
 
-/// Maximum number of columns searched for one that distinguishes matrices: each needs a pass over the file.
+/// Each searched column needs a pass over the file.
 const MAX_KEYS: usize = 64;
 
 const CPU_COLUMN_PREFIXES: [&str; 18] = [
@@ -305,7 +300,6 @@ fn is_index(name: &str) -> bool {
     name.trim().is_empty() || name.trim() == "Unnamed: 0"
 }
 
-/// Words of columns about the measurement that may have the unit of a latency.
 const NO_LATENCY: [&str; 20] = [
     "timestamp",
     "stamp",
@@ -329,9 +323,8 @@ const NO_LATENCY: [&str; 20] = [
     "unit",
 ];
 
-/// Preference of a column as the latency of a pair, lowest first. Columns named latency, or a statistic that is the
-/// whole name or has a unit, come first; within each group: median, mean, no statistic, minimum, maximum or percentile.
-/// `None` if the column is no latency.
+/// Preference of a column as the latency of a pair, lowest first. Columns named latency, and statistics with a unit or
+/// a single word, come first. Each group is ordered: median, mean, no statistic, minimum, maximum or percentile.
 fn latency_rank(name: &str) -> Option<(bool, u32)> {
     let words = words_of(name);
     let has = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
@@ -355,7 +348,7 @@ fn latency_rank(name: &str) -> Option<(bool, u32)> {
     (is_latency || has_unit || matches!(rank, 0 | 1 | 3)).then_some((!(is_latency || is_statistic), rank))
 }
 
-/// Reads the pairs below the header on this line: one matrix per value of a column that distinguishes repeated pairs.
+/// Reads the pairs below this header: one matrix per value of a column that distinguishes repeated pairs.
 pub(super) fn read_long_csv(document: &Document, header: usize) -> Result<Vec<ImportedMatrix>, ImportError> {
     let lines: Vec<usize> =
         std::iter::successors(Some(header), |&line| next_row(document, line + 1)).collect();

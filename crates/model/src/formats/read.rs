@@ -1,5 +1,3 @@
-//! [`read_matrices`]: detects the format and calls its reader.
-
 use super::bare_csv::next_row;
 use super::document::{Document, decode};
 use super::field::{DecimalMark, read_cell};
@@ -9,7 +7,7 @@ use super::{
 };
 use std::iter;
 
-/// Maximum number of CPUs; the largest machines of today have about 2,000.
+/// Maximum number of CPUs. The largest machines of 2026 have about 2,000.
 pub const MAX_CPUS: usize = 8192;
 
 struct TextTable {
@@ -19,7 +17,7 @@ struct TextTable {
 
 type ParsedMatrix = (ImportedMatrix, usize);
 
-/// Every reader of tables in text, the most specific start first.
+/// The most specific start comes first.
 const TEXT_TABLES: &[TextTable] = &[
     TextTable { starts: pairs::mctop_starts, read: pairs::read_mctop },
     TextTable { starts: id_table::starts, read: id_table::read },
@@ -33,8 +31,8 @@ const TEXT_TABLES: &[TextTable] = &[
 /// Reads every latency matrix in a file of any known tool, detected by content.
 ///
 /// # Errors
-/// [`ImportError`] with line, field, problem and remedy. One invalid table fails the whole file. A table without values
-/// is omitted, and the first returned matrix has a warning about it.
+/// [`ImportError`] with line, field, problem and solution. One invalid table fails the whole file. A table without
+/// values is omitted, and the first returned matrix has a warning about it.
 ///
 /// ```
 /// # use coretalk_model::formats::{FormatId, read_matrices};
@@ -58,8 +56,7 @@ pub fn read_matrices(bytes: &[u8]) -> Result<Vec<ImportedMatrix>, ImportError> {
     Ok(matrices)
 }
 
-/// Drops matrices without values, as in the file of an interrupted run; the first remaining matrix gets a warning for
-/// each. Fails with [`Problem::NoValues`] if none remains.
+/// The file of an interrupted run has matrices without values. The first other matrix gets a warning for each.
 fn with_values(found: Vec<ImportedMatrix>) -> Result<Vec<ImportedMatrix>, ImportError> {
     let (total, mut empty, mut matrices) = (found.len(), Vec::new(), Vec::new());
     for (index, one) in found.into_iter().enumerate() {
@@ -75,18 +72,16 @@ fn with_values(found: Vec<ImportedMatrix>) -> Result<Vec<ImportedMatrix>, Import
     Ok(matrices)
 }
 
-/// The machine that a title of coretalk marks as simulated.
 fn simulated<'a>(document: &Document<'a>) -> Option<&'a str> {
     let machine = titles(document).filter_map(|title| title.strip_prefix("SIMULATED ")).next()?;
     Some(machine.split([':', ' ']).next().unwrap_or(machine))
 }
 
-/// Lines that may be the title of a coretalk output; the title may follow a prompt and its command.
 fn titles<'a>(document: &Document<'a>) -> impl Iterator<Item = &'a str> {
     (0..8).map(|line| document.line(line).trim_start_matches(['#', ' '])).collect::<Vec<_>>().into_iter()
 }
 
-/// Output of tools that do not compare CPUs, by a phrase in lower case; checked if nothing else is recognised.
+/// Output of tools that do not compare CPUs, by a phrase in lower case. Used if nothing else is recognised.
 const OF_NODES: [(&str, &str); 3] =
     [("memory latency checker", "Intel MLC"), ("numa node", "Intel MLC"), ("node distances:", "numactl")];
 
@@ -126,7 +121,7 @@ fn read_text(text: &str, document: &Document) -> Result<Vec<ImportedMatrix>, Imp
     if let Some(header) = pairs::long_csv_header(document) {
         return pairs::read_long_csv(document, header);
     }
-    // Only rows count, because a comment may name the tool, too.
+    // Only rows count, because a comment may also name the tool.
     let rows = || iter::successors(next_row(document, 0), |&line| next_row(document, line + 1));
     let of_nodes = |line: usize| {
         let text = document.line(line).to_lowercase();
@@ -148,7 +143,7 @@ fn read_text_tables(document: &Document) -> Result<Vec<ImportedMatrix>, ImportEr
         match TEXT_TABLES.iter().find(|table| (table.starts)(document, line)) {
             Some(table) => {
                 let (mut matrix, next) = (table.read)(document, line)?;
-                // The text above the first table of a report describes the other tables, too.
+                // The text above the first table of a report also describes the other tables.
                 let above = matrices.last().filter(|above: &&ImportedMatrix| above.format == matrix.format);
                 if let Some(above) = above.filter(|_| matrix.metadata.is_empty()) {
                     matrix.metadata.clone_from(&above.metadata);
@@ -162,7 +157,7 @@ fn read_text_tables(document: &Document) -> Result<Vec<ImportedMatrix>, ImportEr
     Ok(matrices)
 }
 
-/// Whether most words are neither numbers nor signs for unknown: an error about a single cell would mislead.
+/// An error about a single cell of prose would mislead.
 fn is_prose(document: &Document) -> bool {
     let words = document.text().split([',', ';', '"']).flat_map(str::split_whitespace);
     // Counted without collecting, because the file may be large.

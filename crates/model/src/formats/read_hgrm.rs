@@ -5,11 +5,9 @@ use super::hgrm::{NO_EVENTS, Spectrum, SpectrumRow};
 use super::{ImportError, Problem};
 
 struct Heading {
-    /// Positions of value, percentile and count.
     columns: [usize; 3],
     /// Number of columns. The last row may lack the last column.
     number: usize,
-    /// Unit of the values: `Value(ms)`.
     unit: Option<String>,
 }
 
@@ -35,7 +33,7 @@ const MAX_COLUMNS: usize = 8;
 /// Reads every percentile table of a file.
 ///
 /// # Errors
-/// [`ImportError`] with the line: no text, no table, rows that are no numbers or out of order.
+/// [`ImportError`] with the line: no text, no table, or rows that are no numbers or out of order.
 ///
 /// ```
 /// # use coretalk_model::formats::read_hgrm;
@@ -70,7 +68,7 @@ pub fn read_hgrm(bytes: &[u8]) -> Result<Vec<Spectrum>, ImportError> {
     Ok(spectra)
 }
 
-/// Whether text contains a percentile table.
+/// Whether the text contains a percentile table.
 pub fn holds_percentiles(text: &str) -> bool {
     text.lines().any(is_heading)
 }
@@ -116,7 +114,7 @@ fn table(document: &Document<'_>, at: usize, heading: &Heading) -> Result<(Spect
                     spectrum.rows.push(row);
                     commas |= comma;
                 }
-                // An invalid cell inside a table is an error; other text after the table ends it.
+                // An invalid cell inside a table is an error. Other text after the table ends the table.
                 None if spectrum.rows.is_empty()
                     || looks_like_row(line, heading)
                     || table_continues_after(document, index, heading, spectrum.rows.last()) =>
@@ -150,7 +148,7 @@ fn table(document: &Document<'_>, at: usize, heading: &Heading) -> Result<(Spect
     if let Some(total) = footer.total.filter(|total| *total != last.count) {
         warnings.push(format!("the last row counts {}, the line below the table {total}", last.count));
     }
-    // The maximum that tools print is the largest value or the end of its bucket, both above the previous row.
+    // The maximum that tools print is the largest value or the end of its bucket. Both are above the previous row.
     let before = spectrum.rows.iter().rev().map(|row| row.value).find(|value| *value < last.value);
     let fits = |max: f64| max <= last.value && before.is_none_or(|before| max > before);
     if footer.max.is_some_and(|max| last.share >= 1.0 && !fits(max)) {
@@ -160,7 +158,6 @@ fn table(document: &Document<'_>, at: usize, heading: &Heading) -> Result<(Spect
     Ok((spectrum, index))
 }
 
-/// The unit in a comment of coretalk above the heading.
 fn unit(document: &Document<'_>, heading: usize) -> Option<String> {
     let comments = (0..heading).rev().map(|index| document.line(index).trim());
     let stated =
@@ -168,7 +165,6 @@ fn unit(document: &Document<'_>, heading: usize) -> Option<String> {
     stated.map(|(_, unit)| unit.split_whitespace().next().unwrap_or_default().to_owned())
 }
 
-/// Parses a row; also returns the number of decimals of its value, and whether its decimal mark is a comma.
 fn row(line: &str, heading: &Heading) -> Option<(SpectrumRow, usize, bool)> {
     let fields: Vec<&str> = fields(line).collect();
     if !heading.widths().contains(&fields.len()) {
@@ -178,7 +174,7 @@ fn row(line: &str, heading: &Heading) -> Option<(SpectrumRow, usize, bool)> {
     let (value, comma) = number(of_value)?;
     let (share, _) = number(of_share)?;
     let count = of_count.parse().ok()?;
-    // The other fields are redundant and only checked to be numbers.
+    // The other fields are redundant and only have to be numbers.
     let others_are_numbers = fields
         .iter()
         .all(|field| ["inf", "infinity"].contains(&field.to_lowercase().as_str()) || number(field).is_some());
@@ -190,14 +186,12 @@ fn row(line: &str, heading: &Heading) -> Option<(SpectrumRow, usize, bool)> {
     ))
 }
 
-/// A finite number with a point, or with a comma if there is no point; returns whether it has a comma.
 fn number(field: &str) -> Option<(f64, bool)> {
     let comma = field.contains(',');
     let value = if comma { field.replacen(',', ".", 1).parse() } else { field.parse() };
     value.ok().filter(|value: &f64| value.is_finite()).map(|value| (value, comma))
 }
 
-/// Whether a line was meant as a row: it begins with a digit and has the right number of fields, or has only numbers.
 fn looks_like_row(line: &str, heading: &Heading) -> bool {
     let begins = line.starts_with(|c: char| c.is_ascii_digit() || c == '-');
     let fields: Vec<&str> = fields(line).collect();
@@ -205,7 +199,6 @@ fn looks_like_row(line: &str, heading: &Heading) -> bool {
     numbers || (begins && heading.widths().contains(&fields.len()))
 }
 
-/// Whether valid successors of `before` follow a line, which proves that the line is inside the table.
 fn table_continues_after(
     document: &Document<'_>,
     index: usize,
@@ -267,7 +260,7 @@ impl Footer {
         let Some(inner) = comment.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) else {
             return;
         };
-        // A comma before a blank is a separator; any other is a decimal mark.
+        // A comma before a blank is a separator. Any other comma is a decimal mark.
         for part in inner.split(", ") {
             let Some((name, value)) = part.split_once('=') else { continue };
             let value = value.trim();

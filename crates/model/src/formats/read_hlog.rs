@@ -1,5 +1,4 @@
-//! Reader for interval logs of HdrHistogram (`.hlog`): lines with one histogram per interval in base64 over zlib over
-//! the V2 encoding, of integers or floating-point values. The intervals of a tag are added up.
+//! Reader for interval logs of HdrHistogram (`.hlog`): a histogram per line in base64 over zlib over the V2 encoding.
 
 use super::document::{Document, decode};
 use super::hgrm::{HgrmCount, NO_EVENTS, Spectrum, exact_rows, moments};
@@ -9,33 +8,29 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::{Decompress, FlushDecompress, Status};
 use std::collections::BTreeMap;
 
-/// Cookies of compressed and plain V2 histograms; the fifth hexadecimal digit from the right may be 1 or 0.
+/// Cookies of compressed and plain V2 histograms. The fifth hexadecimal digit from the right may be 1 or 0.
 const COMPRESSED_V2: u32 = 0x1c84_9304;
 const PLAIN_V2: u32 = 0x1c84_9303;
-/// Cookies of floating-point histograms: digits, ratio of the highest to the lowest value, and a plain V2 histogram of
-/// integers, to be multiplied by the factor at the end of its header.
+/// Cookies of floating-point histograms: digits, ratio of highest to lowest value, and a V2 histogram of integers.
 const COMPRESSED_DOUBLE: u32 = 0x0c72_124f;
 const PLAIN_DOUBLE: u32 = 0x0c72_124e;
-/// The bits of a cookie with the word size in older encodings.
 const WORD_BITS: u32 = 0xf0;
 const FAMILY: u32 = 0x1c84_9300;
-/// Maximum inflated size: a histogram of an hour in ns with five digits has 5 million counts of a byte.
+/// Maximum inflated size. A histogram of an hour in ns with five digits has 5 million counts of a byte.
 const MAX_BYTES: usize = 16 << 20;
-/// Maximum number of distinct values in addition to one per byte of the file, so that a log of compressed zeros needs
-/// at most 100 times its size plus this.
+/// In addition to one value per byte of the file, so that compressed zeros need at most 100 times the size of the log.
 const MAX_VALUES: usize = 1 << 19;
 /// Bytes of the header after the cookie and the length of the payload.
 const HEADER: usize = 32;
 /// Bytes of the header of a floating-point histogram, including its cookie.
 const DOUBLE_HEADER: usize = 16;
 const TICKS: u32 = 5;
-/// Ratio of counts in nanoseconds to the interval's maximum in milliseconds.
 const NS_PER_MS: f64 = 1e6;
 
-/// Reads an interval log: a spectrum for each tag, first the one without a tag.
+/// Reads an interval log: a spectrum for each tag, starting with the spectrum without a tag.
 ///
 /// # Errors
-/// [`ImportError`] with the line: no text, no interval, an encoding other than V2, an invalid one, or too many values.
+/// [`ImportError`] with the line: no text, no interval, no valid V2 encoding, or too many values.
 pub fn read_hlog(bytes: &[u8]) -> Result<Vec<Spectrum>, ImportError> {
     let text = decode(bytes)?;
     let document = Document::new(&text);
@@ -70,7 +65,7 @@ pub fn read_hlog(bytes: &[u8]) -> Result<Vec<Spectrum>, ImportError> {
     Ok(tags.into_iter().map(|(tag, counted)| counted.spectrum(&tag)).collect())
 }
 
-/// Whether text is an interval log.
+/// Whether the text is an interval log.
 pub fn is_hlog(text: &str) -> bool {
     text.lines().any(|line| {
         let payload = line.trim().rsplit(',').next().unwrap_or_default();
@@ -80,13 +75,12 @@ pub fn is_hlog(text: &str) -> bool {
 
 #[derive(Default)]
 struct Tag {
-    /// Ranges by the bits of their lowest value, which sort like non-negative values.
+    /// Keyed by the bits of the lowest value, which have the same order as non-negative values.
     counts: BTreeMap<u64, Range>,
     total: u64,
     intervals: usize,
     /// Whether the maximum of every interval, in milliseconds, matches its counts in nanoseconds.
     in_ns: bool,
-    /// Lines whose maximum matches its counts in neither unit.
     mismatched_lines: Vec<usize>,
 }
 
@@ -107,7 +101,7 @@ impl Tag {
         for range in counts {
             self.total = self.total.checked_add(range.count).ok_or(IntervalError::TooMany)?;
             let known = self.counts.entry(range.lowest.to_bits()).or_insert(Range { count: 0, ..range });
-            // The number of digits may change within a log: keeps the wider range.
+            // The number of digits may change within a log. The wider range is kept.
             known.highest = known.highest.max(range.highest);
             known.count += range.count;
         }
@@ -136,7 +130,7 @@ impl Tag {
         if self.total == 0 {
             warnings.push(NO_EVENTS.to_owned());
         }
-        // Fractional values are printed with three digits of the smallest.
+        // Fractional values are printed with three digits of the smallest value.
         let is_whole = counts.iter().all(|range| range.highest.fract() == 0.0);
         let least = counts.iter().map(|range| range.highest).find(|value| *value > 0.0);
         let digits = least.map_or(0.0, |least| (2.0 - least.log10().floor()).clamp(0.0, 12.0));
@@ -176,7 +170,7 @@ fn histogram(payload: &str, max_ranges: usize) -> Result<Vec<Range>, IntervalErr
             inflate(packed)?
         }
         PLAIN_V2 | PLAIN_DOUBLE => bytes.clone(),
-        // Compressed: 0x…09 is V0, 0x…02 is V1; plain: 0x…08 and 0x…01.
+        // Compressed: 0x…09 is V0, 0x…02 is V1. Plain: 0x…08 and 0x…01.
         older => {
             let version = match older & 0xf {
                 0x8 | 0x9 => "V0",
@@ -208,15 +202,13 @@ fn inflate(packed: &[u8]) -> Result<Vec<u8>, IntervalError> {
             }
             Ok(_) if inner.len() == inner.capacity() => inner.reserve(inner.len()),
             Ok(_) if inflater.total_in() > read || inner.len() > written => {}
-            // The input ends before the stream.
             _ => return Err(IntervalError::NotZlib),
         }
     }
 }
 
-/// Decodes a V2 histogram: a header, then counts in ZigZag LEB128 of at most nine bytes, negative ones for runs of
-/// zeros (HdrHistogram, `AbstractHistogram.encodeIntoByteBuffer`). `factor` converts the last field of the header to
-/// the value of one unit.
+/// A header, then counts in ZigZag LEB128 of at most nine bytes. A negative count is a run of zeros (HdrHistogram,
+/// `AbstractHistogram.encodeIntoByteBuffer`). `factor` converts the last field of the header to the value of one unit.
 fn counts(bytes: &[u8], factor: impl Fn(u64) -> f64, max_ranges: usize) -> Result<Vec<Range>, IntervalError> {
     let mut rest = Bytes(bytes);
     if rest.word()? & !WORD_BITS != PLAIN_V2 {
@@ -227,7 +219,7 @@ fn counts(bytes: &[u8], factor: impl Fn(u64) -> f64, max_ranges: usize) -> Resul
     let word = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
     let long = |at: usize| u64::from(word(at)) << 32 | u64::from(word(at + 4));
     // The first word (normalizing offset) is ignored, because HdrHistogramJS writes 1 without an offset. A real offset
-    // would not match the interval's maximum.
+    // would not match the maximum of the interval.
     let (digits, lowest, factor) = (word(4), long(8), factor(long(24)));
     // Bounds that keep sums of squares finite.
     if digits > 5 || !(1..=1 << 48).contains(&lowest) || !(1e-100..=1e100).contains(&factor) {
@@ -259,7 +251,6 @@ fn counts(bytes: &[u8], factor: impl Fn(u64) -> f64, max_ranges: usize) -> Resul
 
 struct Layout {
     unit_bits: u32,
-    /// log2 of half the number of steps of the first bucket.
     half_bits: u32,
 }
 
@@ -277,7 +268,7 @@ impl Layout {
             bucket => (bucket - 1, (index & (half - 1)) + half),
         };
         let shift = u32::try_from(bucket).ok()?.checked_add(self.unit_bits)?;
-        // 63 bits, as in the original.
+        // 63 bits, as in HdrHistogram.
         let fits = shift < 63 && step.leading_zeros() > shift;
         fits.then(|| (step << shift, (step << shift) + ((1 << shift) - 1)))
     }

@@ -1,20 +1,19 @@
-//! [`Square`]: cells by position, before it is known whether they form a triangle.
+//! Cells by position, before it is known whether they form a triangle.
 
 use super::field::{CpuLabels, Number};
 use super::{FormatId, ImportedMatrix, Labels, Printed, Problem, Unit, Warning};
 use crate::time::is_measurable;
 use crate::{CpuId, Matrix};
 
-/// Ratio of the two directions of a typical pair that triggers a warning. In files with both directions measured
+/// A larger ratio of the directions of a typical pair triggers a warning. In files with both directions measured
 /// (SoilRos, hydroo, jcurl) the median ratio is 1.00 to 1.07.
 const ASYMMETRIC: f64 = 1.5;
 
-/// An N × N table under construction; NaN marks unmeasured cells with half the memory of `Option<f64>`.
+/// An N × N table under construction. NaN marks unmeasured cells and needs half the memory of `Option<f64>`.
 pub(super) struct Square {
     cpus: Vec<CpuId>,
     cells: Vec<f64>,
     printed: Printed,
-    /// Whether the file lacks the row of the last CPU.
     cut: bool,
 }
 
@@ -22,9 +21,7 @@ pub(super) struct Square {
 pub(super) enum Shape {
     /// Triangles and equal halves are symmetric.
     Detect,
-    /// The file declares both directions.
     Directed,
-    /// The file declares one value for both directions.
     Symmetric,
 }
 
@@ -60,7 +57,7 @@ impl Square {
         let has_both = |&(high, low): &(usize, usize)| self.is_set(high, low) && self.is_set(low, high);
         let pairs_with_both = self.pairs().filter(has_both);
         let differs = |(high, low)| self.at(high, low).to_bits() != self.at(low, high).to_bits();
-        // A triangle has no second half to complete.
+        // A triangle has no second half.
         if pairs_with_both.clone().next().is_some() && !pairs_with_both.into_iter().any(differs) {
             for column in 0..last {
                 self.cells[last * self.cpus.len() + column] = self.at(column, last);
@@ -72,8 +69,8 @@ impl Square {
         !self.at(row, column).is_nan()
     }
 
-    /// The matrix with its warnings; in nanoseconds if the file states no unit. It may be empty, which the caller
-    /// checks for the file as a whole. Fails with [`Problem::HalvesDiffer`] if a declared symmetry does not hold.
+    /// The matrix with its warnings, in nanoseconds if the file states no unit. The caller checks whether all matrices
+    /// of the file are empty. Fails with [`Problem::HalvesDiffer`] if a declared symmetry does not hold.
     pub(super) fn finish(
         self,
         format: FormatId,
@@ -127,10 +124,7 @@ impl Square {
     }
 }
 
-/// Checks that a value is a plausible latency.
-///
-/// # Errors
-/// [`Problem::Negative`], [`Problem::Infinite`] and [`Problem::Impossible`].
+/// Fails with [`Problem::Negative`], [`Problem::Infinite`] or [`Problem::Impossible`].
 pub(super) fn check(value: f64) -> Result<(), Problem> {
     match value {
         _ if value.is_infinite() => Err(Problem::Infinite),
@@ -140,13 +134,12 @@ pub(super) fn check(value: f64) -> Result<(), Problem> {
     }
 }
 
-/// Largest number of CPUs without a minimum density; beyond, [`SPARSEST`] limits the memory for short files.
+/// Largest number of CPUs without a minimum density. Beyond it, [`SPARSEST`] limits the memory for short files.
 const SMALL: usize = 256;
 
-/// Maximum ratio of matrix cells to cells in the file.
 const SPARSEST: usize = 16;
 
-/// Checks that the number of cells in a file justifies a table of this size. Fails with [`Problem::TooSparse`].
+/// Checks that the cells in a file justify a table of this size. Fails with [`Problem::TooSparse`].
 pub(super) fn check_density(cpus: usize, pairs: usize) -> Result<(), Problem> {
     match cpus > SMALL && cpus.saturating_mul(cpus) > SPARSEST * pairs {
         true => Err(Problem::TooSparse { pairs, cpus }),

@@ -1,5 +1,4 @@
-//! Writers: coretalk's `csv`, which this module also reads (a `#` block with metadata, a header row of CPU ids, the
-//! full square); `c2c-csv`, the bare matrix of core-to-core-latency, for tools and archives; and a Markdown table.
+//! Writers for `csv` of coretalk, `c2c-csv` (the bare matrix of core-to-core-latency) and Markdown. A reader for `csv`.
 
 use super::bare_csv::{read_square, rows};
 use super::document::Document;
@@ -12,8 +11,8 @@ use std::fmt::Write as _;
 
 const MAGIC: &str = "# coretalk matrix:";
 
-/// Formats a matrix with its metadata, one `# key: value` line each. `None`, the diagonal, and values that are no
-/// latency (see [`is_measurable`]) are empty.
+/// Formats a matrix with its metadata, one `# key: value` line each. The diagonal, `None`, and values that are no
+/// latency (see [`is_measurable`]) have empty cells.
 ///
 /// ```
 /// # use coretalk_model::{CpuId, Matrix, formats::{Unit, write_csv}};
@@ -33,8 +32,8 @@ pub fn write_csv<K: AsRef<str>, V: AsRef<str>>(
 
 const RATE: &str = "messages/s";
 
-/// Formats messages per second, from the CPU of the row to that of the column, as [`write_csv`] but with the diagonal.
-/// Readers of latencies reject the result.
+/// Formats messages per second from the CPU of the row to the CPU of the column, as [`write_csv`] but with the
+/// diagonal. Readers of latencies reject the result.
 ///
 /// ```
 /// # use coretalk_model::{CpuId, Matrix, formats::write_rates_csv};
@@ -67,7 +66,6 @@ fn square<K: AsRef<str>, V: AsRef<str>>(
     }
     csv.push_str("cpu");
     for cpu in cpus {
-        // Writing to a string cannot fail.
         let _ = write!(csv, ",{cpu}");
     }
     csv.push('\n');
@@ -106,7 +104,6 @@ pub(super) fn read_ours(document: &Document) -> Result<ImportedMatrix, ImportErr
     Ok(ImportedMatrix { metadata, ..imported })
 }
 
-/// The line below the square: a blank one before the next `#` block (trials of the same run), or the end of the file.
 fn end_of_square(document: &Document) -> usize {
     let begins_another = |line: &usize| {
         document.line(*line).trim().is_empty()
@@ -142,7 +139,7 @@ fn escape(text: &str, into: &mut String) {
     }
 }
 
-/// Splits `key: value` at the first unescaped colon. Editors drop the blank after it if the value is empty.
+/// Editors remove the blank after the colon if the value is empty.
 fn split_unescaped(line: &str) -> Option<(String, String)> {
     let mut escaped = false;
     let colon = line.char_indices().find(|&(_, c)| {
@@ -176,8 +173,8 @@ fn unescape(text: &str) -> String {
     plain
 }
 
-/// Formats N rows of N fields by CPU id, without ids: the strict lower triangle of a symmetric matrix, everything but
-/// the diagonal of a directed one, with all digits. Unknown cells are empty.
+/// Formats N rows of N fields by CPU id, without ids and with all digits. Only the strict lower triangle of a symmetric
+/// matrix is filled, or all cells of a directed matrix except the diagonal. Unknown cells are empty.
 ///
 /// ```
 /// # use coretalk_model::{CpuId, Matrix, formats::write_c2c_csv};
@@ -204,7 +201,7 @@ pub fn write_c2c_csv(matrix: &Matrix<Option<f64>>) -> String {
     csv
 }
 
-/// Formats a table with CPU ids on both axes and one decimal; unknown cells and the diagonal are empty. A symmetric
+/// Formats a table with CPU ids on both axes and one decimal. Unknown cells and the diagonal are empty. A symmetric
 /// matrix fills the whole square, so that each row holds all latencies of its CPU.
 ///
 /// ```

@@ -11,20 +11,20 @@ named! {
     /// The relation of a reported level to the inferred levels.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum AgreementVerdict {
-        /// An inferred level has exactly these groups, or they contain all CPUs but the one far from the others.
+        /// An inferred level has exactly these groups, or the groups contain all CPUs but the one far from the others.
         Agree = "agree",
-        /// The latencies show an unreported level inside its groups.
+        /// The latencies show an unreported level inside the groups of this level.
         Coarser = "coarser",
-        /// It divides further than the latencies show, or has groups absent from the latencies.
+        /// The level divides further than the latencies show, or has groups absent from the latencies.
         Finer = "finer",
-        /// Groups partially overlap inferred ones.
+        /// Groups partially overlap inferred groups.
         Conflict = "conflict",
-        /// The latencies show nothing for or against this level.
+        /// The latencies are no evidence for or against this level.
         NotVisible = "not-visible",
     }
 }
 
-/// The CPUs of a report and of a matrix, if they differ: nothing shows that both are of one machine.
+/// Different CPUs of a report and a matrix. They may be of different machines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OtherCpus {
     /// CPUs of the report.
@@ -34,7 +34,7 @@ pub struct OtherCpus {
 }
 
 impl OtherCpus {
-    /// `None` if both have the same CPUs.
+    /// Compares the two sets; `None` if they are equal.
     pub fn between(reported: &Topology, measured: &[CpuId]) -> Option<OtherCpus> {
         let (reported, measured) = (reported.cpus().clone(), measured.iter().copied().collect());
         (reported != measured).then_some(OtherCpus { reported, measured })
@@ -48,25 +48,23 @@ pub struct Evidence {
     pub pair: [CpuId; 2],
     /// The measured value, in the unit of the matrix.
     pub value: f64,
-    /// The expected value if the source is right: the median inside groups for a joined pair, across for a separated
-    /// one.
+    /// The expected value if the source is right: the median inside groups for a joined pair, otherwise across groups.
     pub expected: f64,
 }
 
-/// The relation of one reported level to the inferred ones.
+/// The relation of one reported level to the inferred levels.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Agreement {
     /// The reported level.
     pub level: Level,
-    /// Its groups of two or more CPUs of the matrix.
+    /// Groups of two or more CPUs of the matrix.
     pub groups: Vec<CpuSet>,
     /// The verdict.
     pub standing: AgreementVerdict,
-    /// The inferred level to which it was compared, an index into [`Structure::levels`]: the conflicting one for a
-    /// conflict, otherwise the one with the largest `rand_index`. `None` without a level, or for
-    /// [`Structure::all_but_one`].
+    /// The compared inferred level, an index into [`Structure::levels`]: in a conflict, the conflicting level,
+    /// otherwise the level with the largest `rand_index`. `None` without a level, or for [`Structure::all_but_one`].
     pub against: Option<usize>,
-    /// Adjusted Rand index of the two levels (Hubert and Arabie 1985): 1 if equal, about 0 if unrelated; if defined.
+    /// Adjusted Rand index of the two levels (Hubert and Arabie 1985): 1 if equal, about 0 if unrelated.
     pub rand_index: Option<f64>,
     /// Number of reported groups that an inferred level has exactly.
     pub matched: usize,
@@ -74,9 +72,9 @@ pub struct Agreement {
     pub inside: Option<f64>,
     /// Median of the pairs that leave a reported group, in the unit of the matrix.
     pub across: Option<f64>,
-    /// CPUs that would have to change groups; empty unless the verdict is a conflict.
+    /// CPUs that would have to change groups; empty without a conflict.
     pub moved: CpuSet,
-    /// The cells that contradict the source most; empty unless the verdict is a conflict.
+    /// The cells that contradict the source most; empty without a conflict.
     pub evidence: Vec<Evidence>,
 }
 
@@ -145,7 +143,7 @@ impl LevelComparison<'_> {
                 rand_index_of(a).unwrap_or(-1.0).total_cmp(&rand_index_of(b).unwrap_or(-1.0))
             })
         };
-        // A report of the single CPU outside a group decides whether it is far away or slow.
+        // A report of the same group settles whether the CPU outside is far away or slow.
         let is_settled = self.structure.all_but_one().any(|(hint, _)| {
             hint.cpus.len() + 1 == self.structure.cpus.len() && self.reported == [hint.cpus.clone()]
         });
@@ -184,8 +182,8 @@ impl LevelComparison<'_> {
         }
     }
 
-    /// Whether an inferred group partially overlaps a reported one, unless it equals another reported group of at most
-    /// that size: of two overlapping groups, the smaller one states what its CPUs share.
+    /// Whether an inferred group partially overlaps a reported group. An inferred group that is also a reported group
+    /// of at most that size does not count: the smaller of two overlapping groups states what its CPUs share.
     fn contradicts(&self, inferred: &[CpuSet]) -> bool {
         let explains = |group: &CpuSet, reported_group: &CpuSet| {
             self.others.iter().any(|other| *other == group && other.len() <= reported_group.len())
@@ -213,7 +211,6 @@ impl LevelComparison<'_> {
             .map(|side| median_in_place(&mut side.into_iter().map(|pair| pair.1).collect::<Vec<f64>>()))
     }
 
-    /// Cells on which source and inference disagree, farthest from the expected value first.
     fn evidence(&self, index: usize, together: &dyn Fn(CpuId, CpuId) -> bool) -> Vec<Evidence> {
         let inferred = labels(&self.structure.levels[index].groups);
         let observed =
@@ -261,7 +258,6 @@ fn crosses(a: &[CpuSet], b: &[CpuSet]) -> bool {
     })
 }
 
-/// The CPUs outside the best match of their inferred group.
 fn moved(reported: &[CpuSet], inferred: &[CpuSet]) -> CpuSet {
     let strays = |group: &CpuSet| {
         let home = reported.iter().max_by_key(|home| home.intersection(group).len());
@@ -270,7 +266,7 @@ fn moved(reported: &[CpuSet], inferred: &[CpuSet]) -> CpuSet {
     inferred.iter().map(strays).fold(CpuSet::new(), |all, strays| all.union(&strays))
 }
 
-/// The adjusted Rand index over these CPUs; CPUs without a group are groups of one.
+/// CPUs without a group are groups of one.
 fn rand_index(a: &[CpuSet], b: &[CpuSet], cpus: &[CpuId]) -> Option<f64> {
     let pairs = |n: usize| (n * n.saturating_sub(1) / 2) as f64;
     let (of_a, of_b) = (labels(a), labels(b));

@@ -1,8 +1,8 @@
 //! Clear cuts: levels supported by the whole matrix, however few CPUs each group has.
 //!
-//! Containers and clouds often provide one group and single CPUs of others. Sizes then form no pattern, so the tree is
-//! cut as a whole: every pair inside a group is nearer than every pair across, and a CPU that is near to no other is a
-//! group of one. The only other explanation of a single CPU is that it is slow to all others.
+//! Containers and clouds often provide one group and single CPUs of others, whose sizes form no pattern. The tree is
+//! then cut as a whole: every pair inside a group is nearer than every pair across. A CPU that is near to no other is a
+//! group of one, unless it is slow to all others.
 
 use super::distances::{Distances, forgiven};
 use super::levels::{ALONE, Partition};
@@ -11,7 +11,7 @@ use super::{guard, tree};
 use crate::stats::elementary::{exp, ln};
 use crate::stats::median_in_place;
 
-/// Minimum ratio of the fastest pair across to the slowest pair inside: with noise of 25 % on six cells, one matrix in
+/// Minimum ratio of the fastest pair across to the slowest pair inside. With noise of 25 % on six cells, one matrix in
 /// a hundred has such a gap. [`CLEAR_RATIO`] is enough if the groups are unlikely to be random.
 const MIN_RATIO: f64 = 1.75;
 /// Minimum ratio if, in addition, every CPU is in a group and no group is merely the remainder of the others.
@@ -20,19 +20,16 @@ const MIN_RATIO_OF_MANY: f64 = 1.05;
 const SURPRISE: f64 = 6.0;
 /// Surprise at which groups of CPUs are random in less than one of 10⁵ matrices.
 const SURPRISE_OF_CPUS: f64 = 11.5;
-/// Minimum ratio for levels of four or five CPUs that are found by their sizes: of random choices of four or five CPUs
-/// from a mesh of 8 × 8 cores, one in 70 or 140 has such a gap, and one in 5 or 2.6 has any gap (simulated).
+/// Minimum ratio for levels of four or five CPUs that are found by their sizes. In simulation, one of 70 random groups
+/// of four CPUs from a mesh of 8 × 8 cores has such a gap, one of five any gap. For five CPUs: one of 140, and of 2.6.
 const MIN_RATIO_OF_FEW: f64 = 1.25;
-/// Minimum share, as returned by `detour`, for a single CPU that is far away and not only slow.
 const MIN_SHARE: f64 = 0.5;
 
-/// At most one group in this number may be disturbed.
 const MAX_WEAK: usize = 10;
 
 pub(super) enum Cut {
-    /// Groups, some of one CPU.
     Level(Partition),
-    /// One group, and the only CPU outside it, which is far away or slow.
+    /// One group, and the only CPU outside, which is far away or slow.
     AllBut(Partition, usize),
 }
 
@@ -83,7 +80,7 @@ pub(super) fn judge(
         return None;
     }
     let single: Vec<usize> = (0..distances.len()).filter(|&cpu| partition.group_of(cpu) == ALONE).collect();
-    // Two single CPUs whose own cell is missing could be a group.
+    // Two single CPUs without a value for their pair could be a group.
     if !single.iter().all(|&a| single.iter().all(|&b| a == b || distances.is_known(a, b))) {
         return None;
     }
@@ -95,15 +92,14 @@ pub(super) fn judge(
     }
 }
 
-/// Whether a level found by its sizes adds information to the clear ones: it has two new groups, and nearly all new
-/// groups stand out within the clear group that contains them.
+/// Whether a level found by its sizes has two new groups, nearly all of which stand out within their clear group.
 pub(super) fn adds_information(level: &Partition, clear: &[Partition], distances: &Distances) -> bool {
     if clear.iter().any(|clear| clear.groups() == level.groups()) {
         return true;
     }
     let known = |group: &&Vec<usize>| clear.iter().any(|clear| clear.groups().contains(group));
     let new: Vec<&Vec<usize>> = level.groups().iter().filter(|group| !known(group)).collect();
-    // A group that contains its whole clear group leaves no rest for a comparison.
+    // A group that fills its clear group leaves no other CPUs for a comparison.
     let stands = |group: &Vec<usize>| {
         let is_measured = group.len() > 2 || distances.is_known(group[0], group[1]);
         let least = |rest: usize| tree::least_ratio(group.len() * rest);
@@ -124,8 +120,8 @@ pub(super) fn has_gap(level: &Partition, distances: &Distances) -> bool {
     gap(level, distances).is_some_and(|gap| gap >= ln(MIN_RATIO_OF_FEW))
 }
 
-/// The gap between the slowest pair inside (except as many pairs of its group as may be disturbed) and the fastest pair
-/// across. `None` if the inside is below the step of the clock: zeros are not fast pairs.
+/// The gap between the slowest undisturbed pair inside and the fastest pair across. `None` if the inside is below the
+/// step of the clock: zeros are not fast pairs.
 fn gap(partition: &Partition, distances: &Distances) -> Option<f64> {
     let mut inside: Vec<Vec<f64>> = vec![Vec::new(); partition.groups().len()];
     let mut fastest = f64::INFINITY;
@@ -169,12 +165,11 @@ fn log_factorial(n: usize) -> f64 {
     (2..=n).map(|factor| ln(factor as f64)).sum()
 }
 
-/// Whether a single CPU is far from some group, and not merely slow.
 fn is_far(cpu: usize, partition: &Partition, distances: &Distances) -> bool {
     detour(cpu, partition, distances).is_some_and(|(_, share)| share >= MIN_SHARE)
 }
 
-/// The group to which a single CPU belongs by its row, if it is as slow to this group as to all others.
+/// The group of a single CPU according to its row, if it is as slow to this group as to all others.
 pub(super) fn slower_group<'a>(
     cpu: usize,
     partition: &'a Partition,
@@ -185,8 +180,8 @@ pub(super) fn slower_group<'a>(
 }
 
 /// The group nearest to a single CPU, and a share: about 1 if the CPU is far from the group, about 0 if the CPU is
-/// slow. A slow CPU is farther from third CPUs than the group is, by as much as it is from the group. On a tree both
-/// are equal (the four-point condition, Buneman 1971), which slow single leaves cannot meet.
+/// slow. A slow CPU is farther from third CPUs than the group is, by its distance from the group. On a tree both
+/// distances are equal (the four-point condition, Buneman 1971), which is impossible for slow single leaves.
 fn detour<'a>(cpu: usize, partition: &'a Partition, distances: &Distances) -> Option<(&'a Vec<usize>, f64)> {
     let between = |group: &[usize], cpu: usize| {
         median_in_place(&mut group.iter().map(|&member| distances.at(member, cpu)).collect::<Vec<f64>>())
@@ -202,7 +197,7 @@ fn detour<'a>(cpu: usize, partition: &'a Partition, distances: &Distances) -> Op
             let share = |value: &dyn Fn(f64) -> f64| {
                 (value(away) + value(theirs) - value(inside) - value(its)) / (value(nearer) - value(inside))
             };
-            // A low clock multiplies latencies; a longer path adds to them.
+            // A low clock multiplies latencies. A longer path adds to them.
             Some(share(&|log| log).min(share(&exp)))
         })
         .collect();

@@ -8,53 +8,44 @@ use std::collections::BTreeMap;
 /// A pair (low, high) and the logarithm of its value.
 pub(super) type SetAside = ((u32, u32), f64);
 
-/// Sets both cells of a pair in a symmetric matrix of `n` columns.
 pub(super) fn set_value(log: &mut [f64], n: usize, (low, high): (u32, u32), value: f64) {
     log[low as usize * n + high as usize] = value;
     log[high as usize * n + low as usize] = value;
 }
 
-/// Maximum number of columns over which rows are compared; 1,024 CPUs with missing cells everywhere would cost 10⁹
-/// steps.
+/// Maximum number of columns for the comparison of rows. 1,024 CPUs with missing cells everywhere would cost 10⁹ steps.
 pub(super) const COLUMNS_COMPARED: usize = 128;
-/// Number of nearest columns of each CPU that are compared in addition to the sample.
 const NEAREST: usize = 16;
-/// Minimum difference that is a contradiction, as a multiple of the usual difference between similar rows (see
-/// [`Columns::scatter`]; 2.9 deviations of normal values): two near CPUs are about equally far from a third one.
+/// Minimum contradiction, as a multiple of the usual difference between similar rows (2.9 deviations of normal values,
+/// see [`Columns::scatter`]). Two near CPUs are about equally far from a third CPU.
 const TIMES_SCATTER: f64 = 2.5;
-/// Minimum difference that is a contradiction, as a factor: with a lower limit, some of 84 published files lose a
-/// correct cell.
+/// With a lower limit, some of 84 published files lose a correct cell.
 const MIN_CONTRADICTION: f64 = 1.25;
-/// Difference that is always a contradiction, as a factor. With a higher limit, noise of 25 % would produce false
-/// groups.
+/// Difference that is always a contradiction, as a factor. With a higher limit, noise of 25 % produces false groups.
 const SURE_CONTRADICTION: f64 = 1.75;
-/// Number of nearest CPUs with which a CPU is compared, because the nearest one may be a wrong pair.
+/// Number of nearest CPUs for the comparison of a CPU, because the nearest CPU may be part of a wrong pair.
 const ALIKE_AMONG: usize = 3;
-/// Number of columns for this comparison: those near to either CPU.
 const ALIKE_OVER: usize = 8;
-/// Number of contradicting CPUs that always suffices to set a cell aside. As one cell in twenty may be disturbed, a
-/// tenth of the other CPUs contradict a correct near pair; eight of the nearest twelve do so for one of 200,000 pairs.
+/// Number of contradicting CPUs that always suffices to set a cell aside. One cell in twenty may be disturbed, so a
+/// tenth of the other CPUs contradict a correct near pair. Eight of the nearest twelve do so for one of 200,000 pairs.
 const MIN_WITNESSES: usize = 8;
-/// Groups of four or fewer CPUs have fewer witnesses. Two are enough if the CPUs near to either of the pair are
-/// separated from the next CPU by `NEAR_RATIO`, or by `NEXT_SHARE` of the difference that is a contradiction.
+/// Groups of four or fewer CPUs have fewer witnesses. Two are enough if the next CPU is clearly farther than the CPUs
+/// near to either of the pair: by `NEAR_RATIO`, or by `NEXT_SHARE` of a contradiction.
 const FEW_WITNESSES: usize = 2;
 const NEAR_RATIO: f64 = 1.5;
 const NEXT_SHARE: f64 = 0.7;
-/// Number of witnesses needed if every CPU is near to either of the pair, or if nearly all witnesses are near to the
-/// same CPU of the pair. The other CPU may then be slow to all CPUs, which only CPUs near to neither would show.
+/// Number of necessary witnesses if every CPU is near to either of the pair, or if nearly all witnesses are near to the
+/// same CPU. The other CPU may then be slow to all CPUs. Only CPUs near to neither would show this.
 const FEW_OF_ALL: usize = 3;
 /// Minimum percentage of the nearest CPUs that must contradict. The others are near to both, or far from both.
 const MIN_AGREEMENT: usize = 66;
-/// Balance of the witnesses: at least one in this number must be near to the other CPU.
 const MIN_BALANCE: usize = 8;
 
 struct Columns {
     n: usize,
     /// The initial values of the sampled columns, row by row, for a check of half a million pairs without cache misses.
     sampled: Vec<f64>,
-    /// For each CPU its nearest columns that are not in the sample, in order; empty if all columns are compared.
     nearest: Vec<Vec<usize>>,
-    /// Minimum difference, as a logarithm, at which a third CPU contradicts that two are near: see [`TIMES_SCATTER`].
     apart: f64,
 }
 
@@ -71,9 +62,8 @@ impl Columns {
         columns
     }
 
-    /// Usual difference between the rows of two CPUs of one group, in logarithms: the upper quartile over the CPUs,
-    /// since some are measured worse than others, of the upper quartile over the nearest columns. Groups are not known
-    /// yet: each CPU is compared with its nearest ones, and the most similar row counts.
+    /// Groups are not known yet, so each CPU is compared with the most similar row among its nearest CPUs. Some CPUs
+    /// are measured worse than others, so the result is an upper quartile of upper quartiles.
     fn scatter(&self, log: &[f64]) -> Option<f64> {
         let n = self.n;
         let between = |cpu: usize, other: usize| {
@@ -113,9 +103,7 @@ impl Columns {
         all.filter(move |&column| column != low && column != high)
     }
 
-    /// A fast check whether enough columns may contradict that two CPUs are near; few pairs pass. The two CPUs
-    /// themselves and pairs that have been set aside may be counted, and columns that are sampled and also nearest may
-    /// be counted twice.
+    /// A fast check. It may count the columns of the two CPUs and of pairs set aside, and some columns twice.
     fn may_contradict(&self, log: &[f64], [low, high]: [usize; 2]) -> bool {
         let rows = [low, high].map(|cpu| &log[cpu * self.n..(cpu + 1) * self.n]);
         let value = rows[0][high];
@@ -129,14 +117,12 @@ impl Columns {
         sampled + nearest.filter(|&pair| contradicts(pair)).count() >= FEW_WITNESSES
     }
 
-    /// A fast check whether a third CPU shows that two CPUs are not alike; true for most pairs of different groups.
     fn differ_widely(&self, pair: [usize; 2]) -> bool {
-        // Two of the columns may be those of the two CPUs.
+        // Two of the columns may belong to the two CPUs.
         self.count_sampled(pair, |(one, other)| (one - other).abs() >= self.apart) > 2
     }
 
-    /// Number of sampled columns whose two values have a property; without a branch, so that the processor can compare
-    /// several columns at once.
+    /// Counts sampled columns without a branch, so that the processor can compare several columns at once.
     #[inline]
     fn count_sampled(&self, pair: [usize; 2], has: impl Fn((f64, f64)) -> bool) -> usize {
         let width = self.sampled.len() / self.n;
@@ -155,8 +141,7 @@ fn nearest(row: &[f64], cpu: usize, most: usize) -> Vec<usize> {
     others
 }
 
-/// Number of CPUs that contradict a pair because they are near to one of the two and far from the other; 0 if too few
-/// to doubt the pair. With `is_trusted`, only witnesses count whose near pair is accepted, and 0 keeps the pair.
+/// 0 means too few. With `is_trusted`, only witnesses with an accepted near pair count, and 0 keeps the pair.
 fn witnesses(
     log: &[f64],
     columns: &Columns,
@@ -213,10 +198,10 @@ fn witnesses(
     enough
 }
 
-/// Finds pairs that are nearer than the rows of their CPUs allow, with their logarithms, and pairs that remain doubtful
-/// because it is unknown which of them are wrong. One such pair makes the tree join two groups too early. `clock` is
-/// the logarithm up to which a value counts as zero, and the step. The search stops at more than `most` pairs. Found
-/// pairs are NaN in `log` afterwards.
+/// Finds pairs that are nearer than the rows of their CPUs allow, with their logarithms. Also finds doubtful pairs:
+/// some are wrong, but it is unknown which. One such pair makes the tree join two groups too early. `clock` is the
+/// logarithm up to which a value counts as zero, and the step. The search stops at more than `most` pairs. Found pairs
+/// are NaN in `log` afterwards.
 pub(super) fn too_near(
     log: &mut [f64],
     n: usize,
@@ -234,7 +219,7 @@ pub(super) fn too_near(
     let mut doubted: Vec<[usize; 2]>;
     let mut found: Vec<SetAside> = Vec::new();
     loop {
-        // Strongest first: a wrong pair is a witness against correct pairs, unless it is doubted as much itself.
+        // Strongest first: a wrong pair is a witness against correct pairs, unless as many CPUs contradict it.
         doubted = counts.keys().copied().collect();
         doubted.sort_by_key(|pair| std::cmp::Reverse(counts[pair]));
         let before = found.len();
@@ -261,9 +246,9 @@ pub(super) fn too_near(
 /// If more than one CPU in this number has a cell that is too far, none is set aside: modules may be slower inside.
 const TOO_FAR: usize = 2;
 
-/// Finds pairs with similar rows that are farther apart than a third CPU is from either, with the logarithm that the
-/// nearest third CPU allows: in small groups one such cell hides the group and its level. Returns none if there are
-/// many. Skips pairs with a CPU of a doubtful pair, which may be why the third CPU is near.
+/// Finds pairs with similar rows that are farther apart than each CPU is from a third CPU. Also returns the logarithm
+/// that the nearest third CPU allows. In small groups one such cell hides the group and its level. Returns none if
+/// there are many. Skips CPUs of a doubtful pair, whose third CPU may be falsely near.
 pub(super) fn too_far(
     log: &[f64],
     n: usize,
@@ -287,7 +272,6 @@ pub(super) fn too_far(
             }
         }
         let least = farther.iter().copied().min_by(f64::total_cmp)?;
-        // Without a CPU nearer than the rest, there is no group.
         if median_in_place(&mut farther)? - least < columns.apart {
             return None;
         }

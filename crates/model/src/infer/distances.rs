@@ -1,5 +1,3 @@
-//! [`Distances`]: the matrix on which all steps of the inference work.
-
 use super::contradictions::{COLUMNS_COMPARED, SetAside, set_value, too_far, too_near};
 use super::{InferError, Observation};
 use crate::stats::elementary::ln;
@@ -10,7 +8,6 @@ use std::borrow::Borrow;
 
 /// Upper limit of a difference between rows, so that one disturbed cell does not hide their similarity.
 const DIFFERENCE_CAP: f64 = 0.4;
-/// Number of similar rows that substitute for a missing cell, for each of its CPUs.
 const ALIKE: usize = 3;
 /// Width of the bins for ranking: half a thousandth, below any interval. Values in one bin are ties.
 const BIN: f64 = 0.0005;
@@ -18,25 +15,23 @@ const BIN: f64 = 0.0005;
 /// Logarithms of the round trips in a square, symmetric, complete matrix. Ratios of latencies are differences here.
 #[derive(Clone)]
 pub(super) struct Distances {
-    /// The CPUs with a row in the matrix; positions below refer to this list.
+    /// The CPUs with a row in the matrix. Positions refer to this list.
     pub cpus: Vec<CpuId>,
     pub left_out: Vec<CpuId>,
     /// Row by row; the diagonal is 0 and never used.
     log: Vec<f64>,
-    /// `log` in bins, for ranking.
     bins: Vec<u16>,
-    /// Half widths of the intervals as shares; empty if no cell has one.
+    /// Half widths of the intervals as shares; empty if no cell has an interval.
     widths: Vec<f32>,
-    /// Pairs (low, high) without a value, sorted.
     missing: Vec<(u32, u32)>,
-    /// Pairs (low, high) whose value contradicts the rows of both CPUs, with its logarithm, sorted: see [`too_near`]
-    /// and [`too_far`]. `log` holds a value derived from other rows.
+    /// Sorted pairs (low, high) whose value contradicts the rows of both CPUs, with its logarithm: see [`too_near`] and
+    /// [`too_far`]. `log` holds a value derived from other rows.
     set_aside: Vec<SetAside>,
     /// Number of contradictory pairs, if there are too many to be set aside.
     pub contradictory: usize,
-    /// Contradictory pairs (low, high) that remain in use because it is unknown which of them are wrong.
+    /// Contradictory pairs (low, high) that are still used, because it is unknown which of them are wrong.
     pub doubtful: Vec<[usize; 2]>,
-    /// The logarithm substituted for a 0, if there is one.
+    /// The logarithm that replaces a 0, if any value is 0.
     floor: Option<f64>,
 }
 
@@ -182,12 +177,10 @@ impl Distances {
         self.widths.get(a * self.len() + b).map_or(0.0, |&width| f64::from(width))
     }
 
-    /// The logarithm substituted for a 0, which means "below the step of the clock"; `None` if there is no 0.
     pub fn floor(&self) -> Option<f64> {
         self.floor
     }
 
-    /// Whether the value of a pair is known and not "below the step of the clock".
     pub fn is_above_floor(&self, a: usize, b: usize) -> bool {
         self.is_known(a, b) && self.floor.is_none_or(|floor| self.at(a, b) > floor)
     }
@@ -196,7 +189,6 @@ impl Distances {
         !self.widths.is_empty()
     }
 
-    /// Median relative half width of the intervals; 0 if none is known.
     pub fn median_width(&self) -> f64 {
         let n = self.len();
         let cells = (0..n).flat_map(|row| (0..row).map(move |column| (row, column)));
@@ -208,7 +200,6 @@ impl Distances {
         median_in_place(&mut widths).unwrap_or(0.0)
     }
 
-    /// Median of the cells of a group; `None` for a single CPU.
     pub fn inside(&self, group: &[usize]) -> Option<f64> {
         median_in_place(&mut pairs(group).map(|(a, b)| self.at(a, b)).collect::<Vec<f64>>())
     }
@@ -217,13 +208,11 @@ impl Distances {
         self.missing.binary_search(&(a.min(b) as u32, a.max(b) as u32)).is_ok()
     }
 
-    /// The logarithm of the pair's value, if it was set aside because it contradicts the rows of its CPUs.
     pub fn set_aside(&self, a: usize, b: usize) -> Option<f64> {
         let pair = (a.min(b) as u32, a.max(b) as u32);
         self.set_aside.binary_search_by_key(&pair, |(pair, _)| *pair).ok().map(|at| self.set_aside[at].1)
     }
 
-    /// Whether the pair has a value that is in use.
     pub fn is_known(&self, a: usize, b: usize) -> bool {
         !self.is_missing(a, b) && self.set_aside(a, b).is_none()
     }

@@ -9,17 +9,17 @@ use crate::latency::{ExecutionTest, LatencyResult, StateWatch};
 use crate::stats::Key;
 use crate::{CpuId, Level, Matrix, Topology};
 
-/// Minimum share of cells that changed state while monitored at which nothing is inferred.
+/// Nothing is inferred if this share of the monitored cells changed state.
 const FEW_CELLS: f64 = 0.01;
 
-/// Why there is no structure.
+/// The reason for results without a structure.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Refusal {
     /// The matrix has too few values, or values that no measurement gives.
     Matrix(InferError),
-    /// CPUs changed their distance while monitored, as virtual CPUs do when the host moves them.
+    /// CPUs changed their distance while monitored. A host that moves virtual CPUs has this effect.
     Moved {
-        /// Share of the cells.
+        /// Share of the cells that changed.
         cells: f64,
     },
 }
@@ -29,7 +29,7 @@ pub enum Refusal {
 pub struct Findings {
     /// The structure, or why there is none.
     pub structure: Result<Structure, Refusal>,
-    /// The comparison of each reported level with the structure; empty if there is no structure.
+    /// The comparison of each reported level with the structure; empty without a structure.
     pub agreement: Vec<Agreement>,
 }
 
@@ -40,7 +40,7 @@ pub struct LoneCpu<'a> {
     pub cpu: CpuId,
     /// The group.
     pub group: &'a LoneGroup,
-    /// Reported levels in which the CPU forms a group alone, which show that it is far away; empty if it may be slow.
+    /// Reported levels in which the CPU is alone, which show that it is far away; empty if it may be slow.
     pub reported: Vec<Level>,
 }
 
@@ -54,7 +54,6 @@ impl Findings {
         let lone = structure.all_but_one().map(|(group, cpu)| LoneCpu {
             cpu,
             group,
-            // A reported level decides this only for the whole matrix.
             reported: match group.cpus.len() + 1 == structure.cpus.len() {
                 true => settled.clone(),
                 false => Vec::new(),
@@ -68,7 +67,7 @@ impl Findings {
         Findings::of_stepped_matrix(observed, reported, None)
     }
 
-    /// Analyses a matrix whose values are multiples of a step, given in their unit if known.
+    /// Analyses a matrix whose values are multiples of a step, given in the unit of the values if known.
     pub fn of_stepped_matrix(
         observed: &Matrix<Option<Observation>>,
         reported: &Topology,
@@ -83,7 +82,7 @@ impl Findings {
         }
     }
 
-    /// Analyses the first round-trip map of a run. `None` if it has no such map of at least three CPUs.
+    /// Analyses the first round-trip map of a run. `None` if the run has no such map of at least three CPUs.
     pub fn of_run(result: &LatencyResult, reported: &Topology) -> Option<Findings> {
         let map = result.round_trips()?;
         if map.cells.len() < 3 {
@@ -120,7 +119,7 @@ impl Findings {
     }
 }
 
-/// Whether so many pairs changed state that values are no evidence for or against groups.
+/// Whether so many pairs changed state that values are no evidence of groups.
 pub fn levels_changed(watch: &StateWatch) -> bool {
     watch.cells_changed >= FEW_CELLS && watch.states.len() > 1
 }
@@ -128,7 +127,7 @@ pub fn levels_changed(watch: &StateWatch) -> bool {
 /// Name of a level whose groups are threads of one core.
 pub const SMT: &str = "smt";
 
-/// Names the finest level `smt` if every tested pair in it shares execution units.
+/// Names the finest level `smt` if every tested pair in the level shares execution units.
 pub fn name_levels(structure: &mut Structure, tests: &[ExecutionTest]) {
     let tested = |(test, verdict): (&ExecutionTest, Execution)| {
         let [a, b] = test.pair;

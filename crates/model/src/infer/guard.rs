@@ -1,13 +1,11 @@
 //! Guard: accepts a level only if its inside differs clearly from the scatter of its outside, its groups are not
 //! random, and a whole machine can have it.
 //!
-//! A tree groups noise as readily as structure; the groups found in noise are the lower edge of one distribution. Where
-//! a level leaves CPUs out, a group may merely be the two nearest of unrelated CPUs: it is random if the cells around
-//! it that are about as fast outnumber the cells of other groups of its level that are about as slow. A disturbed cell
-//! also makes a true group slow, but few other cells are then as fast.
-//!
-//! Where the smallest groups of a whole machine have the same size and contain every CPU, larger groups that combine
-//! only some of them are artefacts of the measurement, for example of cache lines that are homed in one socket.
+//! A tree also groups noise: the groups are then the lower edge of one distribution. In a level that leaves CPUs out, a
+//! group may be the two nearest of unrelated CPUs. Two counts decide: cells around the group that are about as fast,
+//! and cells of other groups that are about as slow. The group is random if the first count is larger. If the smallest
+//! groups of a whole machine have the same size and contain every CPU, larger groups of only some are artefacts, for
+//! example of cache lines with a home in one socket.
 
 use super::distances::{Distances, pairs};
 use super::levels::{ALONE, Partition};
@@ -17,17 +15,15 @@ use crate::stats::elementary::ln;
 use crate::stats::{MadScale, mad, median_in_place};
 use std::collections::BTreeMap;
 
-/// Minimum distance between the medians of the outside and the inside, in deviations of the outside.
 const MIN_DEVIATIONS: f64 = 3.5;
-/// Minimum number of cells in groups that leave CPUs out; fewer may be the lower edge of noise. Nine of ten invented
-/// levels were two or three pairs of CPUs that happened to be the nearest of fifteen.
+/// Fewer cells may be the lower edge of noise: nine of ten invented levels were two or three pairs of CPUs that
+/// happened to be the nearest of fifteen.
 const MIN_CELLS: usize = 8;
 /// With fewer cells, every cell that leaves the groups must exceed each of these cells by this factor.
 const MIN_RATIO_OF_FEW: f64 = 1.18;
-/// Minimum scatter: intervals are rarely below 1 %, and a few cells may be equal by chance.
+/// Minimum scatter. Intervals are rarely below 1 %, and a few cells may be equal by chance.
 const MIN_SCATTER: f64 = 0.02;
 
-/// Whether the level stands out within the next coarser accepted level.
 pub(super) fn stands_out(
     level: &Partition,
     finer: Option<&Partition>,
@@ -81,7 +77,6 @@ impl Cells {
         cells
     }
 
-    /// Distance of the two medians in deviations of the outside, after subtraction of the offsets.
     fn deviations(&self, offsets: &[f64], distances: &Distances) -> Option<f64> {
         let net = |cells: &[(u32, u32)]| -> Vec<f64> {
             let value = |&(low, high): &(u32, u32)| {
@@ -114,8 +109,7 @@ impl Cells {
 
 const CLOSE: f64 = 1.1;
 
-/// Removes random groups from levels that leave CPUs out. Where every CPU has a group, a group slower than the others
-/// is a slow part of the machine. `levels` are finest first.
+/// Removes random groups. In levels that leave no CPUs out, a slower group is a slow part of the machine.
 pub(super) fn drop_chance_groups(
     levels: &mut [Partition],
     solid: &[Node],
@@ -168,7 +162,6 @@ fn sorted(cpus: &[usize]) -> Vec<usize> {
     cpus
 }
 
-/// The cells that leave the groups of a level, ascending, by the coarser group that contains them.
 struct Outside {
     cells: BTreeMap<u32, Vec<f64>>,
 }
@@ -207,12 +200,12 @@ fn coarser_group(coarser: Option<&Partition>, cpu: usize) -> u32 {
     coarser.map_or(ALONE, |coarser| coarser.group_of(cpu))
 }
 
-/// Minimum number of groups of a whole machine; a container may have fewer.
+/// Minimum number of groups of a whole machine. A container may have fewer.
 const WHOLE: usize = 8;
-/// Ratio of group sizes that a whole machine does not reach; some cores of a package may be off.
+/// Ratio of group sizes that a whole machine does not reach, even if some cores of a package are off.
 const MAX_UNEQUAL: usize = 4;
 
-/// The coarsest level finer than this one that divides the whole machine into groups of one size, if any.
+/// The coarsest finer level that divides the whole machine into groups of one size, if any.
 pub(super) fn whole<'a>(
     level: &Partition,
     levels: impl Iterator<Item = &'a Partition>,

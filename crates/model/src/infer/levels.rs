@@ -8,22 +8,20 @@ use crate::stats::elementary::ln;
 use crate::stats::median_in_place;
 use std::collections::BTreeSet;
 
-/// Upper limit of a gap (a difference of logarithms, here ln 4.5) in the weight of a set: otherwise steps from threads
-/// to sockets would outweigh all other groups.
+/// Upper limit of a gap (a difference of logarithms, here ln 4.5) in the weight of a set. Without it, steps from
+/// threads to sockets would outweigh all other groups.
 const GAP_CAP: f64 = 1.5;
-/// Minimum share of CPUs in the groups of a level that leaves CPUs out.
 const MIN_COVERAGE: f64 = 0.25;
-/// Minimum gap of such a level. The threads of the fast cores of a hybrid machine reach it; random pairs do not.
+/// Threads of the fast cores of a hybrid machine reach this gap; random pairs do not.
 const PARTIAL_RATIO: f64 = 1.5;
-/// Minimum gap if the CPUs left out are no more than the smallest group has: one slow CPU or cell may explain them.
+/// Minimum gap if at most as many CPUs are left out as the smallest group has. One slow CPU or cell may explain them.
 const REST_RATIO: f64 = 1.25;
-/// Minimum number of groups or pairs of a level for `REST_RATIO`: the nearest pairs of noise are fewer.
+/// Minimum number of groups or pairs of a level for `REST_RATIO`. The nearest pairs of noise are fewer.
 const MIN_GROUPS: usize = 3;
 const MIN_PAIRS: usize = 8;
-/// Minimum probability that a cell inside a level is faster than one outside.
 const MIN_SEPARATION: f64 = 0.98;
 
-/// Selects levels from the solid groups, by descending weight, until no candidate passes. Returns them finest first.
+/// Selects levels from the solid groups, by descending weight. Returns the finest level first.
 pub(super) fn choose(solid: &[Node], tree: &Tree, distances: &Distances) -> Vec<Partition> {
     let n = distances.len();
     let solid_groups = SolidGroups::new(solid, tree, n);
@@ -39,7 +37,7 @@ pub(super) fn choose(solid: &[Node], tree: &Tree, distances: &Distances) -> Vec<
             }
             let partition = partition(&candidate, tree, n);
             let nests = levels.iter().all(|level| partition.is_within(level) || level.is_within(&partition));
-            // A candidate that does not nest now will never nest; the same holds for coverage and separation.
+            // A candidate that does not nest now will never nest. The same holds for coverage and separation.
             if !nests
                 || !covers_enough(&candidate, &partition, distances)
                 || !solid_groups.separates(&partition, distances, &mut separation)
@@ -82,8 +80,8 @@ fn is_nearly_whole(partition: &Partition, distances: &Distances) -> bool {
     rest <= smallest && (partition.groups().len() >= MIN_GROUPS || partition.pairs() >= MIN_PAIRS)
 }
 
-/// Sets of solid groups that may form one level, by descending weight: all groups of one size; all groups that exist at
-/// one height; the latter, and all other groups of the same sizes. Of nested groups in a set, the larger remains.
+/// Sets of solid groups that may form one level, by descending weight: all groups of one size, all groups that exist at
+/// one height, and the latter with all other groups of the same sizes. Of nested groups in a set, the larger remains.
 fn candidates(remaining: &[Node]) -> Vec<Vec<Node>> {
     let mut sets: Vec<Vec<Node>> = Vec::new();
     let sizes: BTreeSet<usize> = remaining.iter().map(Node::len).collect();
@@ -117,7 +115,6 @@ fn candidates(remaining: &[Node]) -> Vec<Vec<Node>> {
     let weight = |set: &[Node]| set.iter().map(|node| node.len() as f64 * node.gap.min(GAP_CAP)).sum::<f64>();
     let mut weighed: Vec<(bool, f64, Vec<Node>)> =
         sets.into_iter().map(|set| (mixes(&set), weight(&set), set)).collect();
-    // Stable, so that equal weights keep the order of the leaves.
     weighed.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
     weighed.into_iter().map(|(_, _, set)| set).collect()
 }
@@ -140,9 +137,7 @@ fn outermost(mut nodes: Vec<Node>) -> Vec<Node> {
     nodes
 }
 
-/// All solid groups, to identify cells of a group that belong to smaller groups.
 struct SolidGroups {
-    /// For each CPU the solid groups that contain it, smallest first: `(size, first leaf)`.
     holding: Vec<Vec<(u32, u32)>>,
 }
 
@@ -162,7 +157,6 @@ impl SolidGroups {
         self.holding[a].iter().find(|group| theirs.contains(group)).map(|group| group.0)
     }
 
-    /// Whether cells inside the partition, but not inside smaller solid groups, are faster than those leaving a group.
     fn separates(&self, partition: &Partition, distances: &Distances, separation: &mut Separation) -> bool {
         separation.clear();
         let n = distances.len();
@@ -184,7 +178,6 @@ impl SolidGroups {
     }
 }
 
-/// Group index of a CPU in no group.
 pub(super) const ALONE: u32 = u32::MAX;
 
 /// Disjoint groups of two or more CPUs, ordered by their lowest position, and CPUs in no group.
@@ -192,9 +185,9 @@ pub(super) const ALONE: u32 = u32::MAX;
 pub(super) struct Partition {
     groups: Vec<Vec<usize>>,
     group_of: Vec<u32>,
-    /// Pairs whose own cell is missing, formed because no other partners were left.
+    /// Pairs without a value of their own, formed because no other partners were left.
     pub by_elimination: Vec<[usize; 2]>,
-    /// CPUs whose groups were dropped because the evidence is contradictory.
+    /// CPUs whose groups were removed because the evidence is contradictory.
     pub open: Vec<usize>,
 }
 
@@ -218,7 +211,6 @@ impl Partition {
         &self.groups
     }
 
-    /// The groups with the ids of their CPUs, ordered by lowest CPU.
     pub fn labelled(&self, distances: &Distances) -> Vec<CpuSet> {
         let label = |group: &Vec<usize>| group.iter().map(|&cpu| distances.cpus[cpu]).collect();
         let mut groups: Vec<CpuSet> = self.groups.iter().map(label).collect();
@@ -226,7 +218,6 @@ impl Partition {
         groups
     }
 
-    /// The group index of a CPU, or [`ALONE`].
     pub fn group_of(&self, cpu: usize) -> u32 {
         self.group_of[cpu]
     }
@@ -257,7 +248,6 @@ impl Partition {
         self.covered() == self.group_of.len()
     }
 
-    /// Whether each group of this partition is inside one group of the other or outside all of them.
     pub fn is_within(&self, coarser: &Partition) -> bool {
         self.groups.iter().all(|group| {
             let home = coarser.group_of[group[0]];

@@ -1,27 +1,23 @@
-//! Repair of levels with one usual group size, where a disturbed cell made a random pair of two CPUs without such a
-//! group.
+//! Repair of levels with one usual group size, in which a disturbed cell made a random pair of two CPUs.
 
 use super::distances::{Distances, pairs};
 use super::levels::Partition;
 use crate::stats::elementary::ln;
 use std::collections::BTreeMap;
 
-/// Minimum number of groups of one size that form a pattern.
 const MIN_GROUPS: usize = 3;
-/// Minimum share of the CPUs in groups of that size.
 const MIN_SHARE: f64 = 0.6;
-/// Maximum ratio of the latency of a new group to that of the slowest group of the pattern.
 const SLOWER_BY: f64 = 1.1;
-/// Maximum number of CPUs for which every pairing is tried: 105 pairings for eight.
+/// Limits the number of pairings that are tried: 105 for eight CPUs.
 const MAX_EXHAUSTIVE: usize = 8;
 
-/// Repartitions the CPUs outside the pattern of each level, from coarse to fine. `levels` are finest first.
+/// Forms new groups of the CPUs outside the pattern of each level, from coarse to fine. `levels` are finest first.
 pub(super) fn repair(levels: &mut [Partition], distances: &Distances) {
     for index in (0..levels.len()).rev() {
         let (fine, coarse) = levels.split_at_mut(index + 1);
         let coarser = coarse.first();
         if let Some(repaired) = repaired(&fine[index], coarser, distances) {
-            // A finer level that no longer nests in this one is repaired in its own turn.
+            // A finer level that no longer nests in this level is repaired later.
             fine[index] = repaired;
         }
     }
@@ -59,7 +55,7 @@ fn repaired(level: &Partition, coarser: Option<&Partition>, distances: &Distance
     (repaired != *level).then_some(repaired)
 }
 
-/// Pairs whose own cell is missing, if each remaining CPU has exactly one such cell, so that the pairing is unique.
+/// Pairs without a value, if each remaining CPU has exactly one such pair, so that the pairing is unique.
 fn paired_by_elimination(unplaced: &[usize], distances: &Distances) -> Vec<[usize; 2]> {
     let partners = |cpu: usize| {
         unplaced.iter().copied().filter(move |&other| other != cpu && distances.is_missing(cpu, other))
@@ -112,7 +108,6 @@ fn divide(cpus: &[usize], size: usize, distances: &Distances) -> Vec<Vec<usize>>
     groups
 }
 
-/// The pairing with the smallest total, and that total. With an odd number of CPUs, one remains alone.
 fn best_pairs(cpus: &[usize], distances: &Distances) -> (f64, Vec<Vec<usize>>) {
     let Some((&first, rest)) = cpus.split_first() else { return (0.0, Vec::new()) };
     let mut best = (f64::INFINITY, Vec::new());
@@ -135,8 +130,7 @@ fn best_pairs(cpus: &[usize], distances: &Distances) -> (f64, Vec<Vec<usize>>) {
     best
 }
 
-/// Grows a group from the nearest pair. The distance of a CPU is the lower median of its cells with the members,
-/// because disturbance only slows down.
+/// Disturbance only slows down, so the distance of a CPU is the lower median of its cells with the members.
 fn nearest_group(remaining: &[usize], size: usize, distances: &Distances) -> Option<Vec<usize>> {
     let (a, b) = pairs(remaining).min_by(|x, y| distances.at(x.0, x.1).total_cmp(&distances.at(y.0, y.1)))?;
     let mut group = vec![a, b];

@@ -14,20 +14,20 @@ pub struct Structure {
     pub cpus: Vec<CpuId>,
     /// CPUs without any value.
     pub left_out: Vec<CpuId>,
-    /// Levels with distinct groups, finest first, each nested in the next; empty if there are none.
+    /// Levels with distinct groups, finest first, each nested in the next.
     pub levels: Vec<InferredLevel>,
-    /// Groups rejected as levels, finest first: they are separated by only one step of the clock, or all of their pairs
-    /// read 0 and `inside` is `None`. They keep their original names.
+    /// Groups rejected as levels, finest first, with their original names. They are separated by only one step of the
+    /// clock, or all of their pairs read 0 and `inside` is `None`.
     pub dropped: Vec<InferredLevel>,
-    /// Step of the clock that was taken into account, in the unit of the matrix; 0 if unknown.
+    /// Step of the clock, in the unit of the matrix; 0 if unknown.
     pub step: f64,
     /// Single groups that stand out but form no level.
     pub hints: Vec<LoneGroup>,
     /// The distribution of the values if there is no level.
     pub shape: Shape,
-    /// Number of pairs that are nearer than the rows of their CPUs allow but are not suspects individually: either
-    /// there are too many for disturbance, or it is unknown which of them are wrong and the levels do not explain them.
-    /// They may hide groups; groups that depend on pairs of the second kind are not listed.
+    /// Number of pairs that are nearer than the rows of their CPUs allow, but are not individually suspect. Either
+    /// there are too many for disturbance, or it is unknown which of them are wrong. In the second case, groups that
+    /// depend on these pairs are not listed.
     pub contradictory: usize,
     /// Cells that must be measured again before they are trusted.
     pub suspects: Vec<Suspect>,
@@ -47,35 +47,34 @@ pub enum Shape {
     TooFew,
     /// Values differ by more than noise without groups: a mesh, a ring, several kinds of cores, or unpinned threads.
     Continuous {
-        /// Scatter of the cells, without a twentieth at either end.
+        /// Scatter of the cells as a share, without a twentieth at either end.
         scatter: f64,
         /// Arrangement of the CPUs.
         layout: Box<Layout>,
     },
 }
 
-/// A group that stands out but is no level: the other CPUs are one slow or far CPU, or another kind of cores.
+/// A group that stands out but is no level. The other CPUs are one slow or far CPU, or another kind of cores.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoneGroup {
     /// The group.
     pub cpus: CpuSet,
     /// The only CPU outside the group, if there is just one: in the matrix, or in the group of the next coarser level.
     pub but: Option<CpuId>,
-    /// The group within it to which `but` belongs by its row, if `but` is slow to all CPUs rather than far away.
+    /// The inner group of `but` according to its row, if `but` is slow to all CPUs rather than far away.
     pub slower_group: Option<CpuSet>,
     /// Median of the pairs inside, in the unit of the matrix.
     pub inside: Option<f64>,
-    /// The slowest of the pairs inside.
+    /// Latency of the slowest pair inside.
     pub inside_most: Option<f64>,
     /// Median of the pairs with `but`, otherwise of all pairs that leave the group, in the unit of the matrix.
     pub across: Option<f64>,
 }
 
-/// Ratio of the slowest pair to the median above which the median does not represent the group.
 const FAR_INSIDE: f64 = 1.5;
 
 impl LoneGroup {
-    /// The slowest of the pairs inside, if smaller groups inside make the median unrepresentative.
+    /// Latency of the slowest pair inside, if smaller inner groups make the median unrepresentative.
     pub fn far_inside(&self) -> Option<f64> {
         self.inside_most.filter(|most| self.inside.is_some_and(|median| *most > FAR_INSIDE * median))
     }
@@ -92,16 +91,16 @@ pub struct InferredLevel {
     pub single: CpuSet,
     /// CPUs whose group is unknown because pairs contradict each other.
     pub open: CpuSet,
-    /// Median over the pairs that share a group of this level and none of a finer level, with its interval over pairs,
-    /// in the unit of the matrix; `None` if none of them has a value.
+    /// Median and interval over the pairs that share a group of this level and none of a finer level, in the unit of
+    /// the matrix. `None` if no such pair has a value.
     pub inside: Option<Estimate>,
-    /// Median over the pairs that leave a group and share one of the next coarser level, in the unit of the matrix.
+    /// Median over the pairs that leave a group and share a group of the next coarser level, in the unit of the matrix.
     pub across: Option<f64>,
-    /// Share of the repetitions of [`repeatability`] in which the level was exactly reproduced; `None` if not tested.
+    /// Share of the repetitions of [`repeatability`] that exactly reproduced the level; `None` if not tested.
     pub repeats: Option<f64>,
-    /// Pairs whose own cell is missing, formed because no other partners were left.
+    /// Pairs without a value of their own, formed because no other partners were left.
     pub by_elimination: Vec<[CpuId; 2]>,
-    /// Result of the execution tests of its pairs, if all agree; `None` without tests.
+    /// Result of the execution tests of the pairs, if all agree; `None` without tests.
     pub execution: Option<Execution>,
 }
 
@@ -135,7 +134,7 @@ impl Structure {
     }
 }
 
-/// Minimum random shift of a cell, as a share: intervals do not include the differences between equal pairs.
+/// Minimum random shift of a cell, as a share. Intervals do not include the differences between equal pairs.
 const MIN_MOVE: f64 = 0.01;
 
 /// Repeats the inference once for each key, with every value moved at random within its interval. Each row states for
@@ -165,13 +164,13 @@ pub fn repeatability(
     Ok(keys.into_iter().map(repeated).collect())
 }
 
-/// Rounds of power iteration for each axis: enough for a picture of a mesh.
+/// Rounds of power iteration for each axis, enough for a picture of a mesh.
 const ROUNDS: usize = 50;
 
 /// Arrangement of CPUs without groups: classical scaling (Torgerson 1952) of the latencies to a plane, no chip plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Layout {
-    /// The CPUs along the longer axis: neighbours in this order are nearer to each other than most.
+    /// The CPUs along the longer axis. Neighbours in this order are nearer to each other than most.
     pub order: Vec<CpuId>,
     /// Position of each CPU in the plane, in matrix order and in the unit of the matrix.
     pub at: Vec<[f64; 2]>,
@@ -185,7 +184,7 @@ impl Layout {
         let at: Vec<[f64; 2]> = (0..n).map(|cpu| [axes[0][cpu], axes[1][cpu]]).collect();
         let mut order: Vec<usize> = (0..n).collect();
         order.sort_by(|&a, &b| at[a][0].total_cmp(&at[b][0]));
-        // The sign of an axis is arbitrary: the end with the lower CPU comes first.
+        // The sign of an axis is arbitrary, so the end with the lower CPU comes first.
         if distances.cpus[order[n - 1]] < distances.cpus[order[0]] {
             order.reverse();
         }
@@ -210,9 +209,9 @@ fn centred_squares(distances: &Distances) -> Vec<f64> {
     form
 }
 
-/// The axis of largest variance by power iteration (von Mises 1929); its component is removed from the form.
+/// The axis of largest variance by power iteration (von Mises 1929). Removes its component from the form.
 fn principal_axis(form: &mut [f64], n: usize, axis: u64) -> Vec<f64> {
-    // Any start that is not orthogonal to the axis works; a fixed one makes the picture reproducible.
+    // Any start that is not orthogonal to the axis works. A fixed start makes the picture reproducible.
     let mut direction: Vec<f64> = (0..n as u64).map(|cpu| Key::from_words(&[axis]).normal(cpu)).collect();
     let mut stretch = 0.0;
     for _ in 0..ROUNDS {

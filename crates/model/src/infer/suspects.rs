@@ -8,29 +8,26 @@ use crate::stats::elementary::{exp, ln};
 use crate::stats::{NORMAL_MAD_SCALE, median_in_place};
 use std::collections::BTreeMap;
 
-/// Minimum number of cells: with fewer, the median of a block is too close to each cell.
+/// Minimum number of cells. With fewer cells, the median of a block is too close to each cell.
 const MIN_CELLS: usize = 4;
 const MIN_SCATTER: f64 = 0.02;
-/// Correction for small blocks, whose cells are near their own median: the median deviation is too small by this number
-/// divided by the number of cells (simulated: 0.72 of the true one for four, 0.83 for eight, 0.96 for 32).
+/// Correction for small blocks, whose cells are near their own median. The median deviation is too small by this number
+/// divided by the number of cells (simulated: 0.72 of the true deviation for four cells, 0.83 for eight, 0.96 for 32).
 const SHRINKAGE: f64 = 1.2;
 
 /// A block-constant model: cells between the same two groups under the same level have one value.
 pub(super) struct Blocks {
-    /// Finest level first; the last table is for pairs that no level joins.
+    /// The last table is for pairs that no level joins.
     tables: Vec<Table>,
 }
 
 struct Table {
-    /// Number of groups whose pairs are the blocks, plus one for CPUs without a group: see [`sides`].
     side: usize,
-    /// Median logarithm by block, `side` × `side`; NaN for a block without cells.
     medians: Vec<f64>,
     scatter: f64,
 }
 
 impl Blocks {
-    /// Fits the model; `levels` are finest first.
     pub fn fit(levels: &[Partition], distances: &Distances) -> Blocks {
         let pairs = || (0..distances.len()).flat_map(|high| (0..high).map(move |low| (low, high)));
         let depths: Vec<u16> = pairs().map(|(low, high)| depth(levels, low, high) as u16).collect();
@@ -48,7 +45,6 @@ impl Blocks {
         table.medians[table.block(sides(levels, depth), a, b)]
     }
 
-    /// Distance of a cell from the model, in deviations of its level.
     pub fn residual(&self, levels: &[Partition], distances: &Distances, a: usize, b: usize) -> f64 {
         let scatter = self.tables[depth(levels, a, b)].scatter;
         (measured(distances, a, b) - self.at(levels, a, b)).abs()
@@ -60,7 +56,6 @@ fn measured(distances: &Distances, a: usize, b: usize) -> f64 {
     distances.set_aside(a, b).unwrap_or_else(|| distances.at(a, b))
 }
 
-/// The partition whose groups form the blocks of a level: the next finer level, or the finest level itself.
 fn sides(levels: &[Partition], depth: usize) -> Option<&Partition> {
     levels.get(depth.saturating_sub(1))
 }
@@ -80,7 +75,7 @@ impl Table {
         let mut table = Table { side, medians: vec![f64::NAN; side * side], scatter: MIN_SCATTER };
         let mut all: Vec<f64> = cells.clone().map(|(low, high)| distances.at(low, high)).collect();
         let Some(overall) = median_in_place(&mut all) else { return table };
-        // Counting sort by block: `ends` has first the number of values of each block, then its start, then its end.
+        // Counting sort by block: `ends` first has the number of values of each block, then its start, then its end.
         let mut ends = vec![0usize; side * side];
         cells.clone().for_each(|(low, high)| ends[table.block(sides, low, high)] += 1);
         let mut start = 0;
@@ -124,46 +119,42 @@ impl Table {
 /// Deviation from its block beyond which a cell is an outlier, for up to `FEW_CELLS` cells. See [`outlier`].
 const OUTLIER: f64 = 4.0;
 const FEW_CELLS: f64 = 500.0;
-/// Ratio to the other groups above which the pair of CPU 0 and its sibling is a suspect.
 const FIRST_CPU_RATIO: f64 = 1.1;
 
 named! {
     /// Why a cell must be measured again.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum SuspectReason {
-        /// It is more than four deviations away from the cells between the same groups; 5.5 in a matrix of 1,024 CPUs.
+        /// The cell is over four deviations away from cells between the same groups; 5.5 in a matrix of 1,024 CPUs.
         Outlier = "outlier",
-        /// Its CPUs are outside the pattern of a regular level, or in other contradictory pairs: a disturbed cell may
-        /// hide a group.
+        /// The CPUs are outside the pattern of a level, or in other contradictory pairs. The cell may hide a group.
         Leftover = "leftover",
-        /// It has no value, or a 0.
+        /// The cell has no value, or a 0.
         Missing = "missing",
         /// CPU 0 and its sibling are slower than other groups: by 26 to 92 % in 7 of 46 published files with threads.
         FirstCpu = "first-cpu",
-        /// It is nearer than other pairs of its CPUs allow; which of these pairs are wrong is unknown.
+        /// The cell is nearer than other pairs of its CPUs allow. It is unknown which of these pairs are wrong.
         Contradictory = "contradictory",
     }
 }
 
-/// A cell that must be measured again before it is trusted; in files of other tools it is only listed.
+/// A cell that must be measured again before it is trusted. In files of other tools it is only listed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Suspect {
     /// The pair, in matrix order.
     pub pair: [CpuId; 2],
     /// The reason.
     pub doubt: SuspectReason,
-    /// Its value divided by the expected value; `None` without a value, or if the groups are unknown.
+    /// Value of the cell ÷ expected value; `None` without a value, or if the groups are unknown.
     pub ratio: Option<f64>,
 }
 
-/// The limit for this number of cells. Normal tails fall as exp(−z²/2), so that the expected number beyond the limit is
-/// constant.
+/// Normal tails fall as exp(−z²/2). The expected number of cells beyond the limit is constant.
 fn outlier(cells: usize) -> f64 {
     (OUTLIER * OUTLIER + 2.0 * ln((cells as f64 / FEW_CELLS).max(1.0))).sqrt()
 }
 
-/// All suspect cells according to the proposed levels (finest first), which are not accepted yet. Values within a
-/// `step` of the clock may be equal.
+/// All suspect cells according to proposed levels. Values within a `step` of the clock may be equal.
 pub(super) fn suspects(
     levels: &[Partition],
     blocks: &Blocks,
@@ -213,9 +204,8 @@ pub(super) fn suspects(
         .collect()
 }
 
-/// Marks each contradictory pair as suspect. The groups of its CPUs are unknown, and disturbed cells cause
-/// contradictions: the other cells of these CPUs are measured again but are no outliers, unless they were set aside as
-/// wrong.
+/// The groups of contradictory pairs are unknown, and disturbed cells cause contradictions. The other cells of these
+/// CPUs are measured again, but only cells set aside as wrong are outliers.
 pub(super) fn leave_open(suspects: &mut Vec<Suspect>, open: &[[usize; 2]], distances: &Distances) {
     let position = |cpu: CpuId| distances.cpus.iter().position(|&known| known == cpu);
     let named = |pair: &[usize; 2]| pair.map(|position| distances.cpus[position]);
@@ -242,11 +232,9 @@ pub(super) fn leave_open(suspects: &mut Vec<Suspect>, open: &[[usize; 2]], dista
     suspects.sort_by_key(|suspect| suspect.pair.map(position));
 }
 
-/// Maximum ratio to its median at which a pair of a slow CPU is considered as slow as that CPU.
 const OF_SLOW_CPU: f64 = 1.5;
 
-/// Downgrades outliers to cells that are only measured again: all cells if groups are hidden (except those set aside),
-/// and cells of a single CPU that is slow or far from all others, which counts as one finding.
+/// Cells are no outliers if groups are hidden, or if their CPU is slow or far from all others.
 pub(super) fn leave_unexplained(
     suspects: &mut [Suspect],
     hints: &[LoneGroup],

@@ -1,25 +1,24 @@
 //! [`Tree`]: average linkage by nearest-neighbour chain. Solid groups are nodes whose inside is clearly faster than the
-//! cells that leave them; each is judged separately. [`Separation`]: how often cells of one kind are faster than cells
-//! of another.
+//! cells that leave them.
 //!
-//! One cut through the whole tree would judge all groups by one height, but the same relation can be slower in one part
-//! of a machine, for example in a socket whose cache lines are homed elsewhere, or on a core with a lower clock.
+//! Each group is judged separately, because the same relation can be slower in one part of a machine: in a socket whose
+//! cache lines have their home elsewhere, or on a core with a lower clock.
 
 use super::distances::{Distances, forgiven};
 use crate::stats::elementary::ln;
 use crate::stats::median_in_place;
 
-/// Noise between cells of one relation that longer measurement does not remove (slices, distances); limits weights.
+/// Noise between cells of one relation that longer measurement does not remove (slices, distances). Limits weights.
 const SCATTER: f64 = 0.05;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Node {
-    /// Members are `leaves[start..end]`, those of the first child `leaves[start..middle]`.
+    /// The members are `leaves[start..end]`, those of the first child `leaves[start..middle]`.
     pub start: usize,
     pub middle: usize,
     pub end: usize,
     pub height: f64,
-    /// Median of the cells to the tree neighbour minus `height`; infinite for the root.
+    /// Median of the cells to the neighbour in the tree minus `height`; infinite for the root.
     pub gap: f64,
 }
 
@@ -37,7 +36,7 @@ pub(super) struct Tree {
 
 impl Tree {
     /// Average linkage (Sokal and Michener 1958) by the nearest-neighbour chain (Benzécri 1982, Juan 1982; Murtagh 1983
-    /// proves O(N²)). Means weighted by the intervals stay reducible, because they lie between the two joined means.
+    /// proves O(N²)). Means weighted by the intervals stay reducible, because they are between the two joined means.
     pub fn grow(distances: &Distances) -> Tree {
         let merges = merges(distances);
         Tree::of_merges(distances, &merges)
@@ -60,7 +59,6 @@ impl Tree {
         for (at, &leaf) in leaves.iter().enumerate() {
             position[leaf] = at;
         }
-        // The first leaf of each cluster, to locate its members.
         let mut first: Vec<usize> = (0..n).collect();
         let mut parent = vec![usize::MAX; n + merges.len()];
         let mut nodes = Vec::with_capacity(merges.len());
@@ -92,7 +90,7 @@ impl Tree {
     }
 }
 
-/// Pairs of clusters in an order in which both exist: leaves are 0..n, merge m makes cluster n + m.
+/// Numbers of clusters: leaves are 0..n, merge m makes n + m.
 fn merges(distances: &Distances) -> Vec<[usize; 2]> {
     let n = distances.len();
     let mut mean: Vec<f64> = (0..n).flat_map(|row| distances.row(row).iter().copied()).collect();
@@ -100,7 +98,6 @@ fn merges(distances: &Distances) -> Vec<[usize; 2]> {
         let width = distances.width(a, b);
         1.0 / (width * width + SCATTER * SCATTER)
     };
-    // One for each pair; empty if all are equal.
     let mut weight: Vec<f64> = if distances.has_widths() {
         (0..n).flat_map(|high| (0..high).map(move |low| weight_of(high, low))).collect()
     } else {
@@ -119,7 +116,7 @@ fn merges(distances: &Distances) -> Vec<[usize; 2]> {
         };
         let before = chain.len().checked_sub(2).map(|at| chain[at]);
         let row = &mean[tip * n..(tip + 1) * n];
-        // A tie returns to the previous cluster of the chain; otherwise the chain would never end.
+        // A tie returns to the previous cluster of the chain. Otherwise the chain would never end.
         let (mut nearest, mut least) = match before {
             Some(before) => (before, row[before]),
             None => (usize::MAX, f64::INFINITY),
@@ -156,20 +153,16 @@ fn merges(distances: &Distances) -> Vec<[usize; 2]> {
     merges
 }
 
-/// Minimum ratio of leaving a group to staying inside it.
 const MIN_RATIO: f64 = 1.18;
-/// Minimum ratio if several cells show it: the dies of a Threadripper 3945WX are 1.08 apart, on each of 144 pairs.
+/// Minimum ratio if several cells show it. The dies of a Threadripper 3945WX are 1.08 apart, on each of 144 pairs.
 const MIN_RATIO_OF_SEVERAL: f64 = 1.07;
 pub(super) const CLEAR_RATIO: f64 = 1.5;
-/// Number of joined cells that count as several; the guard rejects groups of noise. With 20, more than a third of
-/// planted machines with groups 1.08 to 1.1 apart and noise of 1 % were missed, because the last core to join has few
-/// cells.
+/// Number of joined cells that count as several. The guard rejects groups of noise. With 20, more than a third of
+/// planted machines with groups 1.08 to 1.1 apart and noise of 1 % were missed: the last core to join has few cells.
 const SEVERAL: usize = 3;
-/// Minimum probability that a joined cell is faster than one that leaves the group.
 const MIN_SEPARATION: f64 = 0.95;
 const MIN_SEPARATION_OF_SEVERAL: f64 = 0.98;
 
-/// The minimum ratio of leaving a group, given this number of cells.
 pub(super) fn least_ratio(cells: usize) -> f64 {
     if cells >= SEVERAL { MIN_RATIO_OF_SEVERAL } else { MIN_RATIO }
 }
@@ -224,8 +217,8 @@ pub(super) fn stands_out(group: &[usize], among: &[usize], least: f64, distances
     }
 }
 
-/// Counts two kinds of cells by bin to estimate how often one of the first is faster than one of the second: the
-/// statistic of Mann and Whitney (1947) divided by the number of pairs; ties count half.
+/// Counts two kinds of cells by bin to estimate how often a cell of the first kind is faster than one of the second.
+/// The estimate is the statistic of Mann and Whitney (1947) divided by the number of pairs. Ties count half.
 pub(super) struct Separation {
     inside: Vec<u32>,
     outside: Vec<u32>,

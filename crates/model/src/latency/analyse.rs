@@ -1,4 +1,4 @@
-//! [`analyse`]: derives the results of a run from its visits.
+//! Derives the results of a run from its visits.
 
 use super::cell::{self, Columns, Context, Scratch};
 use super::choices::{Choices, ChosenRegime};
@@ -16,7 +16,7 @@ use crate::{
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 
-/// Analyses a record. Pure: a run that has just ended and its file read back later give the same result.
+/// Analyses a record. A run that has just ended and its file give the same result.
 pub fn analyse(
     topology: &Topology,
     settings: &LatencySettings,
@@ -26,8 +26,8 @@ pub fn analyse(
     analyse_while(topology, settings, rate, record, Vec::new(), &|| true).unwrap_or_default()
 }
 
-/// As [`analyse`], but returns `None` as soon as `go_on` returns false. Half a million cells take a second or two;
-/// `judged` cells are not judged again, unless the passes that count have changed.
+/// As [`analyse`], but returns `None` as soon as `go_on` returns false. Half a million cells take a second or two.
+/// Cells in `judged` are judged again only if other passes count than before.
 pub fn analyse_while(
     topology: &Topology,
     settings: &LatencySettings,
@@ -114,8 +114,7 @@ fn map(
     Some(LatencyMap { protocol, kernel, hint, hint_reason, regime, cells })
 }
 
-/// The cells of one kernel with the context needed to judge them. The session also uses it to select cells for more
-/// passes.
+/// The cells of one kernel, with the context needed to judge them or to select them for more passes.
 pub struct Survey<'a> {
     kernel: KernelId,
     settings: &'a LatencySettings,
@@ -123,11 +122,9 @@ pub struct Survey<'a> {
     regime: &'a ChosenRegime,
     columns: Option<Columns>,
     relations: Vec<Relation>,
-    /// The sorted ranks of the kinds of cores of each pair; empty if no kind is known.
     kinds: Vec<[Option<u32>; 2]>,
     homes: Vec<[Home; 2]>,
     pass_scale: BTreeMap<Relation, f64>,
-    /// Correlation of neighbouring passes, by relation: in nanoseconds, and in core cycles.
     correlation: BTreeMap<Relation, [Correlation; 2]>,
 }
 
@@ -174,7 +171,6 @@ impl<'a> Survey<'a> {
         for (cell, &relation) in self.relations.iter().enumerate() {
             let Some(passes) = self.record.passes(cell) else { continue };
             let into = residuals.entry(relation).or_default();
-            // A hundred thousand passes are enough to estimate the scale of noise.
             if into.len() < 100_000 {
                 cell::pass_residuals(passes, columns.first, self.valid_from(relation), into);
             }
@@ -248,7 +244,7 @@ impl<'a> Survey<'a> {
         cell::judge(self.record.passes(cell)?, &self.context(cell)?, scratch)
     }
 
-    /// As [`cell::width_of`], for a cell.
+    /// As [`cell::width_of`], for a cell by its index.
     pub fn width_of(&self, cell: usize, enough: f64, scratch: &mut Scratch) -> Option<f64> {
         cell::width_of(self.record.passes(cell)?, &self.context(cell)?, enough, scratch)
     }
@@ -284,9 +280,7 @@ impl<'a> Survey<'a> {
 #[derive(Debug)]
 pub struct JudgedCells {
     kernel: KernelId,
-    /// [`Record::map_revision`] of the passes.
     map_revision: u64,
-    /// The first pass that counts, by relation.
     valid_from: BTreeMap<Relation, u32>,
     cells: Vec<PairOutcome>,
 }
@@ -302,7 +296,7 @@ impl JudgedCells {
         self.cells.is_empty()
     }
 
-    /// The value of a cell; `None` without one.
+    /// The value of a cell; `None` without a value.
     ///
     /// # Panics
     /// If there is no such cell.
@@ -317,7 +311,7 @@ impl JudgedCells {
     }
 }
 
-/// The nodes that hold the lines of a pair: those of its CPUs, or the requested one.
+/// The nodes that hold the lines of a pair: the nodes of its CPUs, or the requested node.
 pub fn homes(topology: &Topology, settings: &LatencySettings, pair: [CpuId; 2]) -> [Home; 2] {
     match settings.home {
         HomeSetting::Node(node) => [node; 2],
@@ -325,8 +319,6 @@ pub fn homes(topology: &Topology, settings: &LatencySettings, pair: [CpuId; 2]) 
     }
 }
 
-/// Combines judged cells with their second measurements and permanent failures, and grades them. `None` as soon as
-/// `go_on` returns false.
 fn settle_all(
     survey: &Survey<'_>,
     JudgedCells { mut cells, .. }: JudgedCells,
@@ -353,7 +345,7 @@ fn settle_all(
         let (number, is_outlier) = (value.latency_ns.point, value.flags.contains(Flag::ModelOutlier));
         let repeats = || match second {
             Some(repeats) => repeats,
-            // Repeating the measurement of an outlier on the same cache lines would only reproduce it.
+            // Repeating the measurement of an outlier on the same cache lines would only reproduce the outlier.
             None if is_outlier => false,
             // Few grades depend on this, so the passes are selected again instead of being kept.
             None => survey.judge_with(index, &mut scratch).is_some() && scratch.repeats(number),
@@ -370,7 +362,6 @@ fn settle_all(
     Some(cells)
 }
 
-/// The permanent failure that ended the passes of a cell, if any.
 fn permanent_failure<'a>(survey: &Survey<'a>, cell: usize) -> Option<&'a TrialFailure> {
     let failure = survey.record.passes(cell)?.failure?;
     failure.missed_a_cpu().then_some(failure)
@@ -386,8 +377,6 @@ fn missing(survey: &Survey<'_>, cell: usize) -> MissingReason {
     }
 }
 
-/// Second measurements of doubtful cells, selected by `wanted`: for each visit, the value of the better home, in time
-/// order.
 fn second_measurements(survey: &Survey<'_>, wanted: impl Fn(&Entry) -> bool) -> BTreeMap<usize, Vec<Pass>> {
     let mut values: BTreeMap<usize, Vec<Pass>> = BTreeMap::new();
     let Some(columns) = survey.columns else { return values };
@@ -406,15 +395,12 @@ fn second_measurements(survey: &Survey<'_>, wanted: impl Fn(&Entry) -> bool) -> 
     values
 }
 
-/// Minimum residual of an outlier in its relation, in deviations.
 const OUTLIER: f64 = 4.0;
-/// Minimum number of cells of a relation with a typical value.
 const CELLS_FOR_A_MODEL: usize = 8;
 
 /// Cells that do not fit their relation: r = |ln value − ln median| ÷ max(1.48 MAD, interval, 2 %). On a hybrid
-/// machine, a cell is compared with pairs of the same kinds only, because fast cores are nearer to each other. If more
-/// than a tenth of the cells of a relation do not fit, the relation has a structure that the system does not report (a
-/// mesh, a die), and no cell is an outlier.
+/// machine, a cell is compared only with pairs of the same kinds, because fast cores are nearer to each other. If more
+/// than a tenth do not fit, the machine has an unreported structure (a mesh, a die), and no cell is an outlier.
 pub fn outliers<E: Borrow<Estimate>>(
     survey: &Survey<'_>,
     estimate: impl Fn(usize) -> Option<E>,
@@ -446,8 +432,7 @@ pub fn outliers<E: Borrow<Estimate>>(
     outliers
 }
 
-/// Cells with second measurements selected by `wanted`, combined with these measurements; `flags` returns the earlier
-/// flags of a cell.
+/// Cells with second measurements selected by `wanted`, combined with these. `flags` returns earlier flags of a cell.
 pub fn settled(
     survey: &Survey<'_>,
     flags: impl Fn(usize) -> Flags,
@@ -463,9 +448,9 @@ pub fn settled(
     settled.collect()
 }
 
-/// Combines a doubtful cell with its second measurement, which replaces the value only if the interval of the second
-/// measurement is below the value. Otherwise the value counts as reproduced if both halves of the second measurement
-/// agree with it. Both measurements stay in the run file. Returns whether the value was reproduced.
+/// The second value replaces the first only if the interval of the second is below the first value. Otherwise, the
+/// value counts as reproduced if both halves of the second measurement agree with it. Both measurements stay in the run
+/// file. Returns whether the value was reproduced.
 fn settle(value: &mut CellValue, second: &[Pass], settings: &LatencySettings) -> bool {
     value.flags.set(Flag::Remeasured);
     let Some(fresh) = cell::interval(second, settings) else { return false };

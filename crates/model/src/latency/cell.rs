@@ -11,9 +11,9 @@ use crate::{Flag, Grade, Home, Reason, flags, grade};
 /// The columns of a cell in the record.
 #[derive(Debug, Clone, Copy)]
 pub struct Columns {
-    /// The map's kernel on the first home.
+    /// The kernel of the map on the first home.
     pub first: usize,
-    /// The map's kernel on the second home, if there is one.
+    /// The kernel of the map on the second home, if there is one.
     pub second: Option<usize>,
     /// CAS without pause, which shows every state of the machine.
     pub sentinel: Option<usize>,
@@ -26,27 +26,26 @@ pub struct Context<'a> {
     pub settings: &'a LatencySettings,
     /// Columns of the map.
     pub columns: Columns,
-    /// Homes of the first and the second column.
+    /// Homes of the first and of the second column.
     pub homes: [Home; 2],
     /// First pass that counts.
     pub valid_from: u32,
-    /// Relative typical deviation of a pass from its cell in this relation (1.48 MAD over all its cells).
+    /// Relative typical deviation of a pass from its cell in this relation (1.48 MAD over all cells of the relation).
     pub pass_scale: f64,
     /// Correlation of neighbouring passes of this relation: in nanoseconds, and in core cycles.
     pub correlation: [Correlation; 2],
 }
 
-/// Minimum interval, for the variation between runs that a run of seconds cannot observe (measured over fresh
-/// processes: 1.0 to 1.6 %, covered by twice that). It never exceeds the requested precision.
+/// Minimum interval, for the variation between runs, which a run of seconds cannot observe. Fresh processes varied by
+/// 1.0 to 1.6 %; twice that covers it. The minimum never exceeds the requested precision.
 pub const FLOOR: f64 = 0.02;
 
-/// Minimum distance of a disturbed pass from its cell, in typical deviations and as a share: 5 % is five deviations of
+/// Minimum distance of a disturbed pass from its cell, in typical deviations and as a share. 5 % is five deviations of
 /// a quiet pass of 64 lines, and half the effect of 16 disturbed lines (× 1.3) among them.
 const DISTURBED_DEVIATIONS: f64 = 6.0;
 const DISTURBED_LEAST: f64 = 0.05;
 /// Minimum number of passes at which a rare disturbed pass is excluded without replacement.
 pub const PASSES_TO_SPARE: usize = 16;
-/// Minimum ratio between homes that is reported.
 const HOME_SPREAD: f64 = 1.05;
 
 #[derive(Debug, Clone, Copy)]
@@ -64,7 +63,7 @@ impl PassValue {
     }
 }
 
-/// Reusable working memory of [`judge`]: judging half a million cells allocates only for their results.
+/// Reusable memory of [`judge`], so that half a million cells allocate only for their results.
 #[derive(Debug, Default)]
 pub struct Scratch {
     numbers: Vec<f64>,
@@ -87,7 +86,7 @@ pub fn pass_residuals(passes: CellPasses<'_>, column: usize, valid_from: u32, in
     into.extend(locations(passes, column, valid_from).map(|ns| (ns / location).ln()));
 }
 
-/// Adds the passes of a cell to the pools for nanoseconds and core cycles that estimate the correlation of passes.
+/// Adds the passes of a cell to the pools for nanoseconds and core cycles, which estimate the correlation of passes.
 pub fn pool_passes(
     passes: CellPasses<'_>,
     column: usize,
@@ -114,7 +113,6 @@ fn valid(passes: CellPasses<'_>, from: u32) -> impl Iterator<Item = (usize, Pass
     passes.heads().enumerate().filter(move |(_, head)| head.pass >= from)
 }
 
-/// The values in a column of the passes that count, in nanoseconds.
 fn locations(passes: CellPasses<'_>, column: usize, valid_from: u32) -> impl Iterator<Item = f64> {
     // Usually all passes count, so their heads need not be read.
     let is_valid = move |index: &usize| valid_from == 0 || passes.head(*index).pass >= valid_from;
@@ -122,21 +120,17 @@ fn locations(passes: CellPasses<'_>, column: usize, valid_from: u32) -> impl Ite
     counting.filter_map(move |index| passes.location(index, column).map(f64::from))
 }
 
-/// A test for disturbed passes, which are far from the others of the cell but form no state.
 fn disturbance(values: &[f64], pass_scale: f64) -> impl Fn(f64) -> bool + use<> {
     let median = stats::median(values).unwrap_or(f64::NAN);
     let limit = disturbed_from(pass_scale);
     move |value| (value / median).ln().abs() > limit
 }
 
-/// The passes that determine a cell: those of its main state on its better home, without disturbed ones. They are in
-/// `kept` of the working memory; all passes are in `values`.
+/// The undisturbed passes of the main state of a cell on its better home.
 struct Selected {
     home: Home,
-    /// Worse home ÷ better home.
     penalty: Option<f64>,
     states: Vec<Vec<usize>>,
-    /// Number of passes of the main state, including disturbed ones.
     main_passes: usize,
     latency_ns: Estimate,
     min_ns: f64,
@@ -144,7 +138,6 @@ struct Selected {
     dropped: u64,
 }
 
-/// Selects the passes of a cell. `None` if no pass has a value.
 fn select(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratch) -> Option<Selected> {
     let Scratch { numbers, others, spreads, values, kept, passes: timed } = scratch;
     let mut home_of = |column: Option<usize>, home: Home| {
@@ -195,7 +188,6 @@ fn select(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratch) 
     Some(Selected { home, penalty, states, main_passes, latency_ns, min_ns, batches, dropped })
 }
 
-/// The interval of the selected passes in core cycles, and their median core clock in GHz; `None` without clocks.
 fn cycles(context: &Context<'_>, scratch: &mut Scratch) -> (Option<Estimate>, Option<f64>) {
     let Scratch { numbers, others, kept, passes: timed, .. } = scratch;
     numbers.clear();
@@ -209,7 +201,7 @@ fn cycles(context: &Context<'_>, scratch: &mut Scratch) -> (Option<Estimate>, Op
     (cycles, stats::median_in_place(numbers))
 }
 
-/// The [`width`] of a cell by its passes; the interval in core cycles counts only if that in nanoseconds is wider than
+/// The [`width`] of a cell by its passes. The interval in core cycles counts only if that in nanoseconds is wider than
 /// `enough`. `None` if no pass has a value.
 pub fn width_of(
     passes: CellPasses<'_>,
@@ -261,7 +253,7 @@ pub fn judge(passes: CellPasses<'_>, context: &Context<'_>, scratch: &mut Scratc
         flags.set(Flag::WideCi);
     }
     if kept.len() < main_passes {
-        // Some passes were excluded: either other passes replaced them, or the session will measure again.
+        // Some passes were excluded. Other passes have replaced them, or the session will measure again.
         flags.set(if kept.len() < PASSES_TO_SPARE { Flag::Drift } else { Flag::Remeasured });
     }
     Some(CellValue {
@@ -294,7 +286,7 @@ fn known(value: f32) -> Option<f64> {
     value.is_finite().then_some(f64::from(value))
 }
 
-/// The width that is compared with the requested precision: the narrower of nanoseconds and core cycles.
+/// The width to compare with the requested precision: the narrower of nanoseconds and core cycles.
 pub fn width(value: &CellValue) -> f64 {
     narrower(&value.latency_ns, value.cycles.get().as_ref())
 }
@@ -308,7 +300,6 @@ pub fn interval(passes: &[Pass], settings: &LatencySettings) -> Option<Estimate>
     interval_of(passes, settings, Correlation::NONE, &mut Vec::new())
 }
 
-/// The interval with a known correlation of passes; `values` is working memory.
 fn interval_of(
     passes: &[Pass],
     settings: &LatencySettings,
@@ -331,8 +322,7 @@ fn interval_of(
     }
 }
 
-/// Indices of the passes of each state, in the order of their values; empty for a single state. The sentinel shows
-/// states that the map's kernel does not show; the map's kernel replaces a missing sentinel.
+/// The sentinel shows states that the kernel of the map does not show. That kernel replaces a missing sentinel.
 fn states_of(values: &[PassValue], ns: &mut Vec<f64>, sentinel: &mut Vec<f64>) -> Vec<Vec<usize>> {
     ns.clear();
     ns.extend(values.iter().map(|value| value.ns));
@@ -369,8 +359,8 @@ fn cell_states(
     Some(Box::new(RareFacts { states: ordered, lost: None }))
 }
 
-/// Ratio of core clocks below which a fall between the first and the last third of the passes is throttling:
-/// fluctuating turbo stays above it, and the clock of a guest moved by 12 % in minutes.
+/// Throttling lowers the core clock below this ratio from the first to the last third of the passes. Fluctuating turbo
+/// stays above it, and the clock of a guest moved by 12 % in minutes.
 const SLOWED: f64 = 0.90;
 
 fn slowed_down(ghz: &[f64]) -> bool {
@@ -383,13 +373,13 @@ fn slowed_down(ghz: &[f64]) -> bool {
     stats::median(early).is_some_and(|early| highest < SLOWED * early)
 }
 
-/// Grades a cell by its flags and interval; `repeats` if other measurements agree.
+/// Grades a cell by its flags and interval. `repeats` returns whether other measurements agree.
 pub fn grade(value: &mut CellValue, repeats: impl FnOnce() -> bool) {
     value.grade = Grade::decide(value.flags, width(value), repeats);
 }
 
 impl CellValue {
-    /// The gravest doubt, if there is one.
+    /// The gravest doubt, if any.
     pub fn reason(&self) -> Option<Reason> {
         if let Some(failure) = self.rare.as_ref().and_then(|rare| rare.lost.as_ref()) {
             return Some(Reason::Lost(Box::new(failure.clone())));

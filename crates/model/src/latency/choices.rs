@@ -1,16 +1,16 @@
-//! [`Choices`]: decisions made during a run that its analysis needs.
+//! [`Choices`]: decisions during a run that its analysis needs.
 
 use super::{ExecutionTest, GateOutcome, Record};
 use crate::{Hint, Protocol, Relation};
 use std::collections::BTreeMap;
 
-/// The hint of one protocol's map.
+/// The wait hint for the map of one protocol.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ChosenHint {
-    /// None or one pause.
+    /// No hint or one pause.
     pub hint: Hint,
-    /// In words: `requested`, or the result of the pilot.
+    /// `requested`, or a description of the result of the pilot.
     pub reason: String,
 }
 
@@ -22,26 +22,26 @@ pub struct ChosenRegime {
     pub pairs: u32,
     /// Results of the gate; empty for a serial map, and before the gate was reached.
     pub gate: Vec<GateOutcome>,
-    /// First valid pass: earlier passes used a parallelism that the gate rejected for the relation.
+    /// First valid pass. Earlier passes used a parallelism that the gate rejected for the relation.
     pub valid_from: BTreeMap<Relation, u32>,
 }
 
-/// Decisions made during a run, stored under the names of the fields.
+/// Decisions during a run, stored under the names of the fields.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Choices {
     /// The hint of each protocol.
     pub hints: BTreeMap<Protocol, ChosenHint>,
-    /// The regime; serial if `None`.
+    /// The regime; `None` if serial.
     pub regime: Option<ChosenRegime>,
-    /// Whether the machine is a guest, whose CPUs a host may move.
+    /// Whether the machine is a guest. A host may move its CPUs.
     pub guest: bool,
     /// Whether the budget ended the run.
     pub budget_ended: bool,
-    /// Whether everything planned was done, or the budget ended.
+    /// Whether all planned trials were made, or the budget ended.
     pub complete: bool,
     /// Median cost of the clock between two chained reads in nanoseconds, for single events.
     pub clock_ns: Option<f64>,
-    /// Tests whether pairs of CPUs share execution units; empty before they ran.
+    /// Tests for execution units that pairs of CPUs share; empty before the tests.
     pub execution: Vec<ExecutionTest>,
 }
 
@@ -90,7 +90,7 @@ impl Choices {
 }
 
 mod erased {
-    /// Serialisation to JSON; the types here cannot fail.
+    /// Serialisation to JSON, which cannot fail for the types of this module.
     pub trait Json {
         fn json(&self) -> String;
     }

@@ -1,18 +1,18 @@
 //! [`ExecutionTest`]: whether two CPUs share execution units, as the threads of one core do.
 //!
 //! Latency alone does not separate threads of a core from neighbouring cores: on one published matrix siblings read 17
-//! to 20 ns and neighbours 17 to 26. Work does: a thread that saturates a unit of its core runs at half the rate when
-//! the other thread of the core does the same, while two cores do not affect each other.
+//! to 20 ns and neighbours 17 to 26. But a thread that saturates a unit of its core runs at half the rate when the
+//! other thread of the core does the same.
 
 use crate::CpuId;
 use crate::stats::{MIN_PASSES, exact_median_interval, median_in_place};
 
-/// An execution unit shared by the threads of a core, which has one or a few of them.
+/// An execution unit of a core, shared by its threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Unit {
-    /// Integer multiplication, pipelined: a core has one to four, and a thread alone can keep them busy.
+    /// Integer multiplication, pipelined. A core has one to four multipliers, and one thread can keep them busy.
     Multiplier,
-    /// Floating-point division, not fully pipelined: a core has one or two.
+    /// Floating-point division, not fully pipelined. A core has one or two dividers.
     Divider,
 }
 
@@ -36,7 +36,7 @@ impl Unit {
 pub enum TestReason {
     /// No other pair of these CPUs has a lower latency.
     Closest,
-    /// The system reports that they are threads of one core.
+    /// The system reports that the two CPUs are threads of one core.
     Reported,
     /// No pair has a higher latency. If these CPUs seem to share a core, the test does not work on this machine.
     Control,
@@ -58,7 +58,7 @@ impl TestReason {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(transparent))]
 pub struct ExecutionPass {
-    /// Rate of work while both work ÷ rate while the other sleeps: by unit, then by CPU of the pair.
+    /// Rate of work while both CPUs work ÷ rate while the other sleeps: by unit, then by CPU of the pair.
     pub kept: [[f64; 2]; Unit::ALL.len()],
 }
 
@@ -66,9 +66,9 @@ pub struct ExecutionPass {
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ExecutionTest {
-    /// The CPUs.
+    /// The two CPUs.
     pub pair: [CpuId; 2],
-    /// Why they were tested.
+    /// Why the pair was tested.
     pub reason: TestReason,
     /// Results of the passes, in time order.
     pub passes: Vec<ExecutionPass>,
@@ -77,11 +77,11 @@ pub struct ExecutionTest {
 /// The verdict of an [`ExecutionTest`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Execution {
-    /// They share units: threads of one core.
+    /// The CPUs share units: threads of one core.
     Shared,
-    /// They share none: two cores.
+    /// The CPUs share no units: two cores.
     Apart,
-    /// Neither is shown.
+    /// The measurements show neither.
     Unclear(Unclear),
 }
 
@@ -93,30 +93,28 @@ pub enum Unclear {
         /// Number of passes.
         passes: usize,
     },
-    /// They shared units in some passes and none in others, as when a host moves virtual CPUs.
+    /// The CPUs shared units in some passes and none in others, as when a host moves virtual CPUs.
     Changing {
-        /// Number of passes in which they share units.
+        /// Number of passes with shared units.
         shared: usize,
-        /// Number of passes in which they do not.
+        /// Number of passes without shared units.
         apart: usize,
     },
-    /// One CPU slows down the other, or both slow down each other, by more than clocks do and less than a shared unit
-    /// would.
+    /// The slowdown is more than clocks cause and less than a shared unit would cause.
     Between,
-    /// The control pair, which is as far apart as any, seems to share units, too: something else slows down two CPUs.
+    /// The control pair, which is farthest apart, seems to share units. Something else slows down two CPUs.
     ControlShares,
 }
 
-/// Maximum kept rate for a shared unit: two threads get half each, or more if one alone does not saturate it.
+/// Two threads of a core get half each, or more if a single thread does not saturate the unit.
 const SHARED_BELOW: f64 = 0.7;
-/// Minimum kept rate for separate cores: two busy cores clock a few percent lower, a busy machine 10 to 25 %.
+/// Minimum kept rate for separate cores. Two busy cores clock a few percent lower, a busy machine 10 to 25 %.
 const APART_ABOVE: f64 = 0.8;
-/// Minimum number of passes that contradict others by more than accident.
 const MIN_CONTRADICTING: usize = 3;
 
 impl ExecutionTest {
-    /// The share of its rate that a CPU of the pair keeps while the other works, for one unit: median over passes, for
-    /// the CPU that keeps more and the one that keeps less. `None` without passes.
+    /// The share of its rate that a CPU of the pair keeps while the other works, for one unit. Medians over passes,
+    /// first for the CPU that keeps more. `None` without passes.
     pub fn kept(&self, unit: Unit) -> Option<[f64; 2]> {
         let median = |select: fn(f64, f64) -> f64| {
             median_in_place(&mut self.of_unit(unit, select).collect::<Vec<_>>())
@@ -128,8 +126,8 @@ impl ExecutionTest {
         self.passes.iter().map(move |pass| pass.kept[unit as usize]).map(move |[a, b]| select(a, b))
     }
 
-    /// The verdict from the intervals of medians over passes: shared if *both* CPUs keep less than 0.7 on some unit,
-    /// apart if both keep more than 0.8 on every unit. If only one CPU is slowed down, the cause is not a shared unit.
+    /// The verdict from the intervals of medians over passes. Shared if *both* CPUs keep less than 0.7 on some unit,
+    /// apart if both keep more than 0.8 on every unit. A shared unit never slows down only one CPU.
     pub fn verdict(&self) -> Execution {
         let passes = self.passes.len();
         if passes < MIN_PASSES {
@@ -151,7 +149,6 @@ impl ExecutionTest {
         }
     }
 
-    /// Classifies each pass separately, and returns the counts if passes contradict each other.
     fn changes(&self) -> Option<Unclear> {
         let count =
             |holds: &dyn Fn(&ExecutionPass) -> bool| self.passes.iter().filter(|pass| holds(pass)).count();

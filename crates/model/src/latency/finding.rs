@@ -9,18 +9,16 @@ use crate::infer::levels_changed;
 use crate::stats::Estimate;
 use crate::{CpuId, Relation, Topology};
 
-/// Maximum number of relations named individually; beyond it, only the nearest, the farthest and the extremes are.
+/// Beyond this number, only the nearest, the farthest and the extremes are named.
 const MAX_NAMED: usize = 4;
-/// Minimum ratio of the slowest to the fastest pair of a relation at which one number does not represent it.
 const WIDE_RANGE: f64 = 1.3;
 
 /// The main finding of a map of several pairs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MapFinding {
-    /// How its groups of pairs compare.
+    /// How the groups of pairs compare.
     pub shape: MapShape,
-    /// The groups in the order in which a sentence names them: from near to far, or by kind of core. Threads of one
-    /// core are separate.
+    /// The groups in the order of a sentence: from near to far, or by kind of core. Threads of one core are separate.
     pub groups: Vec<PairGroup>,
     /// Pairs of threads of one core, if the machine has one kind of core.
     pub siblings: Option<PairGroup>,
@@ -30,8 +28,7 @@ pub struct MapFinding {
     pub is_uniform: bool,
     /// Whether most pairs have a flag for a possibly wrong value.
     pub is_doubtful: bool,
-    /// The levels between which the machine moved during the run. If set, the value of each pair is its most frequent
-    /// level.
+    /// The levels between which the machine moved. The value of each pair is then its most frequent level.
     pub levels: Option<MovingLevels>,
 }
 
@@ -45,9 +42,9 @@ pub enum MapShape {
     },
     /// One relation whose pairs are alike.
     OneLevel,
-    /// One relation whose pairs differ: its median represents none of them.
+    /// One relation with different pairs. The median represents none of them.
     Spread,
-    /// Several relations without a visible difference: only the first is given.
+    /// Several relations without a visible difference. Only the first is given.
     NearAndFarAlike,
     /// Several relations, from near to far.
     Levels {
@@ -61,7 +58,7 @@ pub enum MapShape {
 pub struct PairGroup {
     /// The relation.
     pub relation: Relation,
-    /// The kinds of their cores, the faster first, if the map is grouped by these.
+    /// The kinds of the two cores, the faster first, if the map is grouped by kind.
     pub classes: Option<[String; 2]>,
     /// Median in nanoseconds.
     pub median_ns: f64,
@@ -74,13 +71,13 @@ pub struct PairGroup {
 /// Levels between which a machine moved.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MovingLevels {
-    /// The pair that shows them, if it is a single one.
+    /// The pair that shows the levels, if it is a single pair.
     pub pair: Option<[CpuId; 2]>,
     /// The most frequent level.
     pub usual: Estimate,
-    /// Its share of the passes, 0 to 1.
+    /// Share of the most frequent level in the passes, 0 to 1.
     pub share: f64,
-    /// The slowest level, which should be planned for.
+    /// The slowest level, for use in planning.
     pub planned: Estimate,
     /// The fastest level.
     pub fastest: Estimate,
@@ -124,7 +121,6 @@ impl MapFinding {
             is_whole: map.cells.len() as u64 == cpus && all.measured == cpus * (cpus - 1) / 2,
             is_uniform: all.min.zip(all.max).is_some_and(|(min, max)| max.ns / min.ns < WIDE_RANGE),
             is_doubtful: 2 * all.doubtful > all.measured,
-            // Levels that only other kernels show do not concern this map.
             levels: watch
                 .filter(|watch| {
                     levels_changed(watch)
@@ -142,20 +138,20 @@ impl MapFinding {
     }
 }
 
-/// The slowest hops of all pairs with recorded single events, less half a clock reading.
+/// The slowest hops of all pairs with recorded single events, without half a clock read.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TailFinding {
     /// The pair with the largest 99.9th percentile.
     pub pair: [CpuId; 2],
-    /// That percentile in nanoseconds.
+    /// The 99.9th percentile in nanoseconds.
     pub p99_9_ns: f64,
-    /// Number of hops of this pair.
+    /// Number of hops of that pair.
     pub events: u64,
-    /// Number of these beyond the percentile.
+    /// Number of hops beyond the percentile.
     pub beyond: u64,
     /// The pair with the slowest hop.
     pub slowest_pair: [CpuId; 2],
-    /// That hop in nanoseconds.
+    /// The slowest hop in nanoseconds.
     pub slowest_ns: f64,
 }
 

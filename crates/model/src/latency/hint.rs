@@ -5,12 +5,12 @@ use crate::stats;
 use crate::{Hint, KernelId, Protocol};
 use std::collections::BTreeMap;
 
-/// Minimum gain for a hint, because it changes the title of the map.
+/// A hint changes the title of the map, so it needs a gain.
 const MIN_GAIN: f64 = 1.05;
 
-/// The hint of a protocol's map: as requested, or the pause if visits of both kernels show that it makes the hand-over
-/// of some cells 5 % faster and of none 5 % slower. Each cell counts with the median ratio over visits; "none" is
-/// judged by the tenth percentile over cells, so that one disturbed cell does not decide.
+/// The hint for the map of a protocol: as requested, or the pause if it makes the hand-over of some cells 5 % faster
+/// and of no cell 5 % slower. Each cell counts with the median ratio over visits. "No cell" is judged by the tenth
+/// percentile over cells, so that one disturbed cell does not decide.
 pub fn choose(settings: &LatencySettings, record: &Record, protocol: Protocol) -> ChosenHint {
     match settings.hint {
         _ if !protocol.spins() => {
@@ -51,7 +51,6 @@ fn gains(record: &Record, protocol: Protocol) -> Vec<f64> {
         }
     }
     if let (Some(plain), Some(pause)) = (record.column(&plain, 0), record.column(&pause, 0)) {
-        // Only tiny machines time both kernels in the passes of their map.
         let mut cell = 0;
         while let Some(passes) = record.passes(cell) {
             for pass in 0..passes.len() {

@@ -17,7 +17,7 @@ pub fn imitated(
     }
     let cells: BTreeMap<[CpuId; 2], usize> =
         pairs.iter().enumerate().map(|(cell, &pair)| (pair, cell)).collect();
-    // Failures by tool and cell; the pass number is the index of the tool.
+    // The pass number is the index of the tool.
     let visits =
         [Purpose::Imitation, Purpose::ImitationBack].into_iter().flat_map(|purpose| record.others(purpose));
     let failures: BTreeMap<(u32, usize), &TrialFailure> = visits
@@ -69,13 +69,13 @@ pub fn imitated(
         .collect()
 }
 
-/// The statistic that a tool reports for its samples, which are half round trips in nanoseconds, one for each batch of
-/// `round_trips`, in the order taken. `None` without samples, or if the tool's clock is too coarse to distinguish the
-/// result from zero.
+/// The statistic that a tool reports for its samples: half round trips in nanoseconds, one for each batch of
+/// `round_trips`, in time order. `None` without samples, or if the clock of the tool cannot distinguish the result from
+/// zero.
 ///
-/// core-to-core-latency prints the mean with its standard error; c2clat the fastest sample, truncated to whole
-/// nanoseconds; cpu-latency the mean; multichase the best of five groups; CoherencyLatency the total time, truncated to
-/// whole milliseconds, per hop.
+/// core-to-core-latency prints the mean with its standard error, and cpu-latency the mean. c2clat prints the fastest
+/// sample, truncated to whole nanoseconds. multichase prints the best of five groups. CoherencyLatency prints the total
+/// time, truncated to whole milliseconds, per hop.
 ///
 /// ```
 /// # use coretalk_model::latency::imitated::statistic;
@@ -108,7 +108,6 @@ pub fn statistic(tool: Tool, samples_ns: &[f64], round_trips: u32) -> Option<Imi
     }
 }
 
-/// multichase prints the best of five runs.
 const MULTICHASE_GROUPS: usize = 5;
 
 #[cfg(test)]

@@ -1,19 +1,15 @@
-//! [`Interned`]: an index of one byte in place of a value that is nearly always one of a few.
-
 use std::collections::BTreeMap;
 
-/// The values by index. Values beyond the number of indices are stored by the place that uses them.
+/// Values with an index of one byte. Further values are stored by place.
 #[derive(Debug, Clone)]
 pub(super) struct Interned<P, T> {
     values: Vec<T>,
     rare: BTreeMap<P, T>,
 }
 
-/// The index of all rare values.
 const RARE: u8 = u8::MAX;
 
 impl<P: Ord, T: Copy + Default + PartialEq> Interned<P, T> {
-    /// The index of a value at a place.
     pub fn index(&mut self, value: T, place: impl FnOnce() -> P) -> u8 {
         if let Some(index) = self.values.iter().position(|known| *known == value) {
             return index as u8;
@@ -26,7 +22,6 @@ impl<P: Ord, T: Copy + Default + PartialEq> Interned<P, T> {
         self.values.len() as u8 - 1
     }
 
-    /// The value with this index at a place.
     pub fn get(&self, index: u8, place: impl FnOnce() -> P) -> T {
         match self.values.get(usize::from(index)) {
             Some(value) => *value,

@@ -1,6 +1,5 @@
-//! The ladder: all ways in which one CPU can reach another, per relation, on representative pairs. With several kinds
-//! of cores it has rows per relation and combination of kinds, so that no median mixes them. Nor do rows mix machine
-//! states: each visit also times CAS without pause, and counts only if that time fits the state of the pair's cell.
+//! The ladder: all ways in which one CPU can reach another, per relation and kinds of cores, on representative pairs.
+//! Each visit also times CAS without pause, and counts only if that time fits the machine state of the cell.
 
 use super::record::SpanColumn;
 use super::{CellValue, Kinds, LadderRow, LatencyMap, Purpose, Record, SpanSummary, Visit};
@@ -8,8 +7,8 @@ use crate::stats::{self, Analysis, Detector, Estimate, passes_interval};
 use crate::{CpuId, Hint, Home, KernelId, LadderStep, Protocol, Relation, Tool, Topology};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// By rung and kernel, then by cell: the half round trips of the visits in nanoseconds, in time order, each on its
-/// better home. Visits in machine states other than that of the cell are omitted, so that a list may be empty.
+/// Half round trips of the visits in nanoseconds on the better home, in time order, by rung and kernel, then by cell.
+/// Visits in other machine states than the cell are omitted.
 type Values = BTreeMap<(Rung, KernelId), BTreeMap<usize, Vec<f64>>>;
 
 type Rung = (Relation, Option<Kinds>);
@@ -68,7 +67,6 @@ pub fn ladder(
     rows(values, &order, maps, pairs)
 }
 
-/// The displayed value of each kernel on its better home. The first of several spans on one home counts.
 fn on_better_home(visit: &Visit) -> Vec<(&KernelId, f64)> {
     let mut seen: BTreeSet<(&KernelId, Home)> = BTreeSet::new();
     let mut best: Vec<(&KernelId, f64)> = Vec::new();
@@ -82,15 +80,15 @@ fn on_better_home(visit: &Visit) -> Vec<(&KernelId, f64)> {
     best
 }
 
-/// Whether a visit was made in the state of a cell: CAS without pause took as long as in that state, both at the
-/// beginning and at the end. Visits of older versions lack this and count if the cell had a single state.
+/// Whether a visit was made in the state of a cell, according to CAS without pause at its beginning and at its end.
+/// Visits of older versions lack these times. They count if the cell had a single state.
 fn is_in_state(visit: &Visit, value: &CellValue) -> bool {
     let sentinel = KernelId::new(Protocol::Cas, Hint::None);
     let mut spans = visit.spans.iter().filter(|span| span.kernel == sentinel);
     let Some((first, range)) = spans.next().zip(value.cas_range_ns()) else {
         return value.states().is_empty();
     };
-    // A pair on two nodes has spans on either home; only spans on the same home are compared.
+    // A pair on two nodes has spans on either home. Only spans on the same home are compared.
     let last = spans.rfind(|span| span.home == first.home).unwrap_or(first);
     [first, last].into_iter().all(|span| is_of_state(f64::from(span.location_ns), range))
 }
@@ -100,7 +98,7 @@ pub fn is_of_state(cas_ns: f64, [low, high]: [f64; 2]) -> bool {
     (low / Detector::CAS.ratio..=high * Detector::CAS.ratio).contains(&cas_ns)
 }
 
-/// The displayed value of a span: its location, or the output of the imitated tool (c2clat: the minimum in whole ns).
+/// The output of the imitated tool (c2clat: the minimum in whole ns), otherwise the location.
 fn shown_ns(span: &SpanSummary) -> f64 {
     match span.kernel.step() {
         LadderStep::Imitated(Tool::C2clat | Tool::C2clatW) => f64::from(span.floor_ns).floor(),
@@ -118,12 +116,12 @@ pub enum EmptyRung {
     NotMeasured,
     /// The machine was observed in several states.
     OtherState(Vec<[CpuId; 2]>),
-    /// The machine was observed in one state, and no visit fits it.
+    /// The machine was observed in one state, and no visit fits that state.
     OtherTime(Vec<[CpuId; 2]>),
 }
 
 impl EmptyRung {
-    /// The reason for these pairs, whose cells are those of `map`.
+    /// The reason for these pairs, whose cells are in `map`.
     pub fn new(pairs: Vec<[CpuId; 2]>, map: Option<&LatencyMap>) -> EmptyRung {
         let has_states =
             |&pair: &[CpuId; 2]| value_of(map, pair).is_some_and(|value| !value.states().is_empty());
@@ -199,7 +197,7 @@ pub fn value_of(map: Option<&LatencyMap>, [a, b]: [CpuId; 2]) -> Option<&CellVal
     map.cells.get(row, column)?.value()
 }
 
-/// Median over passes of the median over pairs. The interval is over passes, to include common changes of the pairs.
+/// The interval is over passes, to include common changes of the pairs.
 fn across_passes(by_pair: &BTreeMap<usize, Vec<f64>>) -> Option<Estimate> {
     let passes = by_pair.values().map(Vec::len).min()?;
     let by_pass: Vec<f64> = (0..passes)

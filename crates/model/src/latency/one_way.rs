@@ -1,7 +1,7 @@
-//! `one-way`: the delay of a time stamp relative to the fastest one, in each direction.
+//! `one-way`: the delay of a time stamp relative to the fastest, in each direction.
 //!
-//! A difference of two CPUs' clocks contains their offset, which is known only to half a round trip. The offset cancels
-//! in the distance from the minimum, so only this variation is reported.
+//! A difference between the clocks of two CPUs contains their offset, which is known only to half a round trip. The
+//! offset cancels in the distance from the minimum, so only this variation is reported.
 
 use super::record::KeptRecording;
 use super::{
@@ -20,8 +20,7 @@ pub const PRECISION: f64 = 0.5;
 
 /// One message as counted in [`Samples::Counts`]: a signed difference of two clocks, and its direction.
 ///
-/// Packed as zigzag with the direction in the lowest bit: small differences of either sign are small numbers in the
-/// buckets, large ones are stored beyond them without loss.
+/// Packed as zigzag with the direction in the lowest bit, so that small differences are small numbers in the buckets.
 ///
 /// ```
 /// use coretalk_model::latency::one_way::{OneWay, Direction};
@@ -33,7 +32,7 @@ pub const PRECISION: f64 = 0.5;
 pub struct OneWay {
     /// The direction.
     pub way: Direction,
-    /// Receiver's clock on arrival − sender's clock on sending, in ticks; between −2⁶² and 2⁶².
+    /// Clock of the receiver on arrival − clock of the sender on sending, in ticks; between −2⁶² and 2⁶².
     pub ticks: i64,
 }
 
@@ -108,7 +107,6 @@ pub fn map(settings: &LatencySettings, rate: TickRate, record: &Record, pairs: &
 struct Delays {
     at_s: f64,
     median_ns: f64,
-    /// The minimum in ticks, including the clock offset; negative only if the offset exceeds the latency.
     least_ticks: i64,
     messages: u64,
 }
@@ -142,7 +140,6 @@ fn interval(settings: &LatencySettings, delays: &[Delays]) -> Option<Estimate> {
     cell::interval(&delays.iter().map(pass).collect::<Vec<_>>(), settings)
 }
 
-/// Share of the visits in which a message seemed to arrive before it was sent.
 fn early_share(delays: &[Delays]) -> f64 {
     let early = delays.iter().filter(|visit| visit.least_ticks < 0).count();
     early as f64 / delays.len().max(1) as f64
@@ -155,7 +152,7 @@ fn judge(
     back: &[Delays],
 ) -> Option<PairOutcome> {
     let variation = interval(settings, delays)?;
-    // The difference of two clock readings is off by less than one step either way.
+    // The error of a difference of two clock readings is less than one step either way.
     let step_ns = rate.ns(1.0);
     if variation.point < step_ns {
         return Some(PairOutcome::Missing {

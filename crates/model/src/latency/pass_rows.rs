@@ -1,33 +1,24 @@
-//! [`PassRows`]: rows of numbers, each as its bytes.
-
 use std::ops::Range;
 
 /// The rows of a [`PassTable`](super::passes::PassTable), one for each pass of a cell: a head, then the columns. All
-/// numbers of a row are adjacent, usually in one cache line.
+/// numbers of a row are adjacent bytes, usually in one cache line.
 #[derive(Debug, Clone)]
 pub(super) struct PassRows {
-    /// Unset bytes are [`UNSET`].
     bytes: Vec<u8>,
     layout: Layout,
 }
 
-/// What a column stores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ColumnKind {
-    /// A [`StoredValue`].
     Whole,
-    /// Only its location.
     Location,
 }
 
-/// The time and conditions of a pass.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StoredHead {
-    /// Index of the round.
     pub round: usize,
     /// Mean core clock of both CPUs in GHz; NaN if unknown.
     pub core_ghz: f32,
-    /// Index of the set of flags.
     pub flags: u8,
 }
 
@@ -37,19 +28,16 @@ pub(super) struct StoredValue {
     pub location_ns: f32,
     pub floor_ns: f32,
     pub line_spread: f32,
-    /// Index of the numbers of batches.
     pub batches: u8,
     pub line_error_ns: f32,
 }
 
-/// The arrangement of the bytes of a row.
 #[derive(Debug, Clone, Default)]
 struct Layout {
     row_bytes: usize,
     columns: Vec<Column>,
-    /// Whether whole columns have line errors. Without, as for adaptive counts, they are 4 bytes shorter.
+    /// Whether whole columns have line errors. Adaptive counts need none, which saves 4 bytes.
     has_errors: bool,
-    /// Whether the index of a round takes 4 bytes instead of 2.
     has_many_rounds: bool,
 }
 
@@ -59,17 +47,15 @@ struct Column {
     offset: usize,
 }
 
-/// Number of rounds that an index of 2 bytes counts.
 pub(super) const MAX_FEW_ROUNDS: usize = 1 << 16;
 
 /// The value of unset bytes: four of them are NaN.
 const UNSET: u8 = u8::MAX;
 
-// Offsets in a row.
 const CORE_GHZ: usize = 0;
 const FLAGS: usize = 4;
 const ROUND: usize = 5;
-// Offsets in a whole column. A column of locations ends after the first.
+// A column of locations has only the first field.
 const LOCATION: usize = 0;
 const FLOOR: usize = 4;
 const LINE_SPREAD: usize = 8;
@@ -77,7 +63,6 @@ const BATCHES: usize = 12;
 const LINE_ERROR: usize = 13;
 
 impl Layout {
-    /// Places the columns one after the other.
     fn place(mut self) -> Layout {
         self.row_bytes = ROUND + if self.has_many_rounds { 4 } else { 2 };
         for column in &mut self.columns {
@@ -99,29 +84,24 @@ impl Default for PassRows {
 }
 
 impl PassRows {
-    /// The number of rows.
     pub fn len(&self) -> usize {
         self.bytes.len() / self.layout.row_bytes
     }
 
-    /// The kind of a column; `None` beyond the last one.
     pub fn kind(&self, column: usize) -> Option<ColumnKind> {
         self.layout.columns.get(column).map(|column| column.kind)
     }
 
-    /// Adds a column, unset in all rows.
     pub fn add_column(&mut self, kind: ColumnKind) {
         let mut layout = self.layout.clone();
         layout.columns.push(Column { kind, offset: 0 });
         self.arrange(layout);
     }
 
-    /// Changes the number of rows; new ones are unset.
     pub fn resize(&mut self, rows: usize) {
         self.bytes.resize(rows * self.layout.row_bytes, UNSET);
     }
 
-    /// Adds copies of these rows.
     pub fn extend_from_within(&mut self, rows: Range<usize>) {
         let row_bytes = self.layout.row_bytes;
         self.bytes.extend_from_within(rows.start * row_bytes..rows.end * row_bytes);
@@ -149,7 +129,6 @@ impl PassRows {
         }
     }
 
-    /// The location in a column of either kind; NaN if unset.
     pub fn location_ns(&self, row: usize, column: usize) -> f32 {
         self.float(self.offset(row, column) + LOCATION)
     }
@@ -158,7 +137,6 @@ impl PassRows {
         self.set_float(self.offset(row, column) + LOCATION, location_ns);
     }
 
-    /// The value in a whole column.
     pub fn value(&self, row: usize, column: usize) -> StoredValue {
         let at = self.offset(row, column);
         StoredValue {
@@ -170,7 +148,6 @@ impl PassRows {
         }
     }
 
-    /// Sets the value in a whole column.
     pub fn set_value(&mut self, row: usize, column: usize, value: StoredValue) {
         if value.line_error_ns.is_finite() && !self.layout.has_errors {
             self.arrange(Layout { has_errors: true, ..self.layout.clone() });
@@ -201,7 +178,6 @@ impl PassRows {
         *self = new;
     }
 
-    /// Index of the first byte of a column in a row.
     fn offset(&self, row: usize, column: usize) -> usize {
         row * self.layout.row_bytes + self.layout.columns[column].offset
     }

@@ -1,5 +1,3 @@
-//! [`PassTable`]: the results of all passes of the map, of all cells, in one table.
-
 use super::interned::Interned;
 use super::pass_rows::{ColumnKind, PassRows, StoredHead, StoredValue};
 use crate::stats::{Analysis, MAX_ANALYSES};
@@ -7,38 +5,30 @@ use crate::{Flags, Picos, TrialFailure};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The results of all passes of the map.
+/// The results of all passes of the map, of all cells, in one table.
 ///
-/// A map of 1,024 CPUs has half a million cells with eight passes or more, visited in random order. Separate lists for
-/// each cell would take a million allocations, 60 MB for their pointers alone, and a cache miss on each access. With
-/// two homes and CAS without pause, a row takes 37 bytes.
+/// A map of 1,024 CPUs has half a million cells with eight passes or more, visited in random order. Separate lists
+/// would take a million allocations, 60 MB for their pointers alone, and a cache miss on each access.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PassTable {
     cells: Vec<Rows>,
     rows: PassRows,
-    /// The rounds of the passes; one round visits 512 pairs.
     rounds: Vec<Round>,
-    /// Sets of flags; rare ones by cell and pass.
     flags: Interned<[u32; 2], Flags>,
-    /// Numbers of batches kept and dropped; rare ones by cell, pass and column.
     batches: Interned<[u32; 3], [u32; 2]>,
     failures: BTreeMap<usize, TrialFailure>,
     failed: BTreeMap<usize, Failed>,
 }
 
-/// Numbers of failed visits of a cell, without those with an external cause: an interruption, or a lost CPU.
+/// Numbers of failed visits of a cell, without failures with an external cause: an interruption, or a lost CPU.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Failed {
-    /// All failed visits.
     pub all: u32,
-    /// Visits with a wrong result.
     pub wrong: u32,
 }
 
-/// Consecutive rows of the table that belong to one cell, pass by pass.
 #[derive(Debug, Clone, Copy)]
 struct Rows {
-    /// The first row; [`Rows::NO_ROW`] without a row.
     first: u32,
     used: u32,
 }
@@ -49,7 +39,7 @@ pub struct CellPasses<'a> {
     table: &'a PassTable,
     cell: u32,
     rows: Rows,
-    /// Why the last visit failed; `None` if it succeeded.
+    /// Why the last visit failed; `None` after success.
     pub failure: Option<&'a TrialFailure>,
     /// Numbers of failed visits, including those before the last pass.
     pub failed: Failed,
@@ -69,7 +59,7 @@ pub struct PassHead {
     pub pass: u32,
     /// Segment of the run.
     pub segment: u32,
-    /// Start time, on the time line of the segment.
+    /// Start time within the segment.
     pub started: Picos,
     /// Mean core clock of both CPUs in GHz; NaN if unknown.
     pub core_ghz: f32,
@@ -86,7 +76,7 @@ pub struct ColumnValue {
     pub line_error_ns: f32,
     /// Fastest batch, half round trip in nanoseconds.
     pub floor_ns: f32,
-    /// p90 ÷ p10 over lines; NaN if there were too few.
+    /// p90 ÷ p10 over lines; NaN with too few lines.
     pub line_spread: f32,
     /// Number of batches kept.
     pub kept: u32,
@@ -163,12 +153,10 @@ impl Rows {
         self.first as usize..(self.first + self.used) as usize
     }
 
-    /// Number of rows that a cell with this number of passes has: enough for its next analysis.
     fn capacity(used: usize) -> usize {
         Analysis::at(used, MAX_ANALYSES).passes().max(used)
     }
 
-    /// Whether the cell needs more rows for a further pass.
     fn is_full(self) -> bool {
         let used = self.used as usize;
         self.first == Rows::NO_ROW || used == Rows::capacity(used)
@@ -176,7 +164,6 @@ impl Rows {
 }
 
 impl PassTable {
-    /// The results of a cell; `None` beyond the last cell with results.
     pub fn cell(&self, cell: usize) -> Option<CellPasses<'_>> {
         Some(CellPasses {
             table: self,
@@ -197,12 +184,10 @@ impl PassTable {
         PassHead { pass, segment, started, core_ghz, flags: self.flags.get(flags, || place) }
     }
 
-    /// Adds a column, usually in the first round.
     pub fn add_column(&mut self, kind: ColumnKind) {
         self.rows.add_column(kind);
     }
 
-    /// Records a failed visit.
     pub fn fail(&mut self, cell: usize, failure: &TrialFailure) {
         self.ensure_cell(cell);
         self.failures.insert(cell, failure.clone());
@@ -213,7 +198,6 @@ impl PassTable {
         }
     }
 
-    /// Forgets the matching failures of all cells.
     pub fn forget(&mut self, which: impl Fn(&TrialFailure) -> bool) {
         self.failures.retain(|_, failure| !which(failure));
     }
@@ -243,7 +227,7 @@ impl PassTable {
     /// Sets the value of a column in a row of a cell.
     ///
     /// # Panics
-    /// If there is no such column, or if the cell has got other rows since.
+    /// If there is no such column, or if the rows of the cell have moved since.
     pub fn set(&mut self, cell: usize, row: usize, column: usize, value: ColumnValue) {
         if self.rows.kind(column) == Some(ColumnKind::Location) {
             return self.rows.set_location_ns(row, column, value.location_ns);
@@ -255,7 +239,6 @@ impl PassTable {
         self.rows.set_value(row, column, value);
     }
 
-    /// Whether there are no results.
     pub fn is_empty(&self) -> bool {
         self.cells.is_empty()
     }
@@ -266,8 +249,7 @@ impl PassTable {
         }
     }
 
-    /// Adds rows for the first analysis of a cell and its neighbours: cells are measured in random order but judged one
-    /// after the other, and adjacent rows cost fewer cache misses.
+    /// Cells are measured in random order but judged one after the other, so adjacent rows cost fewer cache misses.
     fn begin_block(&mut self, cell: usize) {
         let block = cell / BLOCK * BLOCK..(cell / BLOCK * BLOCK + BLOCK).min(self.cells.len());
         let mut rows = self.rows.len();
@@ -278,7 +260,7 @@ impl PassTable {
         self.rows.resize(rows);
     }
 
-    /// Gives a cell rows for its next analysis. Few cells need more than the first ones, so old rows are not reused.
+    /// Few cells need more than their first rows, so old rows are not reused.
     fn make_room(&mut self, cell: usize) {
         let rows = self.cells[cell];
         if rows.first == Rows::NO_ROW {
@@ -291,7 +273,6 @@ impl PassTable {
     }
 }
 
-/// Number of cells whose first rows are adjacent.
 const BLOCK: usize = 64;
 
 #[cfg(test)]

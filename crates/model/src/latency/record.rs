@@ -8,7 +8,7 @@ use crate::{CpuId, KernelId, Picos, Recording, Relation, Topology, TrialFailure}
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// The pairs of a run; `cell` of a visit is an index into this list. Each pair is in the settings' CPU order.
+/// The pairs of a run. `cell` of a visit is an index into this list. Each pair is in the CPU order of the settings.
 pub fn cells(topology: &Topology, settings: &LatencySettings) -> Vec<[CpuId; 2]> {
     let cpus = &settings.cpus;
     let every = || (0..cpus.len()).flat_map(|high| (0..high).map(move |low| [cpus[low], cpus[high]]));
@@ -23,7 +23,7 @@ pub fn cells(topology: &Topology, settings: &LatencySettings) -> Vec<[CpuId; 2]>
 /// Maximum number of representative pairs of one relation and combination of kinds of cores.
 pub const REPRESENTATIVES_PER_RELATION: usize = 4;
 
-/// A few pairs of each relation and combination of kinds of cores: the first, the last, and evenly spaced ones between.
+/// A few pairs of each relation and combination of kinds of cores: first, last, and evenly spaced between.
 pub fn representatives(topology: &Topology, pairs: impl Iterator<Item = [CpuId; 2]>) -> Vec<[CpuId; 2]> {
     let mut groups: BTreeMap<(Relation, Option<Kinds>), Vec<[CpuId; 2]>> = BTreeMap::new();
     for pair in pairs {
@@ -40,23 +40,17 @@ pub fn representatives(topology: &Topology, pairs: impl Iterator<Item = [CpuId; 
         .collect()
 }
 
-/// Maximum number of cached sets of columns.
 const MAX_LAYOUTS: usize = 8;
 
-/// The results of all visits of a run, built while measuring and when a run file is read, for
-/// [`analyse`](fn@super::analyse). Visits of the map are stored in columns: a map of 1,024 CPUs has more than four
-/// million.
+/// The results of all visits of a run, for [`analyse`](fn@super::analyse). Visits of the map are stored in columns: a
+/// map of 1,024 CPUs has more than four million.
 #[derive(Debug, Clone, Default)]
 pub struct Record {
-    /// The meaning of the columns of [`CellPasses`].
     columns: Vec<SpanColumn>,
     map: PassTable,
-    /// Raised by every change of `map`.
     map_revision: u64,
-    /// Kernels for which the map stores only the location of the samples.
     located: Vec<KernelId>,
     scratch_rows: Vec<usize>,
-    /// Cache: the columns of the spans of earlier visits.
     layouts: Vec<Vec<usize>>,
     others: Vec<Entry>,
     decisions: BTreeMap<String, String>,
@@ -68,7 +62,7 @@ pub struct Record {
 /// One visit or failure, with its context.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// The segment of the run: each resumption begins a new one with its own time line.
+    /// The segment of the run. Each resumption begins a new segment with its own start of time.
     pub segment: u32,
     /// Purpose of the visit.
     pub purpose: Purpose,
@@ -91,13 +85,12 @@ pub struct KeptRecording {
     pub recording: Recording,
 }
 
-/// A column: the n-th span of a kernel within a visit. A cell whose CPUs are on two nodes has two spans of a kernel,
-/// one on the node of its first CPU, then one on the node of its second.
+/// A column: the n-th span of a kernel within a visit. The CPUs of a cell on two nodes have two spans of a kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpanColumn {
     /// The kernel.
     pub kernel: KernelId,
-    /// 0 for the home of the first role (or the only home), 1 for that of the second.
+    /// 0 for the home of the first role (or the only home), 1 for the home of the second role.
     pub home: u8,
 }
 
@@ -114,7 +107,7 @@ impl Record {
         Record::default()
     }
 
-    /// Adds the result of one trial. Its recording is kept if the result needs single samples (tails, imitations).
+    /// Adds the result of one trial. The recording is kept if the result needs single samples (tails, imitations).
     pub fn push(&mut self, entry: Entry, raw: Option<&Recording>) {
         if entry.purpose == Purpose::Map {
             self.push_map(entry.segment, entry.pass, std::iter::once((entry.cell, &entry.outcome)));
@@ -131,8 +124,8 @@ impl Record {
         self.others.push(entry);
     }
 
-    /// As [`push`](Record::push), for trials of the map on different cells. Their outcomes are borrowed and
-    /// stored as numbers in columns, because a map of 1,024 CPUs has four million of them.
+    /// As [`push`](Record::push), for trials of the map on different cells. A map of 1,024 CPUs has four million
+    /// outcomes, which are therefore borrowed and stored as numbers in columns.
     pub fn push_map<'a>(
         &mut self,
         segment: u32,
@@ -141,7 +134,7 @@ impl Record {
     ) {
         self.begin_segment(segment);
         self.map_revision += 1;
-        // Cells come in random order, so each is a cache miss; a short loop overlaps these misses.
+        // Cells come in random order, so each is a cache miss. A short loop overlaps these misses.
         let mut rows = std::mem::take(&mut self.scratch_rows);
         rows.clear();
         for (cell, outcome) in trials.clone() {
@@ -162,7 +155,7 @@ impl Record {
         self.scratch_rows = rows;
     }
 
-    /// From now on, stores only the location in new columns of these kernels.
+    /// Stores only the location in new columns of these kernels from now on.
     pub fn keep_locations_of(&mut self, kernels: &[KernelId]) {
         self.located = kernels.to_vec();
     }
@@ -209,7 +202,7 @@ impl Record {
         })
     }
 
-    /// Begins or continues a segment. Discards failures for lack of a CPU; they recur if the CPU is still lost.
+    /// Begins or continues a segment. Removes failures for lack of a CPU, which recur if the CPU is still lost.
     pub fn begin_segment(&mut self, segment: u32) {
         if segment > self.segment {
             self.segment = segment;
@@ -243,7 +236,7 @@ impl Record {
         self.map.cell(cell)
     }
 
-    /// A number that every change of the map's passes raises.
+    /// A number that rises with every change of the passes of the map.
     pub fn map_revision(&self) -> u64 {
         self.map_revision
     }
@@ -263,7 +256,7 @@ impl Record {
         self.raw.iter().filter(move |kept| kept.purpose == purpose)
     }
 
-    /// Stores a decision; a later one of the same key replaces it.
+    /// Stores a decision. A later decision with the same key replaces it.
     pub fn decide(&mut self, key: &str, value: &str) {
         self.decisions.insert(key.to_owned(), value.to_owned());
     }
@@ -284,7 +277,7 @@ impl Record {
     }
 }
 
-/// The kinds of the two cores of a pair. Pairs of fast cores sort before those of slow ones.
+/// The kinds of the two cores of a pair. Pairs of fast cores sort before pairs of slow cores.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Kinds {
     ranks: [Reverse<u32>; 2],
@@ -292,7 +285,7 @@ pub struct Kinds {
 }
 
 impl Kinds {
-    /// The kinds of a pair; `None` on a machine with one kind of core, or if one of the kinds is unknown.
+    /// The kinds of a pair; `None` on a machine with one kind of core, or if a kind is unknown.
     pub fn new(topology: &Topology, [a, b]: [CpuId; 2]) -> Option<Kinds> {
         let (mut fast, mut slow) = (topology.class_of(a)?, topology.class_of(b)?);
         if topology.classes().len() < 2 {

@@ -16,12 +16,10 @@ pub struct Scale {
 
 /// Share of dropped batches above which, after a preemption, the kept batches are not trusted either.
 const DROPPED_SHARE: f64 = 0.10;
-/// Share of a batch above which a step of the clock affects the location.
 const COARSE_SHARE: f64 = 0.01;
-/// Minimum number of lines for a p90 and p10.
 const LINES_FOR_SPREAD: u32 = 8;
 
-/// Reduces the recordings of one segment, identically in the session and when reading its file.
+/// Reduces the recordings of one segment, identically in the session and from its file.
 #[derive(Debug)]
 pub struct Reducer {
     scale: Scale,
@@ -39,7 +37,7 @@ impl Reducer {
         Reducer { scale, scratch }
     }
 
-    /// The longest batch that a sample can hold, if a batch of the recording was longer: a lower bound, not a latency.
+    /// The longest batch that a sample can hold, if a batch of the recording was longer. A lower bound, not a latency.
     pub fn overrun(&self, recording: &Recording) -> Option<Picos> {
         let is_over = |span: &Span| match &span.samples {
             // Without an early exit, so that the processor can compare several values at once.
@@ -59,7 +57,7 @@ impl Reducer {
 }
 
 /// Reduces a recording. Spans of single events are represented by their median and minimum. Values are rounded to `f32`
-/// once, here, so that results from memory and from a run file are identical.
+/// only here, so that results from memory and from a run file are identical.
 pub fn reduce(cell: u32, recording: &Recording, scale: Scale, scratch: &mut LineScratch) -> Visit {
     let mut spans = Vec::with_capacity(recording.spans.len());
     spans.extend(recording.spans.iter().filter_map(|span| summarize(span, scale, scratch)));
@@ -67,7 +65,7 @@ pub fn reduce(cell: u32, recording: &Recording, scale: Scale, scratch: &mut Line
     Visit { cell, started: recording.started, core_ghz: core_clock(recording), flags, spans }
 }
 
-/// Whether the counter resolves a batch: a batch of at most one clock step has no measurable length.
+/// A batch of at most one clock step has no measurable length.
 fn is_resolved(ticks: f64, scale: Scale) -> bool {
     let step_ns = scale.step_ns.filter(|step| step.is_finite()).unwrap_or(0.0);
     ticks > 0.0 && scale.rate.ns(ticks) >= 1.5 * step_ns

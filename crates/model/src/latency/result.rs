@@ -19,7 +19,7 @@ pub struct LatencyResult {
     pub imitated: Vec<Imitated>,
     /// The states of the machine during the run; `None` with too few passes.
     pub watch: Option<StateWatch>,
-    /// Tests whether pairs of CPUs share execution units.
+    /// Tests for execution units that pairs of CPUs share.
     pub execution: Vec<ExecutionTest>,
     /// Whether every planned trial has an outcome, or the budget ended.
     pub complete: bool,
@@ -27,13 +27,12 @@ pub struct LatencyResult {
     pub budget_ended: bool,
     /// Number of passes over the map.
     pub passes: u32,
-    /// Time from the first to the last pass, or trial if there were too few passes to determine states, summed over
-    /// segments.
+    /// Time from the first to the last pass (or trial, if there are too few passes for states), summed over segments.
     pub watched: Picos,
 }
 
 impl LatencyResult {
-    /// The parts that were left out for lack of time, for these pairs; empty if the budget did not end the run.
+    /// The parts for these pairs that were left out for lack of time; empty if the budget did not end the run.
     pub fn left_out(&self, settings: &LatencySettings, pairs: &[[CpuId; 2]]) -> Vec<LeftOut> {
         if !self.budget_ended {
             return Vec::new();
@@ -49,7 +48,6 @@ impl LatencyResult {
         let of_tool = |imitated: &Imitated| count(&|pair| imitated.misses(pair));
         let missing = self.maps.iter().map(of_map).chain(self.imitated.iter().map(of_tool)).max();
         let has_tail = |pair| self.tails.iter().any(|series| series.placement == pair);
-        // Lost CPUs and failed pairs have another reason than time.
         let is_lost = |pair| {
             let cell = self.maps.first().and_then(|map| at(&map.cells, pair));
             matches!(cell, Some(PairOutcome::Missing { reason }) if *reason != MissingReason::NotReached)
@@ -68,7 +66,7 @@ impl LatencyResult {
         .collect()
     }
 
-    /// The first map of round trips, from which groups and placements are derived; never a map of one way.
+    /// The first map of round trips, the source of groups and placements. Never a map of one way.
     pub fn round_trips(&self) -> Option<&LatencyMap> {
         self.maps.iter().find(|map| map.protocol != Protocol::OneWay)
     }
@@ -81,7 +79,7 @@ impl Imitated {
         is_missing([a, b]) || is_missing([b, a])
     }
 
-    /// Why a direction of the pair has no value although it was visited; `None` without such a direction.
+    /// Why a visited direction of the pair has no value; `None` without such a direction.
     pub fn failed(&self, [a, b]: [CpuId; 2]) -> Option<&MissingReason> {
         let errors = [[a, b], [b, a]].into_iter().filter_map(|pair| at(&self.cells, pair)?.as_ref().err());
         errors.into_iter().find(|error| **error != MissingReason::NotReached)
@@ -92,10 +90,10 @@ fn at<T>(cells: &Matrix<T>, [a, b]: [CpuId; 2]) -> Option<&T> {
     cells.get(cells.position(a)?, cells.position(b)?)
 }
 
-/// A part that a run left out because its budget ended.
+/// A part of a run without results, because the budget ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeftOut {
-    /// Number of pairs without a value, for the map or tool that lacks most.
+    /// Number of pairs without a value, in the map or tool that lacks most.
     Pairs(usize),
     /// The whole ladder.
     Ladder,
@@ -126,7 +124,7 @@ pub struct LatencyMap {
     pub kernel: KernelId,
     /// The hint of the kernel.
     pub hint: Hint,
-    /// Why this hint: `requested`, or the result of the pilot.
+    /// Why this hint was chosen: `requested`, or the result of the pilot.
     pub hint_reason: String,
     /// How pairs were measured.
     pub regime: Regime,
@@ -175,18 +173,18 @@ impl Regime {
 pub struct GateOutcome {
     /// The relation.
     pub relation: Relation,
-    /// Number of simultaneous pairs that was finally allowed; 1 is serial.
+    /// Finally allowed number of simultaneous pairs; 1 is serial.
     pub pairs: u32,
     /// Relative shift of parallel against serial (0.01 is 1 % more), with its 90 % interval.
     pub bias: Estimate,
     /// Number of cells measured in both regimes.
     pub cells: u32,
-    /// Whether the shift is proven to be within ± 1 %, or for series within the requested precision if that is more.
+    /// Whether the shift is proven to be within ± 1 %, or, for series, within a wider requested precision.
     pub equivalent: bool,
 }
 
 impl GateOutcome {
-    /// The bias if no cell was measured in both regimes. Finite, because JSON has no infinity; zero confidence marks it.
+    /// The bias if no cell was measured in both regimes. JSON has no infinity, so a confidence of zero marks it.
     pub const UNKNOWN: Estimate =
         Estimate { point: 0.0, low: -1.0, high: 1.0, confidence: 0.0, effective_n: 0.0 };
 
@@ -196,7 +194,7 @@ impl GateOutcome {
     }
 }
 
-/// One pair: a value, or the reason why there is none.
+/// One pair: a value, or the reason for a missing value.
 #[derive(Debug, Clone, PartialEq)]
 // Nearly all of half a million pairs are measured, and a box costs 32 bytes for each.
 #[allow(clippy::large_enum_variant, reason = "nearly all are the large one")]
@@ -211,7 +209,7 @@ pub enum PairOutcome {
 }
 
 impl PairOutcome {
-    /// The value, if there is one.
+    /// The value, if measured.
     pub fn value(&self) -> Option<&CellValue> {
         match self {
             PairOutcome::Measured(value) => Some(value),
@@ -227,9 +225,9 @@ pub struct CellValue {
     pub latency_ns: Estimate,
     /// Half round trip in core cycles, scaled pass by pass by the measured core clock.
     pub cycles: OrNan<Estimate>,
-    /// Median core clock of its passes in GHz.
+    /// Median core clock of the passes in GHz.
     pub core_ghz: OrNan<f64>,
-    /// Fastest batch in nanoseconds: a lower bound, not a location.
+    /// Fastest batch in nanoseconds. A lower bound, not a location.
     pub min_ns: f64,
     /// Number of batches kept in all passes.
     pub batches: u64,
@@ -237,34 +235,33 @@ pub struct CellValue {
     pub dropped: u64,
     /// Number of passes.
     pub passes: u32,
-    /// The home of `latency_ns`.
+    /// The home node of the lines for `latency_ns`.
     pub home: Home,
     /// Worse home ÷ better home, if the CPUs are on different nodes.
     pub home_penalty: OrNan<f64>,
     /// p90 ÷ p10 over lines, median over passes.
     pub line_spread: OrNan<f64>,
-    /// Range of CAS without pause in the passes that count, in nanoseconds, which identifies the machine state; none if
-    /// not timed.
+    /// Range of CAS without pause in the passes that count, in nanoseconds, which identifies the machine state.
     pub cas_ns: OrNan<[f32; 2]>,
     /// The grade of reliability.
     pub grade: Grade,
     /// Doubts and notices.
     pub flags: Flags,
-    /// What few cells have.
+    /// Facts that few cells have.
     pub rare: Option<Box<RareFacts>>,
 }
 
 /// The facts about a cell that few cells have.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RareFacts {
-    /// Plateaus by descending share; empty if there is only one.
+    /// Plateaus by descending share; empty for a single plateau.
     pub states: Vec<CellState>,
-    /// The failure that ended the passes of the cell, if they are too few.
+    /// The failure that ended the passes of the cell, if there are too few passes.
     pub lost: Option<TrialFailure>,
 }
 
 impl CellValue {
-    /// Plateaus by descending share; empty if there is only one.
+    /// Plateaus by descending share; empty for a single plateau.
     pub fn states(&self) -> &[CellState] {
         self.rare.as_deref().map_or(&[], |rare| &rare.states)
     }
@@ -289,12 +286,12 @@ pub struct CellState {
 pub struct LadderRow {
     /// The relation of the pairs.
     pub relation: Relation,
-    /// The kinds of their cores, the faster first; `None` on a machine with one kind.
+    /// The kinds of the two cores, the faster first; `None` on a machine with one kind.
     pub classes: Option<[String; 2]>,
-    /// The kernel: its [step](KernelId::step) and its hint.
+    /// The kernel, with its [step](KernelId::step) and its hint.
     pub kernel: KernelId,
-    /// Median over representative pairs of the half round trip in nanoseconds; the interval covers pairs and passes. Each
-    /// pair counts only in the machine state of its cell in the map. `None` if a pair was not visited in this state.
+    /// Median over representative pairs of the half round trip in nanoseconds. The interval covers pairs and passes.
+    /// `None` if a pair was not visited in the machine state of its cell in the map.
     pub latency_ns: Option<Estimate>,
     /// Values of the fastest and the slowest pair.
     pub range_ns: Option<[f64; 2]>,
@@ -313,20 +310,20 @@ pub struct TailSeries {
     pub kernel: KernelId,
     /// Counts of single half round trips by value in picoseconds, ascending, including the cost of the clock.
     pub raw: Vec<(u64, u64)>,
-    /// Median cost of reading the clock once in a round trip, in nanoseconds; each raw value includes half of it.
+    /// Median cost of one clock read per round trip, in nanoseconds. Each raw value includes half of it.
     pub clock_ns: f64,
     /// Latencies of messages at a steady rate, in picoseconds, derived from the recorded round trips.
     pub at_rate: Vec<(u64, u64)>,
-    /// This rate in messages per second.
+    /// The steady rate in messages per second.
     pub rate_per_s: f64,
     /// Observation time.
     pub observed: Picos,
-    /// Number of round trips whose time net of the clock would be negative.
+    /// Number of round trips shorter than the cost of the clock.
     pub negative_net: u64,
 }
 
 impl TailSeries {
-    /// A percentile net of the clock in nanoseconds, not clipped at zero. A half round trip includes half a clock read.
+    /// A percentile in nanoseconds less half a clock read; may be negative.
     pub fn net_ns(&self, share: f64) -> Option<f64> {
         super::summary::counts_percentile(&self.raw, share).map(|ps| ps as f64 / 1e3 - self.clock_ns / 2.0)
     }
@@ -337,7 +334,7 @@ impl TailSeries {
 pub struct Imitated {
     /// The tool.
     pub tool: Tool,
-    /// Its statistic for every pair, or why there is none.
+    /// Statistic of the tool for every pair, or the reason for its absence.
     pub cells: Matrix<Result<ImitatedCell, MissingReason>>,
 }
 
@@ -354,7 +351,7 @@ pub enum MissingReason {
     SameCpu,
     /// No batch lasted longer than one step of the clock.
     CoarseClock,
-    /// The number of another tool cannot be distinguished from zero.
+    /// The clock of another tool cannot distinguish the result from zero.
     CoarseToolClock,
     /// The variation is less than this step of the clock.
     WithinClockStep(Picos),
@@ -365,7 +362,7 @@ pub enum MissingReason {
 pub struct ImitatedCell {
     /// The result of the tool, in nanoseconds.
     pub value_ns: f64,
-    /// The printed ± in nanoseconds, if any (for core-to-core-latency a standard error, not a spread).
+    /// The printed ± in nanoseconds, if any. For core-to-core-latency a standard error, not a spread.
     pub spread_ns: Option<f64>,
 }
 
@@ -374,11 +371,11 @@ pub struct ImitatedCell {
 pub struct StateWatch {
     /// Time from the first to the last pass that shows states, summed over segments.
     pub watched: Picos,
-    /// The pair whose states are listed: the only one, or the one that changed most; `None` if none of several changed.
+    /// The pair whose states are listed: the only pair, or the pair that changed most; `None` if none changed.
     pub pair: Option<[CpuId; 2]>,
-    /// The states by descending share; a single one if the machine did not change.
+    /// The states by descending share; a single state if the machine did not change.
     pub states: Vec<WatchedState>,
-    /// The passes in time order: time, half round trip in nanoseconds, index of the state. Empty without `pair`.
+    /// Time, half round trip in nanoseconds and index of the state of each pass, in time order. Empty without `pair`.
     pub line: Vec<(Picos, f64, u8)>,
     /// Share of the cells that changed state.
     pub cells_changed: f64,
@@ -393,6 +390,6 @@ pub struct WatchedState {
     pub visits: u32,
     /// Longest stay, as far as the passes show.
     pub longest: Picos,
-    /// Half round trips in this state per kernel, for one pair; the headline's kernel first.
+    /// Half round trips in this state per kernel, for one pair, starting with the kernel of the headline.
     pub kernels: Vec<(KernelId, Estimate)>,
 }

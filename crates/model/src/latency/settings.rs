@@ -3,7 +3,7 @@
 use crate::stats::ANALYSES;
 use crate::{CpuId, Home, Picos, Protocol, Tool};
 
-/// The settings of a latency run: all CPUs exist and may be used, all defaults are resolved.
+/// The settings of a latency run. All CPUs exist and may be used, and all defaults are resolved.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct LatencySettings {
@@ -19,7 +19,7 @@ pub struct LatencySettings {
     pub home: HomeSetting,
     /// Number of lines per span; `None` for a default that depends on the size of the machine.
     pub lines: Option<u32>,
-    /// Adaptive, or fixed for comparability.
+    /// Adaptive counts, or fixed counts for comparability.
     pub counts: Counts,
     /// Number of pairs at the same time.
     pub parallel: Parallel,
@@ -30,13 +30,13 @@ pub struct LatencySettings {
     pub analyses: u32,
     /// Maximum machine time.
     pub budget: Picos,
-    /// How passes are spread over time.
+    /// Distribution of the passes over time.
     pub spacing: Spacing,
     /// Seed of the schedule and of every random choice.
     pub seed: u64,
     /// Distribution of single round trips, if requested.
     pub tails: Option<Tails>,
-    /// Other tools to imitate on every pair; if not empty, nothing else is measured.
+    /// Other tools to imitate on every pair. If not empty, nothing else is measured.
     pub imitate: Vec<Tool>,
     /// Whether to measure the ladder on representative pairs.
     pub ladder: bool,
@@ -87,7 +87,7 @@ fn usual_analyses() -> u32 {
 pub enum PairChoice {
     /// Every unordered pair.
     All,
-    /// A few for each relation.
+    /// A few pairs for each relation.
     Representatives,
     /// Only threads of one core.
     Siblings,
@@ -95,13 +95,13 @@ pub enum PairChoice {
     Listed(Vec<[CpuId; 2]>),
 }
 
-/// The wait hint of the map's kernel.
+/// The wait hint in the kernel of the map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum HintChoice {
-    /// Chosen once per run, and only for a gain of 5 %.
+    /// Chosen once per run. A hint needs a gain of 5 %.
     Auto,
-    /// None.
+    /// No hint.
     None,
     /// One pause.
     Pause,
@@ -111,7 +111,7 @@ pub enum HintChoice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum HomeSetting {
-    /// The node of each CPU of the pair, if different; the better one is the headline.
+    /// The node of each CPU of the pair, if different. The better node is the headline.
     Auto,
     /// One node for every pair.
     Node(Home),
@@ -121,7 +121,7 @@ pub enum HomeSetting {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Counts {
-    /// Until the precision or the budget is reached, at fixed analyses.
+    /// Until the precision or the budget is reached, with analyses at fixed numbers of passes.
     Adaptive,
     /// A fixed number of samples and round trips for each cell.
     Fixed {
@@ -136,19 +136,19 @@ pub enum Counts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Parallel {
-    /// Serial if that fits in 15 s; otherwise as many as the equivalence gate allows.
+    /// Serial if that fits in 15 s, otherwise the number of pairs that the equivalence gate allows.
     Auto,
     /// At most this number; 1 is serial.
     AtMost(u32),
 }
 
-/// How passes are spread over time if a sweep is short.
+/// Distribution of the passes over time, if a sweep is short.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Spacing {
-    /// Passes at least 60 ms apart: enough for independent passes.
+    /// Passes at least 60 ms apart, enough for independent passes.
     Brief,
-    /// Passes spread over most of the budget, to observe a guest's plateaus.
+    /// Passes over most of the budget, to observe the plateaus of a guest.
     Watch,
 }
 

@@ -1,4 +1,4 @@
-//! Distributions of single round trips: raw, and as experienced by messages at a steady rate.
+//! Distributions of single round trips: raw, and for messages at a steady rate.
 
 use super::{Choices, LatencySettings, Purpose, Record, TailSeries};
 use crate::{CpuId, Hint, KernelId, Picos, Protocol, Samples, Span, TickRate};
@@ -18,7 +18,7 @@ pub fn tails(
         let of_round_trips = |span: &&Span| span.kernel != KernelId::new(Protocol::OneWay, Hint::None);
         for span in kept.recording.spans.iter().filter(of_round_trips) {
             let Samples::Counts { counts } = &span.samples else { continue };
-            // Samples are round trips in ticks; these are half round trips in picoseconds.
+            // Samples are round trips in ticks. These are half round trips in picoseconds.
             let halves: Vec<(u64, u64)> = counts
                 .iter()
                 .map(|&(ticks, count)| ((rate.ns(ticks as f64) * 500.0).round() as u64, count))
@@ -67,16 +67,14 @@ fn merge(a: &[(u64, u64)], b: &[(u64, u64)]) -> Vec<(u64, u64)> {
     all.into_iter().collect()
 }
 
-/// The latencies of messages sent at a steady rate. During a round trip of time T, messages due at intervals of 1/rate
-/// wait for its end: their latencies are T, T − 1/rate, T − 2/rate …; each short round trip counts with the number of
-/// messages due during its time. (After Tene's correction for coordinated omission; here each recorded trip is weighted
-/// by the messages due during it.) Values and results are in picoseconds; counts are messages.
+/// The latencies of messages sent at a steady rate, after Tene's correction for coordinated omission. During a round
+/// trip of time T, messages due at intervals of 1/rate wait for its end. Their latencies are T, T − 1/rate, T − 2/rate
+/// and so on. Each short round trip counts with the number of messages due during its time. Values are in picoseconds.
 pub fn seen_at_rate(raw_ps: &[(u64, u64)], rate_per_s: f64) -> Vec<(u64, u64)> {
     let interval_ps = 1e12 / rate_per_s;
     let mut latencies: BTreeMap<u64, f64> = BTreeMap::new();
     for &(half_ps, count) in raw_ps {
-        // The pair is busy for the whole round trip. As all times here are halves, a message due during the trip
-        // counts with half of the remaining time.
+        // The pair is busy for the whole round trip, but times are halves: a message due counts with half its wait.
         let busy_ps = 2.0 * half_ps as f64;
         let due = busy_ps / interval_ps * count as f64;
         if busy_ps <= interval_ps {
@@ -101,7 +99,6 @@ pub fn seen_at_rate(raw_ps: &[(u64, u64)], rate_per_s: f64) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// Maximum number of entries in the result for one stall.
 const MAX_ENTRIES: u64 = 1_000;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! [`Visit`]: the result of one pass over one cell, reduced from a recording; [`RecordedRound`]: concurrent visits.
+//! [`Visit`]: the result of one pass over one cell, reduced from a recording. [`RecordedRound`]: concurrent visits.
 
 use crate::{Flags, Home, KernelId, Picos, Recording, TrialFailure};
 
@@ -18,14 +18,14 @@ pub enum Purpose {
     Ladder,
     /// For the distribution of single round trips.
     Tails,
-    /// As another tool would measure.
+    /// As another tool measures.
     Imitation,
-    /// As another tool would measure, with the two CPUs exchanged, if the tool measures both directions.
+    /// As another tool measures, with the two CPUs exchanged, if the tool measures both directions.
     ImitationBack,
 }
 
 impl Purpose {
-    /// Every purpose; the position is the code in run files: append, never reorder.
+    /// Every purpose, in the order of the codes in run files. Append new purposes; never reorder.
     pub const ALL: [Purpose; 8] = [
         Purpose::Pilot,
         Purpose::Map,
@@ -42,7 +42,7 @@ impl Purpose {
         matches!(self, Purpose::Tails | Purpose::Imitation | Purpose::ImitationBack)
     }
 
-    /// The stable name used in JSON lines and the run file.
+    /// The stable name in JSON lines and the run file.
     pub fn name(self) -> &'static str {
         match self {
             Purpose::Pilot => "pilot",
@@ -57,14 +57,14 @@ impl Purpose {
     }
 }
 
-/// The result of one pass over one cell, derived from raw ticks, which are in the recording if that is kept.
+/// The result of one pass over one cell, derived from raw ticks. A kept recording holds the ticks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Visit {
-    /// Index of the pair in the plan's list of cells.
+    /// Index of the pair in the list of cells of the plan.
     pub cell: u32,
-    /// Start time, on the machine's time line.
+    /// Start time within the segment.
     pub started: Picos,
-    /// Core clock in GHz, mean over both CPUs, before and after; `None` if it could not be measured.
+    /// Mean core clock of both CPUs, before and after, in GHz; `None` if not measured.
     pub core_ghz: Option<f32>,
     /// Flags set in this visit.
     pub flags: Flags,
@@ -100,7 +100,7 @@ pub struct RecordedRound {
     pub purpose: Purpose,
     /// Pass number within the purpose, from 0.
     pub pass: u32,
-    /// Start time on the machine's clock in this segment.
+    /// Start time within the segment.
     pub started: Picos,
     /// Duration.
     pub elapsed: Picos,
@@ -111,10 +111,10 @@ pub struct RecordedRound {
 /// One trial of a round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordedTrial {
-    /// Index of the pair in the plan's list of cells.
+    /// Index of the pair in the list of cells of the plan.
     pub cell: u32,
     /// The visit, or the failure.
     pub outcome: Result<Visit, TrialFailure>,
-    /// Its recording, if raw ticks are kept, as for few CPUs.
+    /// The recording, if raw ticks are kept, as for few CPUs.
     pub raw: Option<Box<Recording>>,
 }

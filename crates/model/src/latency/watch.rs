@@ -1,4 +1,4 @@
-//! [`watch`]: the states of the machine during the run.
+//! The states of the machine during the run.
 
 use super::cell::interval;
 use super::record::CellPasses;
@@ -64,7 +64,6 @@ pub fn watch(
     Some(watch)
 }
 
-/// The passes with a value in the column: index and value.
 fn series(passes: CellPasses<'_>, column: usize) -> impl Iterator<Item = (usize, f64)> {
     (0..passes.len()).filter_map(move |pass| Some((pass, f64::from(passes.location(pass, column)?))))
 }
@@ -114,7 +113,6 @@ fn describe(
         .collect();
 }
 
-/// Longest stay in a state, from its first pass to the first pass of the next state.
 fn longest(line: &[(Picos, f64, u8)], label: &[u8], state: u8) -> Picos {
     let mut longest = Picos::ZERO;
     let mut entered = None;

@@ -1,6 +1,6 @@
 //! Checks of a matrix: impossible or missing cells, differing directions of a pair, halves of a machine, odd CPUs,
 //! copies, and threads that were not pinned. Pinned threads give neighbouring CPUs similar rows, and two CPUs near a
-//! third are near each other; for threads that the scheduler moves, neither holds.
+//! third are near each other. Neither holds for threads that the scheduler moves.
 
 use super::View;
 use super::finding::LintFinding;
@@ -10,10 +10,9 @@ use crate::infer::{Shape, Structure};
 use crate::stats::{MadScale, mad, mean, median, median_in_place, median_of_sorted, quantile_of_sorted};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Minimum latency of any pair of CPUs: the fastest published pair, two threads of one core, has 4.1 ns.
+/// Minimum latency of any pair of CPUs. The fastest published pair, two threads of one core, has 4.1 ns.
 const FASTEST_NS: f64 = 2.0;
-/// Maximum ratio of a pair to the median of its machine. Known files stay far below: 883 ÷ 683 ns in the slowest,
-/// usually 208 ÷ 195.
+/// Maximum ratio of a pair to the median of its machine. Known files have at most 883 ÷ 683 ns, usually 208 ÷ 195 ns.
 const FAR_BEYOND: f64 = 20.0;
 
 pub(super) fn cells(view: &View<'_>, unit: Unit) -> Vec<LintFinding> {
@@ -53,9 +52,8 @@ pub(super) fn cells(view: &View<'_>, unit: Unit) -> Vec<LintFinding> {
     doubts
 }
 
-/// Minimum median difference of the two directions; in well measured files they agree within 1 %.
+/// Minimum median difference of the two directions. In well measured files they agree within 1 %.
 const MIN_TYPICAL_DIFFERENCE: f64 = 0.02;
-/// Minimum difference of a single pair that is not noise.
 const MIN_SINGLE_DIFFERENCE: f64 = 0.5;
 const MAX_NAMED_PAIRS: usize = 8;
 
@@ -89,17 +87,16 @@ pub(super) fn directions(view: &View<'_>, printed: Printed) -> Option<LintFindin
 }
 
 const MIN_CPUS_OF_HALVES: usize = 16;
-/// Quantile that represents each CPU: for a CPU of the clean half, two fifths of all others are in its own half.
+/// Quantile that represents each CPU. For a CPU of the clean half, two fifths of all others are in its own half.
 const LOW_QUANTILE: f64 = 0.4;
 /// Minimum gap between the halves, as a ratio: at most 1.09 in 86 files without a tainted home, 1.15 to 1.79 with one.
 const MIN_GAP: f64 = 1.12;
-/// Maximum difference between the sizes of the halves, as a share of all CPUs.
 const MAX_SIZE_DIFFERENCE: f64 = 0.05;
 /// Maximum ratio of far pairs of the clean half to pairs across: 0.53 to 0.81 with tainted homes.
 const MAX_CLEAN_RATIO: f64 = 0.85;
 /// Ratio of far pairs of the tainted half to pairs across: 0.93 to 1.04 with tainted homes.
 const TAINTED_RATIO: std::ops::RangeInclusive<f64> = 0.9..=1.1;
-/// Maximum ratio between the halves' nearest pairs; beyond it, the halves are two kinds of cores.
+/// Maximum ratio between the nearest pairs of the halves. Beyond it, the halves are two kinds of cores.
 const MAX_NEAREST_RATIO: f64 = 1.5;
 
 pub(super) fn homes(view: &View<'_>) -> Option<LintFinding> {
@@ -148,20 +145,17 @@ pub(super) fn homes(view: &View<'_>) -> Option<LintFinding> {
 }
 
 const MIN_CPUS_OF_ROWS: usize = 6;
-/// Minimum ratio of CPU 0's nearest pair to others: 1.48 to 2.57 if disturbed by a main thread, else at most 1.31.
+/// Minimum ratio of the nearest pair of CPU 0 to others: 1.48 to 2.57 if disturbed by a main thread, else at most 1.31.
 const MIN_FIRST_RATIO: f64 = 1.4;
-/// Other nearest pairs are a reference only if the share `MIN_AGREEING` of them agrees within `AGREEMENT_WITHIN`.
+/// Other nearest pairs are a reference only if the share `MIN_AGREEING` of them agrees within this share.
 const AGREEMENT_WITHIN: f64 = 0.2;
 const MIN_AGREEING: f64 = 0.7;
-/// Minimum ratio of an odd row to the median row.
 const MIN_ODD_RATIO: f64 = 1.35;
-/// Minimum distance of an odd row, in deviations of all rows.
 const MIN_DEVIATIONS: f64 = 6.0;
-/// Maximum number of odd rows: more odd rows are a kind of core.
+/// Maximum number of odd rows. More odd rows are a kind of core.
 pub(super) const MAX_ODD: usize = 2;
 
-/// Checks CPU 0 and its nearest CPU. If values are multiples of a clock step, they must differ by more than one and a
-/// half.
+/// Checks CPU 0 and its nearest CPU. Values that are multiples of a clock step must differ by more than 1.5 steps.
 pub(super) fn first_cpu(view: &View<'_>, step: Option<f64>) -> Option<LintFinding> {
     let n = view.len();
     let first = view.matrix.position(CpuId(0))?;
@@ -185,9 +179,8 @@ pub(super) fn first_cpu(view: &View<'_>, step: Option<f64>) -> Option<LintFindin
     found.then(|| LintFinding::FirstCpu { pair: view.pair(first, sibling), value, usual })
 }
 
-/// Finds CPUs whose rows are slower at each quartile (to near, middle and far CPUs), so that no single cell decides. If
-/// all others are in one group, a small cluster next to a large one looks the same, so CPUs that may form a group are
-/// not reported.
+/// Finds CPUs whose rows are slower at each quartile, so that no single cell decides. If all others are in one group, a
+/// small cluster next to a large one looks the same, so CPUs that may form a group are not reported.
 pub(super) fn odd_cpus(view: &View<'_>, structure: Option<&Structure>) -> Option<LintFinding> {
     if view.len() < MIN_CPUS_OF_ROWS {
         return None;
@@ -232,16 +225,14 @@ pub(super) fn odd_cpus(view: &View<'_>, structure: Option<&Structure>) -> Option
 }
 
 const MIN_CPUS_OF_A_MESH: usize = 6;
-/// Maximum number of CPUs examined, because comparing rows takes cubic time.
+/// Maximum number of examined CPUs, because the comparison of rows takes cubic time.
 const MAX_CPUS: usize = 128;
-/// Number of similar rows that predict a cell.
 const SIMILAR_ROWS: usize = 3;
 /// Minimum share of the variation that similar rows predict for pinned threads: at least 0.3 in published files.
 const MIN_PREDICTED: f64 = 0.25;
 /// Minimum spread without the most deviating twentieth: 2.2 % on a flat machine, at least 3.3 % with moving threads.
 const MIN_SPREAD: f64 = 0.03;
 const STRAY_SHARE: f64 = 0.05;
-/// Maximum ratio of a fast pair to the median.
 const FAST_RATIO: f64 = 0.78;
 /// Minimum share of triples of CPUs with two fast pairs whose third pair is not fast.
 const MIN_OPEN_SHARE: f64 = 0.5;
@@ -334,21 +325,18 @@ fn by_similarity(logs: &[Vec<f64>], cpu: usize) -> Vec<usize> {
 
 /// Minimum number of adjacent cells of a copy, which must also have the size of half a column.
 const MIN_COPIED: usize = 6;
-/// Maximum number of cells with one value: more frequent values do not show their origin.
+/// Maximum number of cells with one value. More frequent values do not show their origin.
 const MAX_ALIKE: usize = 16;
-/// Ratio within which two values are close.
 const CLOSE_RATIO: f64 = 1.05;
-/// Maximum share of pairs of close values with equal digits; more coincidences cannot be distinguished from copies.
+/// Maximum share of pairs of close values with equal digits. More coincidences cannot be distinguished from copies.
 const MAX_TIED: f64 = 0.05;
 /// Required logarithm of the odds, beyond that of the number of possible places and directions of a copy.
 const MIN_LOG_ODDS: f64 = 8.0;
-/// Maximum number of directions in which copies are found; more are coincidence. A column copied to two others has
-/// three, each mirrored.
+/// More directions are coincidence. A column copied to two others has three directions, each mirrored.
 const MAX_DIRECTIONS: usize = 6;
 
 /// Finds rows, columns or blocks of cells that are copies, digit by digit, of cells at one offset. The number of close
-/// cells with the same digits determines the probability of coincidence. In a file with both directions, each is a
-/// separate value, because the mean of a copied and a measured value is unique.
+/// cells with the same digits determines the probability of coincidence. Each direction of a pair is a separate value.
 pub(super) fn copied(view: &View<'_>) -> Option<LintFinding> {
     let n = view.len();
     let is_directed = !view.matrix.is_symmetric();
@@ -367,7 +355,7 @@ pub(super) fn copied(view: &View<'_>) -> Option<LintFinding> {
     sorted.sort_unstable_by(f64::total_cmp);
     let pairs_among = |cells: usize| (cells * cells.saturating_sub(1) / 2) as f64;
     let tied: f64 = sorted.chunk_by(|a, b| a == b).map(|run| pairs_among(run.len())).sum();
-    // Only close values are compared: cells of one level coincide more often.
+    // Only close values are compared, because cells of one level coincide more often.
     let close = sorted
         .iter()
         .enumerate()
@@ -422,7 +410,7 @@ pub(super) fn copied(view: &View<'_>) -> Option<LintFinding> {
     Some(LintFinding::Copied { cells, of })
 }
 
-/// The largest connected patch of cells, by row and column; gaps of one cell (the diagonal) do not separate it.
+/// The largest connected patch of cells, by row and column. Gaps of one cell (the diagonal) do not separate a patch.
 fn largest_patch(mut cells: BTreeSet<[usize; 2]>) -> Vec<[usize; 2]> {
     let mut largest = Vec::new();
     while let Some(first) = cells.pop_first() {

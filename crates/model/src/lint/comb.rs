@@ -1,37 +1,35 @@
-//! The comb: values that are multiples of one step because of a coarse clock.
+//! Values that are multiples of one step because of a coarse clock.
 
 use crate::formats::Printed;
 
-/// Minimum mean length of the unit vectors for values on a lattice: noise of ± 5 % of a step gives 0.95.
+/// Minimum mean length of the unit vectors for values on a lattice. Noise of ± 5 % of a step gives 0.95.
 const MIN_RESULTANT: f64 = 0.95;
-/// Maximum multiple in use; beyond it, the error of the step itself blurs the lattice.
+/// Beyond this multiple, the error of the step itself blurs the lattice.
 const MAX_MULTIPLE: f64 = 60.0;
 const MIN_VALUES: usize = 20;
 const MIN_MULTIPLES: usize = 4;
-/// Minimum number of values on a multiple, because a single one may be disturbed.
+/// Minimum number of values on a multiple, because a single value may be disturbed.
 const MIN_ON_A_MULTIPLE: usize = 2;
-/// Ratio between tried steps: over 60 steps, 0.08 % is a twentieth of a step.
+/// Ratio between tried steps. Over 60 steps, 0.08 % is a twentieth of a step.
 const STEP_RATIO: f64 = 1.0008;
-/// Maximum loss in mean length relative to the best step.
 const MAX_LOSS: f64 = 0.01;
-/// Number of values examined, which is enough to detect a lattice.
+/// Number of examined values, enough to detect a lattice.
 const MAX_SAMPLE: usize = 1_000;
-/// Maximum multiple of the step if there are fewer different values than required multiples.
 const MAX_OF_FEW: u32 = 20;
-/// Maximum deviation of these few values from multiples, as a share of the step: exact multiples for whole numbers and
-/// steps below 50 units. Rounding moves a value by up to 5 % of a step of 10; but allowing 5 % would make a comb of two
-/// in five pairs of levels (whole numbers, one from 10 to 100, the other up to three times it), not of one in six.
+/// Maximum deviation of these few values from multiples, as a share of the step. Rounding moves a value by up to 5 % of
+/// a step of 10. But with 5 %, two in five pairs of levels would seem to have a step, instead of one in six (whole
+/// numbers, one from 10 to 100, the other up to three times as large).
 const ROUNDING_OF_FEW: f64 = 0.02;
-/// Minimum step in units for whole numbers: smaller steps come from rounding close levels.
+/// Minimum step in units for whole numbers. Smaller steps come from rounding close levels.
 const MIN_WHOLE_STEP: f64 = 10.0;
 
-/// The largest step of which the values are multiples, in their unit; `None` if there is none, or if there are too few
-/// values. Whole numbers are always on a lattice of 1. `relations` is the number of kinds of pairs that are known to
-/// differ: this number of multiples may be their latencies instead of a clock.
+/// The largest step whose multiples are the values, in their unit; `None` without a step or with too few values. Whole
+/// numbers are always on a lattice of 1. `relations` is the number of kinds of pairs that are known to differ. This
+/// number of multiples may be their latencies instead of a clock.
 ///
-/// Uses the mean resultant length of the phases 2π·value/step (Rayleigh's test for a known period, Mardia and Jupp
-/// 2000), over the values below 60 steps, which must be half of all and reach four different multiples; for two or
-/// three different values the greatest common divisor.
+/// The test is the mean resultant length of the phases 2π·value/step (Rayleigh's test for a known period, Mardia and
+/// Jupp 2000). It uses the values below 60 steps, which must be half of all and reach four different multiples. For two
+/// or three different values, the step is the greatest common divisor.
 ///
 /// ```
 /// # use coretalk_model::{formats::Printed, lint::comb::step};
@@ -67,8 +65,7 @@ pub fn step(values: &[f64], printed: Printed, relations: usize) -> Option<f64> {
         .map(|step| (step, resultant(&sorted, step, multiples)))
         .filter(|(_, length)| *length >= MIN_RESULTANT)
         .collect();
-    // The largest step that is about as good as the best, because the values are also multiples of fractions of their
-    // step.
+    // The values are also multiples of fractions of their step, so the largest of about equally good steps is selected.
     let best = found.iter().map(|(_, length)| *length).fold(0.0, f64::max);
     let (rough, _) = *found.iter().find(|(_, length)| *length >= best - MAX_LOSS)?;
     let below = &sorted[..sorted.partition_point(|&value| value < MAX_MULTIPLE * rough)];
@@ -87,7 +84,6 @@ fn step_of_few(different: &[f64], printed: Printed) -> Option<f64> {
     (printed == Printed::Decimals || step >= MIN_WHOLE_STEP).then_some(step)
 }
 
-/// Mean resultant length of the values below 60 steps at multiples of the step, 0 to 1; 0 if they are insufficient.
 fn resultant(sorted: &[f64], step: f64, fewest_multiples: usize) -> f64 {
     let below = sorted.partition_point(|&value| value < MAX_MULTIPLE * step);
     let values = &sorted[..below];
@@ -110,13 +106,13 @@ fn resultant(sorted: &[f64], step: f64, fewest_multiples: usize) -> f64 {
         x += phase.cos();
         y += phase.sin();
     }
-    // Only the component along phase 0 counts, because a lattice with an offset does not consist of multiples.
+    // The mean phase must be near 0, because a lattice with an offset does not consist of multiples.
     if x > 0.0 && y.abs() < x / 2.0 { (x * x + y * y).sqrt() / below as f64 } else { 0.0 }
 }
 
-/// Whether some values already rule out a mean length of [`MIN_RESULTANT`]; usually about 70 of 1,000 are enough.
+/// Whether some values already rule out a mean length of [`MIN_RESULTANT`]. Usually about 70 of 1,000 are enough.
 fn is_off_the_lattice(values: &[f64], step: f64) -> bool {
-    /// Adjacent values have similar phases, so a contiguous block of them would decide nothing.
+    /// Adjacent values have similar phases, so a contiguous block of values would decide nothing.
     const STRIDE: usize = 16;
     let slack = (1.0 - MIN_RESULTANT) * values.len() as f64;
     let (mut x, mut y) = (0.0, 0.0);

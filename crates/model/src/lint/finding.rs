@@ -13,21 +13,21 @@ named! {
         Missing = "missing",
         /// Values that are multiples of one step.
         ClockComb = "clock-comb",
-        /// Latencies inside one half of the CPUs are as high as those between the halves.
+        /// Latencies inside one half of the CPUs are as high as latencies between the halves.
         TaintedHome = "tainted-home",
         /// The two directions of a pair differ.
         Asymmetry = "asymmetry",
-        /// Rows of similar CPUs do not predict each other: threads were not pinned.
+        /// Rows of similar CPUs do not predict each other, because threads were not pinned.
         Unpinned = "unpinned",
         /// CPU 0 and its nearest CPU are slower than other nearest pairs.
         FirstCpu = "first-cpu",
         /// One or two CPUs are slower to all others.
         OddCpu = "odd-cpu",
-        /// Values are equal, digit by digit, to those of other pairs.
+        /// Values are equal, digit by digit, to values of other pairs.
         Copied = "copied",
-        /// Pairs are nearer than the rows of their CPUs allow; which of them are wrong is unknown.
+        /// Pairs are nearer than the rows of their CPUs allow. It is unknown which of them are wrong.
         Contradictory = "contradictory",
-        /// Pairs do not fit the groups that the others form.
+        /// Pairs do not fit the groups of the other pairs.
         Unfit = "unfit",
     }
 }
@@ -67,25 +67,25 @@ pub enum LintFinding {
     ClockComb {
         /// The step.
         step: f64,
-        /// The fastest cell, as a scale for the step.
+        /// The fastest latency, as a scale for the step.
         least: f64,
     },
-    /// Latencies inside one half of the CPUs are as high as those between the halves.
+    /// Latencies inside one half of the CPUs are as high as latencies between the halves.
     TaintedHome {
         /// The half with plausible latencies.
         clean: CpuSet,
         /// The other half.
         tainted: CpuSet,
-        /// Latency of far pairs inside the clean half, of those inside the tainted one, and of pairs across.
+        /// Latency of far pairs inside the clean half, of far pairs inside the tainted half, and of pairs across.
         far: [f64; 3],
     },
     /// The two directions of a typical pair differ.
     Asymmetry {
-        /// Median over the pairs of the larger direction ÷ the smaller one.
+        /// Median over the pairs of larger direction ÷ smaller direction.
         typical: f64,
         /// The pairs that differ most, worst first.
         cells: Vec<[CpuId; 2]>,
-        /// Their largest ratio.
+        /// The largest ratio of a pair.
         worst: f64,
     },
     /// Rows of similar CPUs do not predict each other.
@@ -101,7 +101,7 @@ pub enum LintFinding {
     FirstCpu {
         /// The pair.
         pair: [CpuId; 2],
-        /// Its latency.
+        /// Latency of the pair.
         value: f64,
         /// Latency of other nearest pairs.
         usual: f64,
@@ -110,12 +110,12 @@ pub enum LintFinding {
     OddCpu {
         /// The CPUs.
         cpus: CpuSet,
-        /// Median of their pairs with others.
+        /// Median of the pairs of these CPUs with others.
         value: f64,
-        /// Median of the pairs of the others.
+        /// Median of the pairs of the other CPUs.
         usual: f64,
     },
-    /// Values are equal, digit by digit, to those of other pairs.
+    /// Values are equal, digit by digit, to values of other pairs.
     Copied {
         /// The cells that come later in the file.
         cells: Vec<[CpuId; 2]>,
@@ -124,14 +124,14 @@ pub enum LintFinding {
     },
     /// Pairs are contradictory: [`Structure::contradictory`](crate::infer::Structure).
     Contradictory {
-        /// Number of these pairs.
+        /// Number of contradictory pairs.
         pairs: usize,
     },
     /// Pairs do not fit the inferred structure.
     Unfit {
         /// The cells, with their deviations.
         cells: Vec<Suspect>,
-        /// Whether there are groups that they do not fit; otherwise they are unlike all others.
+        /// Whether there are groups that the cells do not fit. Otherwise the cells are unlike all others.
         has_groups: bool,
     },
 }

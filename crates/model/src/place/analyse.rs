@@ -1,4 +1,4 @@
-//! Derives the result of a comparison from its runs, both for the stopping rule of a session and for stored runs.
+//! Derives the result of a comparison from its runs, for the stopping rule of a session and for stored runs.
 
 use super::comparison::{
     Arm, Comparison, Difference, Metric, Open, Outcome, PairVerdict, PlaceResult, PlacementConditions, Role,
@@ -15,14 +15,11 @@ use crate::stats::permutation::{fewest_pairs, signed_rank_p};
 use crate::stats::{Estimate, elementary, interpolated_median_interval};
 use std::collections::BTreeSet;
 
-/// Family-wise error of all tests of one piece of work. It keeps a placement from beating itself, which the smallest
-/// effect alone does not prevent with few runs.
+/// Family-wise error of all tests of one piece of work, so that no placement beats itself.
 pub const ALPHA: f64 = 0.005;
-/// Error of each of the two one-sided tests of equality.
 const SAME_ALPHA: f64 = 0.05;
-/// Significance level of displayed intervals (95 %).
 pub(super) const SHOWN_ALPHA: f64 = 0.05;
-/// Stands for ln of a ratio with a zero: beyond that of any two positive numbers.
+/// Replaces ln of a ratio with a zero. No ratio of two positive numbers is larger.
 const BEYOND: f64 = 700.0;
 
 /// Analyses all runs.
@@ -53,8 +50,8 @@ pub fn analyse_places(settings: &PlaceSettings, record: &SeriesRecord) -> PlaceR
     result
 }
 
-/// Withholds verdicts of arms: all of them if the control or the dropped rounds show that the machine cannot decide, those
-/// that depend on dropping rounds of one arm, doubtful ones, and those of too few rounds.
+/// All verdicts are withheld if the control or the dropped rounds show that the machine cannot decide. Otherwise,
+/// doubtful verdicts are withheld, and verdicts that depend on dropped rounds or on too few rounds.
 fn per_arm(
     settings: &PlaceSettings,
     record: &SeriesRecord,
@@ -77,7 +74,7 @@ fn per_arm(
                 () if (rounds.kept + rounds.disturbed()) < least as u32 => Some(Open::TooFewRuns),
                 () if rounds.refusal().is_some() => rounds.refusal(),
                 () if control_differs && !is_control(pair) => Some(Open::Control),
-                // Dropping decided it: with all rounds there is another verdict.
+                // With the dropped rounds, the verdict would differ.
                 () if differs(pair) && of_all.is_some_and(|all| all.verdict != pair.verdict) => {
                     Some(Open::Uneven)
                 }
@@ -91,9 +88,9 @@ fn per_arm(
     }
 }
 
-/// How many more times a piece of work should run on each placement of `here`, those that can still be run; 0 once it
-/// has the requested repetitions, enough for its tests to reach [`ALPHA`], and every difference of its headline has the
-/// requested precision. More than 1 is an estimate: intervals shrink with the square root of the number of runs.
+/// Number of runs that are still due on each of the placements `here`. 0 if there are enough repetitions for the
+/// request and for tests at [`ALPHA`], and the requested precision is reached. More than 1 is an estimate: intervals
+/// shrink with the square root of the number of runs.
 pub fn repetitions_due(settings: &PlaceSettings, record: &SeriesRecord, work: usize, here: &[usize]) -> u32 {
     if settings.versus.is_some() {
         return rounds_due(settings, record, work, here);
@@ -118,8 +115,7 @@ pub fn repetitions_due(settings: &PlaceSettings, record: &SeriesRecord, work: us
     needed.min(most).saturating_sub(made).max(least).max(1)
 }
 
-/// Rounds until the next look of a comparison of commands; 0 if the verdicts of its headline are known and its intervals
-/// are as narrow as requested, or no look is left. An arm that lost a CPU makes every further round incomplete.
+/// An arm that lost a CPU makes every further round incomplete.
 fn rounds_due(settings: &PlaceSettings, record: &SeriesRecord, work: usize, here: &[usize]) -> u32 {
     let kept = rounds::kept(settings, record);
     let made = whole(settings, &kept, work, here).len() as u32;
@@ -143,7 +139,7 @@ fn rounds_due(settings: &PlaceSettings, record: &SeriesRecord, work: usize, here
         let is_narrow = pair.share.is_some_and(|share| is_narrow(share.reach()));
         match headline.open_pair(index) {
             None => is_narrow,
-            // More rounds do not change that.
+            // More rounds do not change these reasons.
             Some(open) => matches!(open, Open::NoValue | Open::BelowZero),
         }
     };
@@ -151,9 +147,8 @@ fn rounds_due(settings: &PlaceSettings, record: &SeriesRecord, work: usize, here
     if headline.pairs.iter().enumerate().filter(is_arm).all(is_known) { 0 } else { until_next }
 }
 
-/// Numbers of kept rounds after which a comparison of commands is analysed and may end: doubling from the fewest that
-/// allow a verdict. The end of the budget is a look before its time and takes the place of the next; each resumption adds
-/// one.
+/// Numbers of kept rounds after which a comparison of commands is analysed and may end: doubling from the smallest
+/// number that allows a verdict. The end of the budget is an early look. Each resumption adds a look.
 pub fn looks(settings: &PlaceSettings, work: usize) -> Vec<u32> {
     let least = least_repetitions(settings, work);
     let most = most_repetitions(settings);
@@ -163,13 +158,11 @@ pub fn looks(settings: &PlaceSettings, work: usize) -> Vec<u32> {
     looks
 }
 
-/// Largest number of looks of a comparison of commands.
 const LOOKS: u32 = 6;
 
-/// Divisor of the error of each look after some resumptions. The planned looks spend at most a share of 1/([`LOOKS`] + 1)
-/// each. The look that a resumption adds spends that share halved once per resumption, so that all added looks together
-/// spend at most one more. The error of all looks stays below [`ALPHA`] for any dependence between them (Bonferroni, as
-/// group sequential tests use it: Jennison and Turnbull 2000, 2.1).
+/// The planned looks spend at most a share of 1/([`LOOKS`] + 1) each. The look of a resumption spends that share halved
+/// once per resumption. The error of all looks thus stays below [`ALPHA`] for any dependence between them (Bonferroni,
+/// as in group sequential tests: Jennison and Turnbull 2000, 2.1).
 fn error_divisor(settings: &PlaceSettings, resumptions: u32) -> f64 {
     match settings.versus {
         Some(_) => f64::from(LOOKS + 1) * 2f64.powi(resumptions.min(1_000) as i32),
@@ -177,8 +170,7 @@ fn error_divisor(settings: &PlaceSettings, resumptions: u32) -> f64 {
     }
 }
 
-/// Minimum number of runs on each placement: those requested, and enough for a verdict unless fewer were requested than
-/// any interval needs.
+/// Minimum number of runs on each placement: the requested number, and enough for a verdict if an interval is possible.
 pub fn least_repetitions(settings: &PlaceSettings, work: usize) -> u32 {
     match has_intervals(settings) {
         true => settings.repeat.max(verdict_repetitions(settings, work)),
@@ -210,10 +202,9 @@ pub fn verdict_repetitions(settings: &PlaceSettings, work: usize) -> u32 {
 
 /// With more runs, the interval is narrower than the drift of the machine from hour to hour.
 const MAX_REPETITIONS: u32 = 200;
-/// Commands are compared on the same CPUs, so that drift cancels, and differences of a percent need more rounds.
+/// Commands are compared on the same CPUs, so that drift cancels. Differences of a percent need more rounds.
 const MAX_ROUNDS: u32 = 400;
 
-/// Repetitions that are complete on all of some placements.
 fn whole(settings: &PlaceSettings, record: &SeriesRecord, work: usize, here: &[usize]) -> BTreeSet<u32> {
     let of = |placement: usize| -> BTreeSet<u32> {
         let passes = record.passes(settings.trial(work, placement)).iter();
@@ -222,7 +213,6 @@ fn whole(settings: &PlaceSettings, record: &SeriesRecord, work: usize, here: &[u
     here.iter().map(|&placement| of(placement)).reduce(|all, of| &all & &of).unwrap_or_default()
 }
 
-/// Placements that ran to the end: after an interruption one repetition may be missing, after the loss of a CPU more.
 fn lasting(settings: &PlaceSettings, record: &SeriesRecord, work: usize) -> Vec<usize> {
     let placements = 0..settings.placements.len();
     let runs = placements.map(|placement| record.outcomes(settings.trial(work, placement)).count());
@@ -243,11 +233,10 @@ fn both(
     first.iter().filter_map(|&(repetition, value)| Some([value, partner(repetition)?])).collect()
 }
 
-/// ln(b / a) of each repetition; `None` if a value has no ratio, or there is none.
 type Ratios = Option<Vec<f64>>;
 
-/// Zeros are valid: two are equal, and one is farther from any other number than all ratios. The exact distance does
-/// not matter, because tests use ranks and estimates use medians.
+/// Two zeros are equal, and a zero is farther from any other number than all ratios. The exact distance has no effect,
+/// because tests use ranks and estimates use medians.
 fn log_ratios(both: &[[f64; 2]]) -> Ratios {
     let ratio = |&[a, b]: &[f64; 2]| match (a, b) {
         (0.0, 0.0) => Some(0.0),
@@ -284,7 +273,6 @@ fn compare(settings: &PlaceSettings, record: &SeriesRecord, work: usize) -> Vec<
         |test: usize| settings.control().is_some_and(|control| pairs[test % pairs.len()].1 == control);
     let mut adjusted = vec![None; p_values.len()];
     for family in [true, false] {
-        // Only tests that are possible share the error.
         let tests = (0..p_values.len()).filter(|&test| is_control(test) == family);
         let known: Vec<(usize, f64)> = tests.filter_map(|test| Some((test, p_values[test]?))).collect();
         let raw: Vec<f64> = known.iter().map(|(_, p)| *p).collect();
@@ -333,7 +321,6 @@ fn compare(settings: &PlaceSettings, record: &SeriesRecord, work: usize) -> Vec<
 fn arms(settings: &PlaceSettings, record: &SeriesRecord, work: usize, metric: &Metric) -> Vec<Arm> {
     let whole = whole(settings, record, work, &lasting(settings, record, work));
     let arm = |(number, placement): (usize, &super::Placement)| {
-        // Incomplete repetitions count as long as there is no complete one.
         let counts = |repetition: &u32| whole.is_empty() || whole.contains(repetition);
         let found = numbers(record, settings.trial(work, number), &metric.name);
         let (repetitions, runs): (Vec<u32>, Vec<f64>) =
@@ -344,10 +331,8 @@ fn arms(settings: &PlaceSettings, record: &SeriesRecord, work: usize, metric: &M
     settings.placements.iter().enumerate().map(arm).collect()
 }
 
-/// What the verdicts of one metric depend on besides its runs.
 struct Criteria<'a> {
     min_effect: f64,
-    /// Significance level of the tests of equality, each of two one-sided tests.
     same_alpha: f64,
     better: Better,
     pairs: &'a [(usize, usize)],
@@ -389,7 +374,6 @@ fn pair_verdict(
 }
 
 fn as_share(shift: Estimate) -> Estimate {
-    // The mean of two repetitions, one with a zero, is half of `BEYOND`.
     let share = |ln: f64| match ln {
         ln if ln >= BEYOND / 4.0 => f64::INFINITY,
         ln if ln <= -BEYOND / 4.0 => -1.0,
@@ -398,11 +382,9 @@ fn as_share(shift: Estimate) -> Estimate {
     Estimate { point: share(shift.point), low: share(shift.low), high: share(shift.high), ..shift }
 }
 
-/// The conclusion over all pairs of placements.
 fn outcome(min_effect: f64, found: &Comparison) -> Outcome {
     let count = found.arms.len();
     for winner in 0..count {
-        // By the position of the other placement.
         let own = || found.pairs.iter().filter(|pair| pair.a == winner || pair.b == winner);
         let is_won = |pair: &Difference| match pair.verdict {
             PairVerdict::Better => pair.b == winner,
@@ -431,9 +413,8 @@ fn outcome(min_effect: f64, found: &Comparison) -> Outcome {
     }
 }
 
-/// Why the verdict of a pair is withheld: a disturbance could reverse it, since an arm might be faster by up to
-/// [`PlacementConditions::foreign_share`] without it, or the medians do not differ in the same direction by at least the
-/// smallest effect. `None` if it is not.
+/// A disturbance could reverse the verdict (see [`PlacementConditions::foreign_share`]). Medians must differ in the
+/// same direction, for placements by at least the smallest effect.
 fn doubtful(
     min_effect: f64,
     found: &Comparison,
@@ -448,7 +429,7 @@ fn doubtful(
             let [winner, loser] =
                 if pair.verdict == PairVerdict::Better { [pair.b, pair.a] } else { [pair.a, pair.b] };
             let share = pair.share.map_or(0.0, |share| share.point);
-            // On the same CPUs both are disturbed alike once disturbed rounds are dropped: only an excess favours one.
+            // On the same CPUs, both arms are disturbed alike in the kept rounds. Only an excess favours one arm.
             let is_per_arm = found.outcome == Outcome::PerArm;
             let is_alike =
                 is_per_arm && found.arms[winner].placement.cpus == found.arms[loser].placement.cpus;
@@ -456,7 +437,7 @@ fn doubtful(
             let may_be_foreign = (1.0 + effect(share)) * (1.0 - excess.max(0.0)) < 1.0 + min_effect;
             // Zeros have no ratio and cannot contradict.
             let of_medians = found.of_medians(pair.a, pair.b);
-            // Medians drift with the machine, of which rounds are free: only their direction counts against them.
+            // Medians drift with the machine, so only their direction counts for commands.
             let is_small = |of| !is_per_arm && effect(of) < min_effect;
             let contradicts = of_medians.is_some_and(|of| of * share <= 0.0 || is_small(of));
             match () {
@@ -475,7 +456,6 @@ fn doubtful(
     }
 }
 
-/// Withholds the conclusion if the verdict of a pair that it depends on is doubtful.
 fn withhold(min_effect: f64, found: &mut Comparison, doubts: &[PlacementConditions]) {
     let needed = |pair: &&Difference| match found.outcome {
         Outcome::Winner { winner, .. } => pair.a == winner || pair.b == winner,
@@ -484,7 +464,6 @@ fn withhold(min_effect: f64, found: &mut Comparison, doubts: &[PlacementConditio
     };
     let needed = found.pairs.iter().filter(needed);
     let doubts: Vec<Open> = needed.filter_map(|pair| doubtful(min_effect, found, pair, doubts)).collect();
-    // A disturbance of one pair is stated before medians of another.
     if let Some(open) = doubts.iter().find(|open| **open == Open::Disturbed).or(doubts.first()) {
         (found.outcome, found.withheld) = (Outcome::CannotTell, Some(*open));
     }

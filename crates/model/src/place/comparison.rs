@@ -1,5 +1,3 @@
-//! [`Comparison`]: one metric of one piece of work on every placement; [`Metric`]: a compared number.
-
 use super::placement::Placement;
 use crate::quantity::Better;
 use crate::stats::Estimate;
@@ -13,7 +11,7 @@ pub struct Comparison {
     pub work: String,
     /// The compared metric.
     pub metric: Metric,
-    /// One per placement, in the requested order.
+    /// The arms, in the requested order of placements.
     pub arms: Vec<Arm>,
     /// All pairs of placements, in the requested order; empty for metrics that are not tested.
     pub pairs: Vec<Difference>,
@@ -24,8 +22,8 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Relative difference of the medians of two placements, `b / a − 1`, as in the table; `None` without a ratio.
-    /// [`Difference::share`] is the median over repetitions of the ratios of paired runs instead.
+    /// Relative difference of two medians, `b / a − 1`, as in the table; `None` without a ratio. In contrast,
+    /// [`Difference::share`] is the median over repetitions of the ratios of paired runs.
     pub fn of_medians(&self, a: usize, b: usize) -> Option<f64> {
         let [a, b] =
             [a, b].map(|arm| self.arms.get(arm).and_then(|arm| arm.median).map(|median| median.point));
@@ -38,7 +36,7 @@ impl Comparison {
         pair.interval().zip(of_medians).is_some_and(|([low, high], share)| share < low || share > high)
     }
 
-    /// Why the comparison is open; `None` if it is not.
+    /// Why the comparison is open; `None` with a conclusion.
     pub fn open(&self) -> Option<Open> {
         match self.outcome {
             Outcome::Winner { .. } | Outcome::Same { .. } | Outcome::PerArm | Outcome::NotTested => None,
@@ -50,7 +48,7 @@ impl Comparison {
         }
     }
 
-    /// Why the pair with this index is open; `None` if it is not.
+    /// Why the pair with this index is open; `None` with a conclusion.
     pub fn open_pair(&self, pair: usize) -> Option<Open> {
         let pair = &self.pairs[pair];
         match pair.verdict {
@@ -73,7 +71,7 @@ impl Comparison {
     }
 }
 
-/// Why a comparison is open, that is, without a conclusion.
+/// Why a comparison has no conclusion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Open {
     /// No run has a value.
@@ -88,11 +86,11 @@ pub enum Open {
     Disturbed,
     /// The medians contradict the paired runs.
     Medians,
-    /// The control differs from the baseline, which is the same command.
+    /// The control differs from the baseline, although both are the same command.
     Control,
     /// More than a third of the rounds were dropped.
     Noisy,
-    /// The dropped rounds were disturbed in one arm more often than chance allows.
+    /// One arm was disturbed in the dropped rounds more often than chance explains.
     Uneven,
 }
 
@@ -101,16 +99,16 @@ pub enum Open {
 pub struct Arm {
     /// The placement.
     pub placement: Placement,
-    /// Median of the runs with its 95 % interval; `None` if no run has the number.
+    /// Median of the runs with its 95 % interval; `None` if no run has a value.
     pub median: Option<Estimate>,
     /// The runs of all repetitions that are complete on all placements, in the order of execution.
     pub runs: Vec<f64>,
-    /// The repetition of each run; runs of one repetition are paired.
+    /// The repetition of each run. Runs of one repetition are paired.
     pub repetitions: Vec<u32>,
 }
 
 impl Arm {
-    /// The 95 % interval of the median; `None` below six runs: even their full range covers it with less confidence.
+    /// The 95 % interval of the median. `None` below six runs, whose full range covers the median with less confidence.
     pub fn interval(&self) -> Option<[f64; 2]> {
         sure_interval(self.median.as_ref())
     }
@@ -125,8 +123,8 @@ pub struct Difference {
     pub b: usize,
     /// `b / a − 1` with its 95 % interval; infinite if only `a` is zero, `None` without a ratio (values below zero).
     pub share: Option<Estimate>,
-    /// From the exact permutation test, adjusted over all metrics and pairs of the work (Holm) and over the looks of a
-    /// comparison of commands (Bonferroni); `None` without a test.
+    /// P-value of the exact permutation test; `None` without a test. Adjusted over all metrics and pairs of the work
+    /// (Holm) and over the looks of a comparison of commands (Bonferroni).
     pub p_value: Option<f64>,
     /// How `b` compares with `a`.
     pub verdict: PairVerdict,
@@ -139,17 +137,16 @@ pub enum PairVerdict {
     Better,
     /// Worse by at least the smallest effect.
     Worse,
-    /// They differ by less than the smallest effect.
+    /// Different by less than the smallest effect.
     Same,
-    /// The runs show none of these.
+    /// The runs show neither a difference nor equality.
     CannotTell,
-    /// The runs show one of these, which is withheld for a reason.
+    /// The runs show a difference or equality, but the verdict is withheld for this reason.
     Withheld(Open),
 }
 
 impl Difference {
-    /// The 95 % interval of the share; `None` below six repetitions: even their full range covers it with less
-    /// confidence.
+    /// The 95 % interval of the share. `None` below six repetitions, whose full range covers it with less confidence.
     pub fn interval(&self) -> Option<[f64; 2]> {
         sure_interval(self.share.as_ref())
     }
@@ -159,8 +156,7 @@ fn sure_interval(estimate: Option<&Estimate>) -> Option<[f64; 2]> {
     estimate.filter(|it| it.is_sure()).map(|it| [it.low, it.high])
 }
 
-/// Excess of the larger value over the smaller, from `one / other − 1`; independent of their order and of which
-/// direction is better.
+/// Excess of the larger value over the smaller, from `one / other − 1`, whatever the order and direction.
 ///
 /// ```
 /// # use coretalk_model::place::effect;
@@ -180,7 +176,7 @@ pub enum Outcome {
         winner: usize,
         /// Position of the next best.
         runner_up: usize,
-        /// The next best relative to the winner: `runner-up / winner − 1`.
+        /// Shift of the next best against the winner: `runner-up / winner − 1`.
         share: Estimate,
         /// The largest p-value of the pairs of the winner.
         p_value: f64,
@@ -190,7 +186,7 @@ pub enum Outcome {
         /// The smallest effect.
         within: f64,
     },
-    /// Neither.
+    /// Neither a winner nor equality is shown.
     CannotTell,
     /// Each arm has its own verdict against the baseline.
     PerArm,
@@ -201,33 +197,33 @@ pub enum Outcome {
 /// The result of a run of comparisons.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PlaceResult {
-    /// By work in the requested order, the headline metric first.
+    /// Comparisons by work in the requested order, each with the headline metric first.
     pub comparisons: Vec<Comparison>,
     /// Conditions by work and placement, in the requested order.
     pub doubts: Vec<PlacementConditions>,
     /// Rounds of a comparison of commands.
     pub rounds: Rounds,
-    /// All planned runs were made, or the budget ended.
+    /// Whether all planned runs were made, or the budget ended.
     pub complete: bool,
-    /// The budget ended before the intervals reached the precision.
+    /// Whether the budget ended before the intervals reached the precision.
     pub budget_ended: bool,
 }
 
-/// The rounds of a comparison of commands; each has one run of every arm.
+/// The rounds of a comparison of commands. Each round has one run of every arm.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Rounds {
     /// Number of rounds that count.
     pub kept: u32,
-    /// The others, in the order of execution.
+    /// The dropped rounds, in the order of execution.
     pub dropped: Vec<DroppedRound>,
-    /// Whether one arm was disturbed more often than chance allows.
+    /// Whether one arm was disturbed more often than chance explains.
     pub is_uneven: bool,
 }
 
 /// A round that does not count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DroppedRound {
-    /// Its number.
+    /// Number of the round.
     pub round: u32,
     /// The cause in the first disturbed arm.
     pub cause: DropCause,
@@ -243,17 +239,16 @@ named! {
         Quota = "quota",
         /// The hypervisor or interrupts took CPU time.
         Steal = "steal",
-        /// Other programs took CPU time that the run waited for.
+        /// Other programs took CPU time from threads that were ready to run.
         Preempted = "preempted",
-        /// A run is missing: the comparison was interrupted, or a CPU went away.
+        /// A run is missing, because of an interruption or the loss of a CPU.
         Unfinished = "unfinished",
     }
 }
 
 impl Rounds {
-    /// Why no verdict is possible, whatever the kept rounds show; `None` if it is possible.
+    /// Why no verdict is possible, whatever the kept rounds show; `None` if a verdict is possible.
     pub fn refusal(&self) -> Option<Open> {
-        // More than a third of the finished rounds.
         (2 * self.disturbed() > self.kept).then_some(Open::Noisy)
     }
 
@@ -276,19 +271,19 @@ pub struct PlacementConditions {
     pub failed: Option<Failed>,
     /// Median core clock of the first CPU over the runs, in GHz.
     pub core_ghz: Option<f64>,
-    /// Runs in which the work ran outside its CPUs.
+    /// Number of runs in which the work ran outside its CPUs.
     pub left: u32,
-    /// Runs in which a thread restricted its own affinity.
+    /// Number of runs in which a thread restricted its own affinity.
     pub narrowed: u32,
-    /// Runs that left processes behind, which were killed.
+    /// Number of runs that left processes behind, which were killed.
     pub orphans: u32,
     /// Largest number of threads observed at a time in a run, over all processes; `None` if not observed.
     pub tasks: Option<u64>,
-    /// Median wall time in seconds, if the observer shared a CPU with the work and runs are so short that it matters.
+    /// Median wall time in seconds, if the observer shared a CPU with the work and short runs were affected.
     pub crowded_s: Option<f64>,
     /// Share of the CPU time taken by the hypervisor or interrupts.
     pub stolen: Option<f64>,
-    /// Share of the threads' ready time without a CPU, as far as observed; `None` if the system does not report it.
+    /// Share of the ready time of the threads without a CPU; `None` if the system does not report it.
     pub waited: Option<f64>,
     /// Share of the CPU time used by other programs; `None` if the system does not report it.
     pub others: Option<f64>,
@@ -297,8 +292,8 @@ pub struct PlacementConditions {
 }
 
 impl PlacementConditions {
-    /// Whether something other than the placement may have affected the runs. `Flag::Freq` does not count: clocks that
-    /// differ between placements are a property of the placements.
+    /// Whether something other than the placement may have affected the runs. Different clocks (`Flag::Freq`) are a
+    /// property of the placements.
     pub fn is_disturbed(&self) -> bool {
         let disturbances = [Flag::Quota, Flag::Preempted, Flag::Steal, Flag::Multimodal];
         disturbances.into_iter().any(|flag| self.flags.contains(flag))
@@ -308,7 +303,7 @@ impl PlacementConditions {
     }
 
     /// Largest share of the run time that other programs or the host may have taken. 1 if a quota throttled the runs,
-    /// since the time lost to it is unknown, or if the work left its CPUs in more than a fifth of the runs.
+    /// or if the work left its CPUs in more than a fifth of the runs.
     pub fn foreign_share(&self) -> f64 {
         let flagged_share =
             |flag, share: Option<f64>| if self.flags.contains(flag) { share.unwrap_or(1.0) } else { 0.0 };
@@ -331,35 +326,35 @@ pub struct Failed {
     pub reason: String,
     /// How the command ended; `None` if it did not end by itself.
     pub end: Option<CommandEnd>,
-    /// Its standard output, shortened to beginning and end.
+    /// Standard output, shortened to beginning and end.
     pub stdout: String,
-    /// Its standard error, shortened likewise.
+    /// Standard error, shortened likewise.
     pub stderr: String,
 }
 
 /// Whether a metric is tested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Tested; can have a winner.
+    /// Tested. The metric can have a winner.
     Judged,
-    /// Explains other metrics; not tested, so it takes no share of the error.
+    /// Explains other metrics. It is not tested and takes no share of the error.
     Descriptive,
-    /// As descriptive, but left out where the machine does not count it.
+    /// As descriptive, but left out if the machine does not count it.
     Optional,
 }
 
 /// One compared number of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Metric {
-    /// Its name in values and documents, with the unit last if known.
+    /// Name in values and documents, with the unit last if known.
     pub name: Cow<'static, str>,
-    /// Heading of its rows in tables, with the unit last.
+    /// Heading of the rows in tables, with the unit last.
     pub title: Cow<'static, str>,
-    /// Its unit; empty if unknown (metrics defined by the user).
+    /// Unit; empty if unknown (metrics defined by the user).
     pub unit: &'static str,
     /// Direction of improvement.
     pub better: Better,
-    /// Whether it is tested.
+    /// Whether the metric is tested.
     pub role: Role,
 }
 
@@ -401,17 +396,17 @@ impl Metric {
         Metric { name: Cow::Owned(name.to_owned()), title, unit: "", better, role: Role::Judged }
     }
 
-    /// Whether the metric is a time, so that less is faster.
+    /// Whether the metric is a time, for which less is faster.
     pub fn is_time(&self) -> bool {
         self.unit == "s"
     }
 
-    /// Whether lost time makes the metric worse: not CPU time and memory, which are counted for the work alone.
+    /// Whether lost time makes the metric worse. CPU time and memory are counted for the work alone and do not suffer.
     pub fn is_slowed(&self) -> bool {
         !["user_s", "system_s", "peak_memory_mb"].contains(&&*self.name)
     }
 
-    /// Why a name is not allowed for a metric of the user; `None` if it is.
+    /// Why a name is not allowed for a metric of the user; `None` if it is allowed.
     pub fn refusal(name: &str) -> Option<String> {
         let fits = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
         if name.is_empty() || !name.chars().all(fits) {

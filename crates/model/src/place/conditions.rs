@@ -7,15 +7,13 @@ use crate::series::{PassOutcome, SeriesEntry, SeriesRecord};
 use crate::stats::{Detector, median, quantile, split_states};
 use crate::{Flag, Flags, Picos, TrialFailure};
 
-/// In a shorter run, starting the process takes more than a hundredth of the time.
+/// In a shorter run, the start of the process takes more than a hundredth of the time.
 const SHORT_S: f64 = 0.02;
-/// Relative difference of core clocks, within or between placements, that is flagged.
 const FREQUENCY_SHARE: f64 = 0.02;
 const STOLEN_SHARE: f64 = 0.01;
 /// A gap of a tenth splits runs into states of at least three runs each.
 const STATES: Detector = Detector { ratio: 1.10, fewest: 3 };
 
-/// Repetitions and values of the number with this name.
 pub(super) fn numbers(record: &SeriesRecord, trial: usize, name: &str) -> Vec<(u32, f64)> {
     let value = |pass: &SeriesEntry| {
         let outcome = pass.outcome.as_ref().ok()?;
@@ -24,7 +22,6 @@ pub(super) fn numbers(record: &SeriesRecord, trial: usize, name: &str) -> Vec<(u
     record.passes(trial).iter().filter_map(value).collect()
 }
 
-/// The conditions of each arm.
 pub(super) fn doubts(
     settings: &PlaceSettings,
     record: &SeriesRecord,
@@ -108,7 +105,6 @@ fn failed(runs: u32, last: &TrialFailure) -> Failed {
     Failed { runs, reason: last.to_string(), end, stdout, stderr }
 }
 
-/// Over all runs: the share of ready time that threads waited for a CPU, and the share of the CPUs used by others.
 fn waited_and_others(record: &SeriesRecord, trial: usize, cpus: usize) -> [Option<f64>; 2] {
     let total = |name: &str| -> Option<f64> {
         let found = numbers(record, trial, name);
@@ -124,7 +120,6 @@ fn waited_and_others(record: &SeriesRecord, trial: usize, cpus: usize) -> [Optio
     [share(waited, wanted), share(total(OTHERS), available)]
 }
 
-/// Whether the 20th and the 80th percentile of the runs' core clocks differ.
 fn clock_varies(record: &SeriesRecord, trial: usize) -> bool {
     let clocks = clocks(record, trial);
     let ends = quantile(&clocks, OFTEN).zip(quantile(&clocks, 1.0 - OFTEN));

@@ -1,4 +1,4 @@
-//! Derives the CPUs of a preset from the topology, or the reason why this machine cannot offer it.
+//! Derives the CPUs of a preset from the topology.
 
 use super::placement::{Binding, Placement, Preset};
 use crate::topology::Same;
@@ -47,7 +47,7 @@ fn named(level: Level) -> &'static str {
 /// The CPUs of a preset for `threads` threads. The topology must hold only the usable CPUs ([`Topology::restricted`]).
 ///
 /// # Errors
-/// [`PresetError`]: why this machine cannot offer it.
+/// [`PresetError`] if this machine cannot offer the preset.
 ///
 /// ```
 /// # use coretalk_model::*;
@@ -86,7 +86,6 @@ pub fn derive(preset: Preset, topology: &Topology, threads: usize) -> Result<Pla
     Ok(Placement::bound(preset.name(), cpus))
 }
 
-/// The first threads of all cores as far apart as possible, then the second threads.
 fn spread_cores(topology: &Topology, mut remaining: Vec<CpuId>) -> Vec<CpuId> {
     let mut spread_out = Vec::new();
     let mut outside_in = topology.levels();
@@ -101,12 +100,11 @@ fn spread_cores(topology: &Topology, mut remaining: Vec<CpuId>) -> Vec<CpuId> {
     spread_out
 }
 
-/// Takes CPUs in turn from the groups of the first level, and within each from those of the next.
 fn spread(topology: &Topology, cpus: &[CpuId], levels: &[Level]) -> Vec<CpuId> {
     let Some((&level, inner)) = levels.split_first() else { return cpus.to_vec() };
     let mut groups: Vec<(Option<CpuId>, Vec<CpuId>)> = Vec::new();
     for &cpu in cpus {
-        // A core outside every group of this level is its own group: clusters may exist on only some cores.
+        // A core outside every group of this level is its own group. Clusters may exist on only some cores.
         let own_group = || topology.siblings(cpu).first().or(Some(cpu));
         let group = topology.domain_of(cpu, level).map_or_else(own_group, |domain| domain.cpus.first());
         match groups.iter_mut().find(|(known, _)| *known == group) {
@@ -116,7 +114,6 @@ fn spread(topology: &Topology, cpus: &[CpuId], levels: &[Level]) -> Vec<CpuId> {
     }
     let is_reported = cpus.iter().any(|&cpu| topology.domain_of(cpu, level).is_some());
     if (groups.len() == cpus.len() || !is_reported) && level != Level::Core {
-        // A level that is not reported carries no information about distance.
         return spread(topology, cpus, inner);
     }
     in_turns(groups.into_iter().map(|(_, members)| spread(topology, &members, inner)).collect())
@@ -141,7 +138,6 @@ pub fn cores_first(topology: &Topology, cpus: &CpuSet) -> Vec<CpuId> {
     in_turns(cores.into_iter().map(|(_, threads)| threads).collect())
 }
 
-/// The group of a level with the most cores for this number of threads; the first of equals.
 fn inside_one(topology: &Topology, level: Level, threads: usize) -> Result<Vec<CpuId>, PresetError> {
     let groups = topology.level(level);
     let cores = |group: &&Domain| topology.one_per_core(&group.cpus).len().min(threads);
@@ -172,7 +168,7 @@ fn across(topology: &Topology, threads: usize) -> Result<Vec<CpuId>, PresetError
     if threads < 2 {
         return Err(PresetError::AloneInItsCache);
     }
-    // Caches with enough cores first; equal ones keep their order, in which neighbours are near.
+    // Caches with enough cores come first. Equal caches keep their order, in which neighbours are near.
     caches.sort_by_key(|cache| std::cmp::Reverse(cache.len().min(threads.div_ceil(2))));
     let enough = (2..=caches.len())
         .find(|&count| caches[..count].iter().map(CpuSet::len).sum::<usize>() >= threads)

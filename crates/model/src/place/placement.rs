@@ -1,4 +1,4 @@
-//! [`Placement`]: a name and the CPUs of a piece of work; [`Structure`]: how many cores, caches and nodes it uses.
+//! [`Placement`]: a name and the CPUs of a piece of work. [`Structure`]: the numbers of cores, caches and nodes in use.
 
 use crate::{CpuId, CpuSelection, CpuSet, Level, Topology};
 
@@ -24,7 +24,7 @@ named! {
         PCores = "p-cores",
         /// On the slowest kind of cores.
         ECores = "e-cores",
-        /// Not bound: the system chooses.
+        /// Not bound. The system selects the CPUs.
         None = "none",
     }
 }
@@ -49,7 +49,7 @@ pub enum PlacementName {
     Preset(Preset),
     /// Selected CPUs with a name.
     Listed {
-        /// Its name.
+        /// Name of the placement.
         name: String,
         /// The CPUs, in the order of the roles.
         cpus: CpuSelection,
@@ -57,7 +57,7 @@ pub enum PlacementName {
 }
 
 impl PlacementName {
-    /// Its name.
+    /// Name of the placement.
     pub fn name(&self) -> &str {
         match self {
             PlacementName::Preset(preset) => preset.name(),
@@ -78,7 +78,7 @@ pub enum Binding {
 /// The CPUs for a piece of work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placement {
-    /// Its name.
+    /// Name of the placement.
     pub name: String,
     /// The CPUs in role order.
     pub cpus: Vec<CpuId>,
@@ -120,12 +120,12 @@ impl Placement {
     }
 }
 
-/// Number of topology groups that a placement uses, by level; `None` if the machine does not report that level.
+/// Numbers of topology groups that a placement uses, by level; `None` for a level that the machine does not report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Structure {
-    /// CPUs.
+    /// Number of CPUs.
     pub cpus: usize,
-    /// Cores: fewer than CPUs if some are shared.
+    /// Number of cores: fewer than CPUs if some are shared.
     pub cores: usize,
     /// L2 caches shared by several cores, except those that count as clusters.
     pub shared_l2: Option<usize>,
@@ -137,7 +137,7 @@ pub struct Structure {
     pub nodes: Option<usize>,
     /// Packages.
     pub packages: Option<usize>,
-    /// Names of the used kinds of cores, slowest first; empty if the machine has only one.
+    /// Names of the used kinds of cores, slowest first; empty if the machine has only one kind.
     pub classes: Vec<String>,
 }
 

@@ -1,16 +1,16 @@
-//! [`Why`]: the topological differences that could explain why a placement wins against the next best.
+//! [`Why`]: the topological differences that could explain why a placement beats the next best.
 //!
-//! Only advantages of the winner count, and only those relevant to the work: threads that do not communicate gain
+//! Only advantages of the winner count, and only those relevant to the work. Threads that do not communicate gain
 //! nothing from a shared cache, and a circulating token gains nothing from separate cores.
 
 use super::placement::{Binding, Placement, Structure, touched};
 use super::workload::{Behaviour, Communication};
 use crate::{CpuId, CpuSet, Level, Relation, Topology};
 
-/// Possible explanation of a result; causality is not shown.
+/// A possible explanation of a result. The cause is not shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Why {
-    /// One of the two placements is unbound: the system chose its CPUs, which are unknown.
+    /// One of the two placements is unbound. The system selected its CPUs, which are unknown.
     Unbound,
     /// No reported difference favours the winner.
     Nothing,
@@ -55,7 +55,7 @@ pub enum PlacementReason {
         /// Total number of pairs.
         of: usize,
     },
-    /// Fewer groups contain all CPUs, which shortens communication; for work with an unknown pattern.
+    /// All CPUs are in fewer groups, which shortens communication. For work with an unknown pattern.
     Groups {
         /// The level of the groups.
         level: Level,
@@ -98,7 +98,7 @@ pub fn why(topology: &Topology, behaviour: &Behaviour, winner: &Placement, next:
 }
 
 struct Side {
-    /// The CPU of each role; every CPU once if the roles are unknown.
+    /// The CPU of each role. Every CPU once if the roles are unknown.
     roles: Vec<CpuId>,
     used: Structure,
 }
@@ -111,7 +111,6 @@ impl Side {
     }
 }
 
-/// Reasons for work with known roles, and so with known communication between CPUs.
 fn role_reasons(
     topology: &Topology,
     behaviour: &Behaviour,
@@ -140,7 +139,6 @@ fn role_reasons(
     reasons
 }
 
-/// Reasons for commands and processes that the system places among the CPUs: every shared resource may matter.
 fn set_reasons(
     topology: &Topology,
     behaviour: &Behaviour,
@@ -187,8 +185,8 @@ fn room(mine: &Structure, theirs: &Structure) -> impl Iterator<Item = PlacementR
 }
 
 /// Levels that separate CPUs, from the largest groups down, without cores. On hybrid machines, clusters and shared L2
-/// caches do not show proximity: the four small cores of an Alder Lake module, which is both, take longer to reach
-/// each other than to reach other cores (52 against 44 ns).
+/// caches show no proximity: the four small cores of an Alder Lake module take 52 ns to reach each other, 44 ns to
+/// others.
 fn far_levels(topology: &Topology) -> impl Iterator<Item = Level> + use<'_> {
     let hybrid = topology.classes().len() > 1;
     let separates = move |level: &Level| {
@@ -198,8 +196,6 @@ fn far_levels(topology: &Topology) -> impl Iterator<Item = Level> + use<'_> {
     topology.levels().into_iter().rev().filter(separates)
 }
 
-/// The levels at which the winner's messages cross fewer group boundaries: the outermost at which the two placements
-/// differ, and cores.
 fn crossings(topology: &Topology, behaviour: &Behaviour, roles: [&[CpuId]; 2]) -> Vec<PlacementReason> {
     let communication = behaviour.communication;
     let count = |level: Level| {
@@ -218,13 +214,13 @@ fn crossings(topology: &Topology, behaviour: &Behaviour, roles: [&[CpuId]; 2]) -
     let levels: Vec<Level> =
         far_levels(topology).chain(topology.has_smt(topology.cpus()).then_some(Level::Core)).collect();
     let counts: Vec<(Level, [usize; 2])> = levels.into_iter().map(|level| (level, count(level))).collect();
-    // A boundary that the winner crosses more often contradicts this reason. For work that only communicates, the
-    // outermost boundary decides nevertheless; other work may be faster because of its computation.
+    // For work that only communicates, the outermost boundary decides. Other work may be faster through its
+    // computation, so any boundary that the winner crosses more often contradicts this reason.
     let never_more = counts.iter().all(|(_, [mine, theirs])| mine <= theirs);
     let is_reason =
         |[mine, theirs]: [usize; 2]| mine < theirs && (mine == 0 || communication != Communication::Along);
     let Some(first) = counts.iter().position(|(_, [mine, theirs])| match communication {
-        // The slowest link decides: boundaries inside one that both placements cross are irrelevant.
+        // The slowest link decides. Boundaries inside one that both placements cross are irrelevant.
         Communication::Along => *mine > 0 || *theirs > 0,
         _ => mine != theirs,
     }) else {
@@ -247,7 +243,6 @@ fn crossings(topology: &Topology, behaviour: &Behaviour, roles: [&[CpuId]; 2]) -
     std::iter::once(counts[first]).chain(inside.copied()).map(reason).collect()
 }
 
-/// More cores of a faster kind, if no core of the winner is slower when both are compared in order from the fastest.
 fn faster(topology: &Topology, mine: &Side, theirs: &Side) -> Option<PlacementReason> {
     let classes = topology.classes();
     let kinds = |side: &Side| -> Option<Vec<usize>> {

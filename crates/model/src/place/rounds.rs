@@ -1,8 +1,8 @@
-//! Rounds of a comparison of commands, of which disturbed ones are dropped as a whole.
+//! Rounds of a comparison of commands. A disturbed round is dropped as a whole.
 //!
-//! Whether a round is dropped depends on its disturbances, never on its values. A round with one disturbed run is dropped
-//! for all arms, so that the kept rounds remain paired. If one arm attracts the disturbances, its kept runs are its
-//! undisturbed ones, which may be faster than it usually is; then no verdict is given.
+//! Disturbances alone decide whether a round is dropped, never its values. A round with one disturbed run is dropped
+//! for all arms, so that the kept rounds remain paired. If one arm attracts the disturbances, its kept runs may be
+//! faster than usual. Then no verdict is given.
 
 use super::comparison::{DropCause, DroppedRound, OTHERS, Rounds, WAITED};
 use super::settings::PlaceSettings;
@@ -43,28 +43,26 @@ pub(super) fn rounds(settings: &PlaceSettings, record: &SeriesRecord) -> Rounds 
     rounds
 }
 
-/// The record without dropped rounds; a comparison of placements drops none.
+/// The record without dropped rounds. A comparison of placements drops none.
 pub(super) fn kept(settings: &PlaceSettings, record: &SeriesRecord) -> SeriesRecord {
     if settings.versus.is_none() {
         return record.clone();
     }
     let dropped: BTreeSet<u32> = rounds(settings, record).dropped.iter().map(|round| round.round).collect();
-    // Failures remain: they are reported, and have no value.
     record.filtered(|entry| entry.outcome.is_err() || !dropped.contains(&entry.pass))
 }
 
-/// Limit above which a share of time counts as disturbed: the stolen share alone, or both the share that ready threads
-/// waited and the share that other programs used. Observing takes up to a hundredth of the CPU time.
+/// Maximum undisturbed share of stolen time, or of both waiting and use by others. Observation takes up to 0.01.
 pub(super) const DISTURBED_SHARE: f64 = 0.05;
 /// Resolution of the stolen time that Linux reports (`USER_HZ`).
 const TICK_S: f64 = 0.01;
 
-/// The disturbance of a run, by what the system reports of it, not by its values.
+/// The disturbance of a run according to reports of the system, not to its values.
 fn cause(outcome: &PassOutcome, cpus: usize) -> Option<DropCause> {
     let value = |name: &str| outcome.observed.numbers.values.get(name).copied();
     let available_s = value("wall_s").unwrap_or(0.0) * cpus as f64;
     let share = |part: Option<f64>, of: f64| part.filter(|_| of > 0.0).map(|part| part / of);
-    // A lower bound of the stolen time: the first tick may have begun before the run.
+    // A lower bound of the stolen time, because the first tick may have begun before the run.
     let stolen = share(outcome.steal_ms.map(|ms| (f64::from(ms) / 1e3 - TICK_S).max(0.0)), available_s);
     let ran = value("user_s").zip(value("system_s")).map_or(0.0, |(user, system)| user + system);
     let waited = share(value(WAITED), value(WAITED).unwrap_or(0.0) + ran);
@@ -78,8 +76,8 @@ fn cause(outcome: &PassOutcome, cpus: usize) -> Option<DropCause> {
     }
 }
 
-/// Threads may wait for each other, and other programs may use idle time: a run is disturbed if its threads waited and
-/// others used its CPUs. If the use by others is unknown, waiting counts unless the threads may have waited for each other.
+/// Threads may wait for each other, and other programs may use idle time, so a disturbance needs both. If the use by
+/// others is unknown, waiting counts unless the threads may have waited for each other.
 pub(super) fn is_disturbed(
     waited: Option<f64>,
     others: Option<f64>,
@@ -94,7 +92,6 @@ pub(super) fn is_disturbed(
     }
 }
 
-/// Error of the test for uneven disturbances.
 const UNEVEN_ALPHA: f64 = 0.01;
 
 /// Whether some arm was disturbed more often than by its share of the time (exact binomial test, Bonferroni over arms).
@@ -112,9 +109,7 @@ fn is_uneven(settings: &PlaceSettings, record: &SeriesRecord, dropped: &[Dropped
     })
 }
 
-/// Probability of `number` or more successes in `of` trials with success probability `p`.
 fn at_least(number: usize, of: usize, p: f64) -> f64 {
-    // By recurrence over the trials: exact, and `of` is at most a few hundred.
     let mut probabilities = vec![1.0];
     for trial in 0..of {
         probabilities.push(0.0);

@@ -37,7 +37,7 @@ impl WorkSettings {
     }
 }
 
-/// Default number of repetitions: five cannot reach a useful p-value, and ten still take an acceptable time.
+/// Default number of repetitions. Five cannot reach a useful p-value, and ten take an acceptable time.
 pub const REPEAT: u32 = 10;
 /// Default smallest effect.
 pub const MIN_EFFECT: f64 = 0.01;
@@ -49,18 +49,18 @@ pub const BUDGET: Picos = Picos::from_ms(60_000);
 /// The arms of a comparison of commands, which may differ in command, environment and CPUs. The first is the baseline.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct VersusSettings {
-    /// One per arm, parallel to the placements.
+    /// The command of each arm, in the order of the placements.
     pub arms: Vec<ArmCommand>,
     /// Position of the arm that runs the baseline once more.
     pub control: Option<usize>,
 }
 
-/// What an arm runs. Its command line is stored only in the command line of the run, since it may hold secrets.
+/// What an arm runs. The command line may hold secrets and is stored only in the command line of the run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ArmCommand {
-    /// SHA-256 of the program, its arguments and its variables as `KEY=VALUE`, each ended by a zero byte, in hexadecimal.
+    /// SHA-256, in hexadecimal, of the program, its arguments and its variables, each ended by a zero byte.
     pub hash: String,
-    /// Names of its additional environment variables.
+    /// Names of the additional environment variables.
     pub environment: Vec<String>,
 }
 
@@ -73,13 +73,13 @@ pub struct PlaceSettings {
     pub placements: Vec<Placement>,
     /// What the arms run if they compare commands; `None` if they compare placements of the same work.
     pub versus: Option<VersusSettings>,
-    /// Threads of the work; `None` for a command, which decides itself.
+    /// Number of threads of the work; `None` for a command.
     pub threads: Option<usize>,
     /// Minimum number of repetitions on each placement.
     pub repeat: u32,
     /// Smallest relevant effect, as a share.
     pub min_effect: f64,
-    /// Target half width of the headlines' differences, as a share.
+    /// Requested half width of the differences of headlines, as a share.
     pub precision: f64,
     /// Upper bound of machine time.
     pub budget: Picos,
@@ -88,7 +88,7 @@ pub struct PlaceSettings {
 }
 
 impl PlaceSettings {
-    /// Settings for workloads with defaults for everything else.
+    /// Settings for workloads, with defaults for everything else.
     pub fn usual(
         workloads: &[Workload],
         threads: usize,
@@ -108,8 +108,8 @@ impl PlaceSettings {
         }
     }
 
-    /// The number of roles, if the order of CPUs may matter to some work and their sets do not determine it: in some
-    /// placement they are not sorted, are more than the roles, or are the same set as in another placement.
+    /// The number of roles, if the order of CPUs may matter to some work. The CPUs of some placement are then not
+    /// sorted, more than the roles, or the same set as in another placement.
     pub fn roles_in_order(&self) -> Option<usize> {
         let kinds = self.works.iter().filter_map(|work| Some(work.name.parse::<Workload>().ok()?.kind));
         let behaviours = kinds.filter_map(|kind| Some(kind.behaviour(self.threads?)));

@@ -5,18 +5,18 @@ use super::comparison::{Comparison, Open, Outcome, effect};
 use super::settings::PlaceSettings;
 use crate::quantity::Better;
 
-/// Why a comparison has no answer. Arms and pairs are given by their positions in the comparison.
+/// Why a comparison has no answer. Arms and pairs are positions in the comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unanswered {
     /// Values below zero have no ratio.
     BelowZero,
     /// Fewer runs than a verdict needs.
     FewRuns {
-        /// Runs that a verdict needs.
+        /// Number of runs that a verdict needs.
         least: usize,
         /// The arm with the fewest runs; `None` if all have the same number.
         arm: Option<usize>,
-        /// `--repeat` requests too few.
+        /// Whether `--repeat` requests too few runs.
         is_asked: bool,
     },
     /// A disturbance may explain or hide a difference.
@@ -30,11 +30,11 @@ pub enum Unanswered {
 /// A pair of arms whose difference is significant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShownPair {
-    /// One is better by at least the smallest effect.
+    /// One arm is better by at least the smallest effect.
     Beats {
         /// The better arm.
         winner: usize,
-        /// The other.
+        /// The other arm.
         loser: usize,
     },
     /// The difference may be smaller than the smallest effect.
@@ -44,7 +44,7 @@ pub enum ShownPair {
     },
 }
 
-/// Why a comparison has no answer; `None` if it has one.
+/// Why a comparison has no answer; `None` with an answer.
 pub fn unanswered(settings: &PlaceSettings, comparison: &Comparison) -> Option<Unanswered> {
     if matches!(comparison.outcome, Outcome::Winner { .. } | Outcome::Same { .. }) {
         return None;

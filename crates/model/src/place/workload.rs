@@ -7,14 +7,13 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-/// Lower bound for the private cache of a core: L2 caches of the last ten years have at least 256 KiB.
+/// Lower bound of the private cache of a core: L2 caches of the last ten years have at least 256 KiB.
 const OWN_CACHE_BYTES: usize = 256 << 10;
 
-/// Default KiB per thread of `memory-read` and `memory-write`.
 const USUAL_MEMORY_KIB: u32 = 65_536;
 
 named! {
-    /// Kind of work. Every kind checks its own answer: a run with a wrong answer has no number.
+    /// Kind of work. Every kind checks its own answer. A run with a wrong answer has no number.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum WorkloadKind {
         /// A program that repeatedly replaces itself with execl.
@@ -80,7 +79,7 @@ static HOPS: [Metric; 1] = [rate("hops_per_s", "hops/s")];
 static MESSAGES: [Metric; 1] = [rate("messages_per_s", "messages/s")];
 static ITEMS: [Metric; 1] = [rate("items_per_s", "items/s")];
 static OPERATIONS: [Metric; 1] = [rate("ops_per_s", "ops/s")];
-/// Mean and extremes are not tested: the mean repeats the rate, and extremes are single events.
+/// Mean and extremes are not tested. The mean repeats the rate, and extremes are single events.
 static EVENTS: [Metric; 5] = [
     rate("events_per_s", "events/s"),
     event("event_ms_p95", "event p95 ms", Role::Judged),
@@ -88,7 +87,7 @@ static EVENTS: [Metric; 5] = [
     event("event_ms_avg", "event avg ms", Role::Descriptive),
     event("event_ms_max", "event max ms", Role::Descriptive),
 ];
-/// The rate is events ÷ time; common benchmarks print both.
+/// The rate is events ÷ time. Common benchmarks print both.
 static TIMED_EVENTS: [Metric; 6] = [
     known("time_s", "time s", "s", Better::Lower, Role::Judged),
     known("events_per_s", "events/s", "events/s", Better::Higher, Role::Descriptive),
@@ -116,7 +115,6 @@ impl WorkloadKind {
         }
     }
 
-    /// Range of the number after the colon, and the number of a name without one, if it gets a number.
     fn size(self) -> Option<(RangeInclusive<u32>, Option<u32>)> {
         match self {
             Shell => Some((1..=64, Some(1))),
@@ -136,7 +134,7 @@ impl WorkloadKind {
         }
     }
 
-    /// How its threads interact.
+    /// How the threads interact.
     pub fn behaviour(self, threads: usize) -> Behaviour {
         let roles = self.roles(threads);
         let communication = match self {
@@ -147,7 +145,7 @@ impl WorkloadKind {
             NQueens | Integer | MemoryRead | MemoryWrite | StreamCopy | StreamScale | StreamAdd
             | StreamTriad | Execl | Process | Pipe | Shell => Communication::Nobody,
         };
-        // Each thread of `process` waits for a process, each of `pipe` talks to one; a `shell` pipeline has six.
+        // Each thread of `process` or `pipe` has one process as partner. A `shell` pipeline has six processes.
         let parties = match self {
             Process | Pipe => 2 * threads,
             Shell => 6,
@@ -158,7 +156,7 @@ impl WorkloadKind {
             several: parties > 1,
             communication,
             computes: !matches!(self, Ring | AllToAll),
-            // With a shared counter or queues, computation overlaps communication: it counts only if it takes longer.
+            // With a shared counter or queues, computation overlaps communication and counts only if it takes longer.
             adds: !matches!(self, SharedCounter | Pipeline),
             streams: matches!(
                 self,
@@ -176,25 +174,25 @@ impl WorkloadKind {
     }
 }
 
-/// How the threads of a piece of work interact, which determines what matters in a placement.
+/// How the threads of a piece of work interact, which determines the relevant properties of a placement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Behaviour {
     /// Number of roles, placed in turn on the CPUs of a placement; `None` if the work may use all of them.
     pub roles: Option<usize>,
-    /// Several threads or processes run at a time, as far as known.
+    /// Whether several threads or processes run at a time, as far as known.
     pub several: bool,
     /// The communication pattern.
     pub communication: Communication,
-    /// The threads compute, which is slower next to a busy SMT sibling.
+    /// Whether the threads compute, which is slower next to a busy SMT sibling.
     pub computes: bool,
-    /// Computation adds to communication; otherwise the longer of the two counts.
+    /// Whether computation adds to communication. Otherwise the longer of the two counts.
     pub adds: bool,
-    /// The threads stream through more memory than caches hold.
+    /// Whether the threads stream through more memory than caches hold.
     pub streams: bool,
 }
 
 impl Behaviour {
-    /// A command, about which only the number of observed threads is known.
+    /// Behaviour of a command, of which only the number of observed threads is known.
     pub fn of_command(several: bool) -> Behaviour {
         let (roles, communication) = (None, Communication::Nobody);
         Behaviour { roles, several, communication, computes: true, adds: true, streams: true }
@@ -204,15 +202,15 @@ impl Behaviour {
 /// Communication pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Communication {
-    /// None, or unknown.
+    /// No communication, or unknown communication.
     Nobody,
     /// Each role to the next and the last to the first, in sequence.
     Round,
-    /// Each role to the next, all at the same time: the slowest link decides.
+    /// Each role to the next, all at the same time. The slowest link decides.
     Along,
     /// Any role to any other.
     All,
-    /// Each role to every other; the slowest role decides.
+    /// Each role to every other. The slowest role decides.
     Phases,
 }
 
@@ -222,7 +220,7 @@ impl Communication {
         matches!(self, Communication::Round | Communication::Along)
     }
 
-    /// The communicating pairs of CPUs, in lists; the slowest list decides.
+    /// The communicating pairs of CPUs, in lists. The slowest list decides.
     pub fn communicating_pairs(self, roles: &[CpuId]) -> Vec<Vec<(CpuId, CpuId)>> {
         let n = roles.len();
         let next = |count: usize| (0..count).map(|role| (roles[role], roles[(role + 1) % n])).collect();
@@ -246,8 +244,8 @@ impl Communication {
 pub struct Workload {
     /// The kind.
     pub kind: WorkloadKind,
-    /// Copies of `shell`, board size of `n-queens`, locks per thread of `mutex-array`, KiB per thread of `memory-read`
-    /// and `memory-write`; `None` for the default and for kinds with only one size.
+    /// Copies of `shell`, board size of `n-queens`, locks per thread of `mutex-array`, or KiB per thread of
+    /// `memory-read` and `memory-write`; `None` for the default.
     pub size: Option<u32>,
 }
 
@@ -262,7 +260,7 @@ impl Workload {
         Workload { kind, size: kind.size().and_then(|(_, usual)| usual) }
     }
 
-    /// How its threads interact. Buffers that fit into the private cache of a core do not stream from memory.
+    /// How the threads interact. Buffers that fit into the private cache of a core do not stream from memory.
     pub fn behaviour(self, threads: usize) -> Behaviour {
         let usual = self.kind.behaviour(threads);
         Behaviour { streams: usual.streams && !self.fits_own_cache(), ..usual }
@@ -273,15 +271,14 @@ impl Workload {
         matches!(self.kind, MemoryRead | MemoryWrite) && self.memory_bytes() <= OWN_CACHE_BYTES
     }
 
-    /// Locks per thread of `mutex-array`, and empty loops before each. sysbench uses 50,000 and 10,000; the default is
-    /// a tenth of both, so that a run takes a fraction of a second.
+    /// Locks per thread of `mutex-array`, and empty loops before each: by default a tenth of sysbench's 50,000 and
+    /// 10,000.
     pub fn mutex_rounds(self) -> [u64; 2] {
         let locks = u64::from(self.size.unwrap_or(5_000));
         [locks, locks / 5]
     }
 
-    /// Bytes per thread of `memory-read` and `memory-write`: 1 KiB is sysbench's block, the default exceeds private
-    /// caches.
+    /// Bytes per thread of `memory-read` and `memory-write`. sysbench uses 1 KiB. The default exceeds private caches.
     pub fn memory_bytes(self) -> usize {
         self.size.unwrap_or(USUAL_MEMORY_KIB) as usize * 1_024
     }

@@ -13,7 +13,7 @@ pub mod names {
     pub const LAST: &str = "last";
 }
 
-/// What the probe asks, varies and reports.
+/// Texts, parameters and quantities of the probe.
 pub const DECLARATION: ProbeDeclaration = ProbeDeclaration {
     id: "broadcast",
     title: "Broadcast",

@@ -5,7 +5,7 @@ use crate::contend::names;
 use crate::quantity::{Aggregate, Better, InRanking, Parameter, Preferred, Quantity, Unit, Unranked};
 use crate::runtime::names as runtime_names;
 
-/// What the probe asks, varies and reports.
+/// Texts, parameters and quantities of the probe.
 pub const DECLARATION: ProbeDeclaration = ProbeDeclaration {
     id: names::PROBE,
     title: "Contention on one counter",
@@ -19,7 +19,7 @@ pub const DECLARATION: ProbeDeclaration = ProbeDeclaration {
     ..ProbeDeclaration::EMPTY
 };
 
-/// Methods without a rank: a counter per thread bounds the cost of every lock, and a data race loses updates.
+/// Methods without a rank. A counter per thread bounds the cost of every lock, and a data race loses updates.
 const NEVER_RANKED: &[(&str, Unranked)] = &[("per-thread", Unranked::Bound), ("racy", Unranked::WrongAnswer)];
 
 const PARAMETERS: &[Parameter] = &[
@@ -34,7 +34,7 @@ const PARAMETERS: &[Parameter] = &[
 ];
 
 /// Trials are judged by wall time ÷ operations of all threads, which falls with the number of threads even under
-/// contention; tables also show the time per operation of one thread, which does not fall.
+/// contention. The time per operation of one thread does not fall.
 const QUANTITIES: &[Quantity] = &[
     Quantity::events(names::ACQUIRE, "acquire").in_table(),
     Quantity::time(names::THREAD_NS, "thread ns")

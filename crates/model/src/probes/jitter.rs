@@ -4,7 +4,7 @@ use super::ProbeDeclaration;
 use crate::jitter::names;
 use crate::quantity::{Aggregate, Better, Quantity, Unit};
 
-/// What the probe asks, varies and reports.
+/// Texts, parameters and quantities of the probe.
 pub const DECLARATION: ProbeDeclaration = ProbeDeclaration {
     id: names::PROBE,
     title: "Quiet and noisy CPUs",
@@ -16,8 +16,7 @@ pub const DECLARATION: ProbeDeclaration = ProbeDeclaration {
     ..ProbeDeclaration::EMPTY
 };
 
-/// Accumulated times are reported as means. Trials are judged by the observation time; as it is no property of the
-/// machine, tables show the lost time.
+/// Trials are judged by the observation time, which is no property of the machine, so tables show the lost time.
 const QUANTITIES: &[Quantity] = &[
     Quantity::events(names::GAPS, "gaps").in_table(),
     lost_share(names::LOST, "lost").displayed().lost_time().in_table(),

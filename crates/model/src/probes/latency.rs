@@ -1,4 +1,4 @@
-//! `latency`: the time that a cache line takes between CPUs; its trials add an idle gap or busy neighbours.
+//! `latency`: the time that a cache line takes between CPUs. Its trials add an idle gap or busy neighbours.
 
 use super::ProbeDeclaration;
 use super::wake::names as wake;
@@ -6,7 +6,7 @@ use crate::idle_gaps::names;
 use crate::latency::PROBE;
 use crate::quantity::{Better, Parameter, Preferred, Quantity, Unit};
 
-/// What the probe asks, varies and reports.
+/// Texts, parameters and quantities of the probe.
 pub const DECLARATION: ProbeDeclaration = ProbeDeclaration {
     id: PROBE,
     title: "Latency between CPUs",

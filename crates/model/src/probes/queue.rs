@@ -5,7 +5,7 @@ use crate::quantity::{Aggregate, Better, Parameter, Preferred, Quantity, Unit};
 use crate::queue::names;
 use crate::runtime::names as runtime_names;
 
-/// What the probe asks, varies and reports.
+/// Texts, parameters and quantities of the probe.
 pub const DECLARATION: ProbeDeclaration = ProbeDeclaration {
     id: names::PROBE,
     title: "Throughput of a bounded queue",

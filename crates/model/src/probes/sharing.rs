@@ -1,10 +1,10 @@
-//! `sharing`: the distance between two threads' writes at which neither slows the other down.
+//! `sharing`: the distance between writes of two threads at which neither slows the other down.
 
 use super::ProbeDeclaration;
 use crate::quantity::{Better, Parameter, Quantity, Unit};
 use crate::sharing::names;
 
-/// What the probe asks, varies and reports.
+/// Texts, parameters and quantities of the probe.
 pub const DECLARATION: ProbeDeclaration = ProbeDeclaration {
     id: names::PROBE,
     title: "Sharing distance",

@@ -5,8 +5,8 @@ use crate::quantity::{Aggregate, InRanking, Parameter, Preferred, Quantity, Unit
 use crate::runtime::names as runtime_names;
 use crate::series::MASK;
 
-/// Names of the distributions and values. A is the time before the creation, B its return, C the first statement of the
-/// new thread or process, and D the time at which the creator knows that it has ended.
+/// Names of the distributions and values. A is the time before the creation, B the return of the call, and C the first
+/// statement of the new thread or process. D is the time at which the creator knows that it has ended.
 pub mod names {
     /// Time until the creator continues (A to B).
     pub const COST: &str = "cost";
@@ -16,7 +16,7 @@ pub mod names {
     pub const JOIN: &str = "join";
     /// Latency of the first, cold creation of each pass.
     pub const FIRST: &str = "first";
-    /// First statement minus return of the creation (C − B), signed: median of a pass.
+    /// First statement minus return of the creation (C − B), signed. Median of a pass.
     pub const AFTER_RETURN_NS: &str = "after_return_ns";
     /// Number of creations in which the new thread or process ran before the call returned.
     pub const CHILD_FIRST: &str = "child_first";
@@ -26,7 +26,7 @@ pub mod names {
     pub const PARENT_MIB: &str = "parent_rss_mib";
 }
 
-/// What the probe asks, varies and reports.
+/// Texts, parameters and quantities of the probe.
 pub const DECLARATION: ProbeDeclaration = ProbeDeclaration {
     id: "spawn",
     title: "Creation of threads and processes",

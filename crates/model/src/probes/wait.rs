@@ -5,7 +5,7 @@ use crate::quantity::{Aggregate, Better, Parameter, Quantity, Unit};
 use crate::runtime::names as runtime_names;
 use crate::wait::names;
 
-/// What the probe asks, varies and reports.
+/// Texts, parameters and quantities of the probe.
 pub const DECLARATION: ProbeDeclaration = ProbeDeclaration {
     id: names::PROBE,
     title: "Ways of waiting",

@@ -6,21 +6,21 @@ use crate::runtime::names as runtime_names;
 use crate::series::MASK;
 use crate::wake::RanOn;
 
-/// Default times in nanoseconds for which the waiter waits before it is woken. Polling idle loops hide the cost of a
-/// longer wait: a guest may poll for 200 µs before it gives its CPU back (KVM's `halt_poll_ns`).
+/// Default times in nanoseconds before the waiter is woken. Polling idle loops hide the cost of a longer wait: a guest
+/// may poll for 200 µs before it gives its CPU back (KVM's `halt_poll_ns`).
 pub const GAPS_NS: [f64; 3] = [20e3, 1e6, 20e6];
 /// The gap of the ladder, longer than idle loops poll.
 pub const LADDER_GAP_NS: f64 = GAPS_NS[1];
 
-/// Names of a trial's idle gap and quantities.
+/// Names of the idle gap and the quantities of a trial.
 pub mod names {
-    /// Time for which the waiter waits before it is woken.
+    /// Time before the waiter is woken.
     pub const GAP_NS: &str = "gap_ns";
     /// The waiter had provably slept.
     pub const SLEPT: &str = "slept";
     /// The waiter had not slept, or there is no proof.
     pub const HOT: &str = "hot";
-    /// Some waits slept and some did not: for a runtime's waiter the system counts only the total.
+    /// Some waits slept and some did not. For the waiter of a runtime, the system counts only the total.
     pub const MIXED: &str = "mixed";
     /// Time by which the waker was delayed.
     pub const WAKER: &str = "waker";
@@ -34,11 +34,11 @@ pub mod names {
     pub const UNPINNED: &str = "unpinned";
     /// Time of one operation without a waiter.
     pub const ALONE_NS: &str = "alone_ns";
-    /// Prefix of an idle state's name: the number of times that the trial's CPUs entered it.
+    /// Prefix of the name of an idle state: the number of times that the CPUs of the trial entered the state.
     pub const IDLE: &str = "idle_";
 }
 
-/// What the probe asks, varies and reports.
+/// Texts, parameters and quantities of the probe.
 pub const DECLARATION: ProbeDeclaration = ProbeDeclaration {
     id: "wake",
     title: "Wake-up of a waiting thread",
@@ -58,15 +58,13 @@ const PARAMETERS: &[Parameter] = &[
     Parameter::new(MASK, MASK),
 ];
 
-/// The share of wake-ups after which the waiter ran at this place. Aggregated over passes, because wake-ups within a
-/// pass are dependent.
+/// Aggregated over passes, because wake-ups within a pass are dependent.
 const fn share_of(place: RanOn) -> Quantity {
     Quantity::value(place.share(), place.title(), Unit::Share)
         .within([0.0, 1.0])
         .aggregate(Aggregate::ShareOverPasses)
 }
 
-/// All quantities of an exchange through a primitive.
 const QUANTITIES: &[Quantity] = &[
     Quantity::events(names::SLEPT, "slept")
         .headline(0)

@@ -16,7 +16,6 @@ pub struct BatchStep<'a> {
     pub batch: u64,
     /// The result.
     pub trial: &'a TrialResult,
-    /// The result in the machine state common to all sizes; `None` if not measured in that state.
     in_common_state: Option<Cow<'a, TrialResult>>,
 }
 
@@ -33,7 +32,7 @@ pub struct BatchCurve<'a> {
     pub rate_per_s: Option<f64>,
     /// Producer and consumer.
     pub placement: &'a [CpuId],
-    /// By rising size.
+    /// The batch sizes, ascending.
     pub steps: Vec<BatchStep<'a>>,
 }
 
@@ -90,8 +89,8 @@ impl<'a> BatchCurve<'a> {
         self.steps.iter().any(|step| std::ptr::eq(step.trial, trial))
     }
 
-    /// Throughput relative to the smallest batch. The interval, over all quotients of the two intervals, is wider than
-    /// 95 % requires. `None` if the two were not measured in one state, or if two polling threads share a CPU.
+    /// Throughput relative to the smallest batch. The interval contains all quotients of the two intervals. `None` if
+    /// the two were not measured in one state, or if two polling threads share a CPU.
     pub fn gain(&self, step: &BatchStep<'_>) -> Option<Estimate> {
         let first = self.steps.first()?;
         if first.batch == step.batch {

@@ -6,9 +6,9 @@ pub const PROBE: &str = "queue";
 pub const RATE: &str = "messages_per_s";
 /// Received messages.
 pub const MESSAGES: &str = "messages";
-/// How often producers found the queue full; absent if the queue cannot tell.
+/// Number of times that producers found the queue full; absent if the queue does not report it.
 pub const FULL: &str = "full";
-/// How often consumers found the queue empty; absent if the queue cannot tell.
+/// Number of times that consumers found the queue empty; absent if the queue does not report it.
 pub const EMPTY: &str = "empty";
 /// CPU time of producers and consumers in nanoseconds.
 pub const CPU_NS: [&str; 2] = ["producer_cpu_ns", "consumer_cpu_ns"];
@@ -28,7 +28,7 @@ pub const FAIRNESS: [&str; 2] = ["producer_fairness", "consumer_fairness"];
 pub const SHARE: &str = "share";
 /// Largest share of all messages of one producer or consumer.
 pub const LARGEST: [&str; 2] = ["producer_share_max", "consumer_share_max"];
-/// Passes that kept the rate, in any state of the machine.
+/// Number of passes that kept the rate, in any state of the machine.
 pub const KEPT: &str = "passes_kept";
-/// Passes that did not keep the rate.
+/// Number of passes that did not keep the rate.
 pub const MISSED: &str = "passes_missed";

@@ -1,5 +1,3 @@
-//! [`SideGrid`]: one queue with several numbers of producers and consumers.
-
 use super::names;
 use crate::series::{SeriesResult, TrialResult};
 
@@ -18,7 +16,7 @@ pub struct SideGrid<'a> {
     pub trials: Vec<&'a TrialResult>,
 }
 
-/// The grids of a run, in the order of the plan; a grid may have a single combination.
+/// The grids of a run, in the order of the plan. A grid may have a single combination.
 pub fn side_grids(result: &SeriesResult) -> Vec<SideGrid<'_>> {
     let mut found: Vec<SideGrid<'_>> = Vec::new();
     for trial in result.trials.iter().filter(|trial| trial.spec.probe == names::PROBE) {
@@ -53,7 +51,7 @@ fn side_counts(trial: &TrialResult) -> Option<[u32; 2]> {
 }
 
 impl<'a> SideGrid<'a> {
-    /// Whether it has several combinations.
+    /// Whether the grid has several combinations.
     pub fn has_several(&self) -> bool {
         self.trials.len() > 1
     }

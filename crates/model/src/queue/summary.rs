@@ -13,8 +13,8 @@ pub struct RelationRate {
     pub relation: Relation,
     /// Number of measured pairs.
     pub pairs: usize,
-    /// Messages per second of the typical pair. `None` if two polling threads share a CPU, other threads of a runtime
-    /// did the work, or nothing was measured.
+    /// Messages per second of the typical pair. `None` without measurements, if two polling threads share a CPU, or if
+    /// other threads of a runtime did the work.
     pub per_s: Option<Estimate>,
     /// The slowest and the fastest pair.
     pub range: Option<[f64; 2]>,
@@ -24,7 +24,7 @@ pub struct RelationRate {
     pub unclaimed: bool,
     /// Number of cells with a doubt.
     pub doubted: usize,
-    /// Measured cells left out because the machine was not in the state of most passes of their pair.
+    /// Number of measured cells left out because the machine was not in the state of most passes of the pair.
     pub elsewhere: usize,
 }
 
@@ -39,7 +39,7 @@ pub struct ShapeRates<'a> {
     pub rows: Vec<(u64, Vec<RelationRate>)>,
 }
 
-/// One CPU compared with two of a relation.
+/// One CPU compared with two CPUs of a relation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Balance {
     /// One CPU is faster.
@@ -50,24 +50,23 @@ pub enum Balance {
     Unknown,
 }
 
-/// Check of the representative pairs against randomly drawn ones.
+/// Check whether the representative pairs predict randomly drawn pairs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Verification {
-    /// Cells of randomly drawn pairs.
+    /// Number of cells of randomly drawn pairs.
     pub cells: usize,
-    /// Number of cells outside the prediction of their relation's representatives.
+    /// Number of cells outside the prediction by the representatives of their relation.
     pub outside: usize,
     /// Upper bound (95 %) of the share of such cells among all.
     pub bound: f64,
 }
 
-/// Extension of the predicted range on both sides: pairs differ by position on the die, and twelve miss the extremes.
+/// Extension of the predicted range on both sides. Pairs differ by position on the die, and twelve miss the extremes.
 const MARGIN: f64 = 0.1;
 
 /// Rates by relation for each queue and payload.
 pub fn rates<'a>(matrices: &[QueueMatrix<'a>], topology: &Topology) -> Vec<ShapeRates<'a>> {
     let mut shapes: Vec<ShapeRates<'a>> = Vec::new();
-    // Queues and capacities are compared pair by pair in one state of the machine.
     let cells: Vec<&'a TrialResult> =
         matrices.iter().flat_map(|matrix| matrix.cells.iter().map(|cell| cell.trial)).collect();
     let selected = side_by_side(&cells);
@@ -120,7 +119,6 @@ fn by_relation(
         .collect()
 }
 
-/// The typical pair, with the number of pairs as its sample size.
 fn typical(estimates: &[Estimate]) -> Option<Estimate> {
     let confidence = estimates.first()?.confidence;
     let effective_n = estimates.len() as f64;
@@ -169,7 +167,7 @@ impl ShapeRates<'_> {
     }
 }
 
-/// Whether the first `representatives` pairs of each relation predict the others, drawn at random; `None` without any.
+/// Whether the first `representatives` pairs of each relation predict the others, drawn at random, if any.
 pub fn verification(
     matrices: &[QueueMatrix<'_>],
     topology: &Topology,

@@ -14,9 +14,9 @@ const MAX_EXACT_PASSES: u64 = 1_000;
 /// Whether a queue kept a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kept {
-    /// Most passes kept it, by a sign test at 95 %.
+    /// Most passes kept the rate, by a sign test at 95 %.
     Yes,
-    /// Most passes did not keep it, by the same test.
+    /// Most passes did not keep the rate, by the same test.
     No,
     /// Too few passes, or no significant majority.
     Unclear,
@@ -42,16 +42,16 @@ pub struct Sweep<'a> {
     pub capacity: u64,
     /// Producer and consumer.
     pub placement: &'a [CpuId],
-    /// By rising rate.
+    /// The rates, ascending.
     pub steps: Vec<Step<'a>>,
 }
 
 /// Range of rates in which a condition stops holding, in messages per second.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Knee {
-    /// The highest rate at which it holds, below all rates at which it does not.
+    /// The highest rate with the condition, below all rates without it.
     pub holds_at: Option<f64>,
-    /// The lowest rate at which it does not hold, above all rates at which it does.
+    /// The lowest rate without the condition, above all rates with it.
     pub ends_by: Option<f64>,
 }
 
@@ -60,13 +60,13 @@ pub struct Knee {
 pub enum RateLimit {
     /// Both ends polled on one CPU, which measures the scheduler quantum.
     TimeSlices,
-    /// It keeps the first rate but not the second.
+    /// The queue keeps the first rate but not the second.
     Between(f64, f64),
-    /// It keeps this rate; some passes fell behind at higher rates, without significance.
+    /// The queue keeps this rate. At higher rates, some passes fell behind, without significance.
     Unclear(f64),
-    /// It keeps this rate, and no pass fell behind at a higher rate.
+    /// The queue keeps this rate, and no pass fell behind at a higher rate.
     NotReached(f64),
-    /// It does not keep this rate, and no lower rate is significantly kept.
+    /// The queue does not keep this rate, and no lower rate is significantly kept.
     Below(f64),
     /// Too few passes agree.
     Unknown,
@@ -118,8 +118,9 @@ impl<'a> Sweep<'a> {
         self.steps.iter().any(|step| step.trial.flags.contains(Flag::SharedSpin))
     }
 
-    /// From the highest kept rate below all rates at which at least as many passes fell behind as kept up, to the
-    /// lowest rate not kept above all rates that most passes kept. Empty if both ends polled on one CPU.
+    /// The range in which the queue falls behind; empty if both ends polled on one CPU. It begins at the highest kept
+    /// rate below all rates at which at least as many passes fell behind as kept up. It ends at the lowest rate not
+    /// kept above all rates that most passes kept.
     pub fn knee(&self) -> Knee {
         if self.polls_on_one_cpu() {
             return Knee::default();
@@ -152,8 +153,7 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// The rate with the smallest p99 of corrected delays, and that p99 in nanoseconds. Rates with late passes do not
-    /// count, because their remaining passes would be too optimistic.
+    /// The rate with the smallest p99 of corrected delays, and that p99 in nanoseconds, from rates without late passes.
     pub fn least_p99(&self) -> Option<(f64, f64)> {
         if self.polls_on_one_cpu() {
             return None;
@@ -163,9 +163,9 @@ impl<'a> Sweep<'a> {
         known.min_by(|a, b| a.1.total_cmp(&b.1))
     }
 
-    /// From the highest rate up to which the p99 of corrected delays is at most twice its minimum, to the lowest rate
-    /// from which the p99 is always above or the queue falls behind. Rates below that of the minimum are ignored,
-    /// because CPUs that wait long for a message sleep more deeply.
+    /// The range in which the p99 of corrected delays doubles. It begins at the highest rate up to which the p99 is at
+    /// most twice its minimum. It ends at the lowest rate from which the p99 is always above or the queue falls behind.
+    /// Lower rates than that of the minimum are ignored, because CPUs that wait long for a message sleep more deeply.
     pub fn doubling(&self) -> Knee {
         let Some((from, least)) = self.least_p99() else { return Knee::default() };
         let steps = || self.steps.iter().filter(|step| step.rate_per_s >= from);
@@ -219,16 +219,14 @@ impl Step<'_> {
     }
 }
 
-/// One-sided sign test at 95 % for a majority of the first kind. The p-value is the probability of at least as many if
-/// both are equally likely.
+/// One-sided sign test at 95 %. The p-value is the probability of at least as many if both are equally likely.
 fn is_most(of_this: u64, of_other: u64) -> bool {
     let passes = of_this.saturating_add(of_other);
     if passes > MAX_EXACT_PASSES {
-        // Normal approximation with continuity correction; 2⁻ⁿ underflows from n = 1,075 on.
+        // Normal approximation with continuity correction. 2⁻ⁿ underflows from n = 1,075 on.
         let half = passes as f64 / 2.0;
         return of_other as f64 + 0.5 <= half + normal::quantile(MAX_P_VALUE) * (passes as f64).sqrt() / 2.0;
     }
-    // Sum of binomial probabilities, each derived from the previous one.
     let (mut ways, mut p_value) = (0.5f64.powi(passes as i32), 0.0);
     for others in 0..=of_other.min(passes) {
         p_value += ways;

@@ -11,7 +11,6 @@ use crate::stats::{
 use PassScope::{Role, Whole};
 use std::collections::BTreeMap;
 
-/// Minimum ratio of pass durations (second analysis ÷ first) at which medians use only the passes of the second.
 const MUCH_LONGER: f64 = 1.5;
 
 #[derive(Debug, Clone, Copy)]
@@ -29,7 +28,7 @@ impl PassScope {
     }
 }
 
-/// Fills an empty result from `passes`; medians are taken over `median_passes`, a subset.
+/// Fills an empty result from `passes`. Medians are over `median_passes`, a subset.
 pub(super) fn fill(
     settings: &SeriesSettings,
     passes: &[&PassOutcome],
@@ -61,8 +60,8 @@ pub(super) fn fill(
     (result.values, result.medians_ns) = (values, medians(settings, median_passes, scope));
 }
 
-/// Positions of the passes for medians: only those of the second analysis if they are much longer, because short passes
-/// scatter more. This adds no bias: the first passes only decided whether there is a second analysis.
+/// Short passes scatter more. If the passes of the second analysis are much longer, only these count. This causes no
+/// bias: the first passes only decided whether there is a second analysis.
 pub(super) fn median_passes(passes: &[&PassOutcome]) -> Vec<usize> {
     let all: Vec<usize> = (0..passes.len()).collect();
     second_analysis(passes, &all).to_vec()
@@ -72,10 +71,8 @@ pub(super) fn of_part<'a>(all: &[&'a PassOutcome], part: &Part) -> Vec<&'a PassO
     second_analysis(all, &part.passes).iter().map(|&pass| all[pass]).collect()
 }
 
-/// Those of `positions` in the second analysis, if these passes are much longer than the others; otherwise all.
 fn second_analysis<'a>(all: &[&PassOutcome], positions: &'a [usize]) -> &'a [usize] {
     let (first, second) = positions.split_at(positions.partition_point(|&pass| pass < ANALYSES[0]));
-    // Medians, so that a single delayed pass does not decide.
     let typical =
         |passes: &[usize]| median(&passes.iter().map(|&pass| all[pass].elapsed.ns()).collect::<Vec<_>>());
     match (typical(first), typical(second)) {
@@ -162,7 +159,7 @@ pub(super) fn values(
     values
 }
 
-/// Approximates the median over all events by the median of the passes' medians, weighted by their numbers of events.
+/// Approximates the median over all events by the median of the medians of passes, weighted by their numbers of events.
 fn pooled(passes: &[&PassOutcome], scope: PassScope, name: &str, events: &str) -> Option<f64> {
     let mut weighted: Vec<(f64, u64)> = passes
         .iter()
@@ -181,9 +178,9 @@ fn pooled(passes: &[&PassOutcome], scope: PassScope, name: &str, events: &str) -
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Resolution {
-    /// Exact values: if all are equal, such as a ratio of 0, the interval needs no minimum width.
+    /// Exact values. If all are equal, such as a ratio of 0, the interval needs no minimum width.
     Exact,
-    /// Values from histogram buckets: even if all are in one bucket, they are uncertain by its width.
+    /// Values from histogram buckets. Even if all are in one bucket, they are uncertain by its width.
     Bucket,
 }
 
@@ -198,8 +195,7 @@ fn estimates(
         .collect()
 }
 
-/// The median over passes with the interval of the latency map (docs/method.md, "From ticks to a cell"). For passes of
-/// runtime processes, the mean over processes with its interval.
+/// The median over passes as in the latency map (docs/method.md, "From ticks to a cell"), or the mean over processes.
 fn estimate(reported: &[ProcessValue], precision: f64, resolution: Resolution) -> Option<Estimate> {
     let values: Vec<f64> = reported.iter().map(|reported| reported.value).collect();
     let is_constant = values.windows(2).all(|pair| pair[0] == pair[1]);

@@ -1,5 +1,3 @@
-//! [`analyse_series`]: derives the result from the record.
-
 use super::aggregates::PassScope::{Role, Whole};
 use super::aggregates::{count_over_states, fill, median_passes, medians, of_part, values};
 use super::concurrency::Bias;
@@ -15,7 +13,7 @@ use super::{
 use crate::runtime::{helpers, names};
 use crate::{CpuId, Flag, Reason, Topology};
 
-/// Derives the result of a run. Pure: a run that has just ended and its file read back later give the same result.
+/// Derives the result of a run. A run that has just ended and its file give the same result.
 pub fn analyse_series(topology: &Topology, settings: &SeriesSettings, record: &SeriesRecord) -> SeriesResult {
     let gate = ConcurrencyGate::from_record(topology, settings, record);
     let watch = SentinelWatch::from_record(settings, record);
@@ -31,7 +29,6 @@ pub fn analyse_series(topology: &Topology, settings: &SeriesSettings, record: &S
     }
 }
 
-/// The result of a trial, or one for each of its roles if they report numbers of their own CPUs.
 fn trial(
     settings: &SeriesSettings,
     gate: &ConcurrencyGate,
@@ -43,7 +40,6 @@ fn trial(
     let Counted { passes: counted, bias } = gate.counted(record, index);
     let all = without_slices(&counted);
     let parts = split(settings, watch, spec, &all, &median_passes(&all));
-    // Reports only the largest state; never aggregates across states.
     let passes: Vec<&PassOutcome> = parts[0].passes.iter().map(|&pass| all[pass]).collect();
     let median_passes = of_part(&all, &parts[0]);
     let mut result = TrialResult {

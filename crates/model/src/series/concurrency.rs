@@ -10,8 +10,8 @@ use crate::stats::{ANALYSES, Estimate, median};
 use crate::{Relation, Topology};
 use std::collections::BTreeMap;
 
-/// Largest accepted difference between concurrent passes and passes alone: the margin of a map, or the requested
-/// precision if that is wider, because trials of milliseconds provide too little evidence for a map's margin.
+/// Largest accepted difference between concurrent passes and passes alone: the margin of a map, or a wider requested
+/// precision. Trials of milliseconds provide too little evidence for the margin of a map.
 pub fn concurrency_margin(settings: &SeriesSettings) -> f64 {
     settings.precision.max(GATE_MARGIN)
 }
@@ -22,16 +22,14 @@ pub struct ConcurrencyGate {
     /// The relation of each two-role trial; `None` if it depends on time slices, which concurrency does not affect.
     relations: Vec<Option<Relation>>,
     outcomes: Vec<GateOutcome>,
-    /// Relations in which no kind of trial significantly differs under concurrency.
     bounded: Vec<Relation>,
-    /// Largest number of concurrent trials.
     max_concurrent: u32,
 }
 
 /// The passes that determine the numbers of a trial.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Counted<'a> {
-    /// In the order of execution.
+    /// The passes, in the order of execution.
     pub passes: Vec<&'a PassOutcome>,
     /// Effect of concurrency; `None` if proven harmless, or if the passes ran alone.
     pub bias: Option<Bias>,
@@ -40,7 +38,7 @@ pub struct Counted<'a> {
 /// Possible bias of concurrent passes, if it is not proven harmless and too few passes ran alone.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bias {
-    /// No significant difference; the logarithm of (concurrent ÷ alone) is in this 90 % interval.
+    /// No significant difference. The logarithm of (concurrent ÷ alone) is in this 90 % interval.
     Bounded(Estimate),
     /// Some trials differ significantly, or nothing was measured both ways.
     Unbounded,
@@ -107,8 +105,8 @@ impl ConcurrencyGate {
         self.outcomes.iter().find(|outcome| outcome.relation == relation && !outcome.equivalent)
     }
 
-    /// The passes of a trial that count: all if concurrency is proven harmless; otherwise those made alone if they
-    /// suffice for a first analysis, and until then the concurrent ones.
+    /// The passes of a trial that count: all if concurrency is proven harmless, otherwise those made alone. Before
+    /// these suffice for a first analysis, the concurrent passes count.
     pub fn counted<'a>(&self, record: &'a SeriesRecord, trial: usize) -> Counted<'a> {
         let passes: Vec<&PassOutcome> = record.outcomes(trial).collect();
         let Some(refusal) = self.refusal(trial) else { return Counted { passes, bias: None } };
@@ -126,9 +124,8 @@ impl ConcurrencyGate {
 
 /// Compares, trial by trial, the concurrent passes of a relation with those that ran alone.
 ///
-/// Trials of a relation may differ in more than their pair (another queue, another capacity). Together they would pass
-/// if concurrency affected only a minority, so no kind of trial may differ *significantly* on its own. The second
-/// value is whether the bias bounds the effect of concurrency on each kind.
+/// An effect on a minority of trials (another queue, another capacity) would not be visible in all trials together. No
+/// kind of trial may therefore differ *significantly*. The second value is whether the bias bounds each effect.
 fn judge(
     settings: &SeriesSettings,
     record: &SeriesRecord,

@@ -7,8 +7,8 @@ use super::states::{SentinelWatch, split};
 use super::{ConcurrencyGate, Counted, PassOutcome, SeriesRecord, SeriesSettings};
 use crate::stats::{ANALYSES, Analysis, Decision, Estimate, MIN_PASSES, decide, median};
 
-/// Whether a trial has enough passes, decided only at the two analyses (8 and 24 passes): its headline is as narrow as
-/// requested, or more passes would not help. Counts the concurrent passes that the gate accepts, in the largest state.
+/// Whether a trial has enough passes, decided only at the two analyses (8 and 24 passes). The headline is as narrow as
+/// requested, or more passes would not help. Only accepted passes in the largest state count.
 pub fn is_done(
     settings: &SeriesSettings,
     gate: &ConcurrencyGate,
@@ -33,13 +33,11 @@ pub fn is_done(
     if !Analysis::is_due(passes.len(), ANALYSES.len() as u32) {
         return false;
     }
-    // If the largest state has no interval yet, more passes are made.
     let Some(width) = width(settings, watch, trial, &passes) else { return false };
     decide(passes.len(), width, settings.precision, ANALYSES.len() as u32) != Decision::More
 }
 
-/// Relative half width of the headline over the passes of the first analysis. `None` before that analysis, and if the
-/// largest state has no interval.
+/// Relative half width of the headline over the passes of the first analysis, if the largest state has an interval.
 pub fn first_width(
     settings: &SeriesSettings,
     gate: &ConcurrencyGate,
@@ -50,8 +48,8 @@ pub fn first_width(
     width(settings, watch, trial, gate.counted(record, trial).passes.get(..ANALYSES[0])?)
 }
 
-/// Whether a trial cannot be done at its first analysis: the passes so far already scatter by more than the requested
-/// precision, and the interval of eight passes is their whole range.
+/// Whether the passes so far already scatter by more than the requested precision. The interval of eight passes is
+/// their whole range, so the trial cannot be done at its first analysis.
 pub fn is_wide_already(settings: &SeriesSettings, record: &SeriesRecord, trial: usize) -> bool {
     let Some(spec) = settings.trials.get(trial) else { return false };
     let values: Vec<f64> =
@@ -62,7 +60,6 @@ pub fn is_wide_already(settings: &SeriesSettings, record: &SeriesRecord, trial: 
     median(&values).is_some_and(|median| (high - median).max(median - low) > settings.precision * median)
 }
 
-/// Relative half width of the headline in the largest state of these passes; `None` if that state is too small.
 fn width(
     settings: &SeriesSettings,
     watch: &SentinelWatch,

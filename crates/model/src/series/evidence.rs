@@ -7,8 +7,8 @@ use crate::recording::{clock_moved, was_stolen};
 use crate::stats::Estimate;
 use crate::{Flag, Flags, flags};
 
-/// The flags of a trial: those set by its passes, and those from disturbances around the `median_passes`,
-/// which determine its value. `judged` is the name of that value with its interval.
+/// The flags set by the passes of a trial, and those from disturbances around the `median_passes`. `judged` is the name
+/// of the value with its interval.
 pub(super) fn flags(
     all: &[&PassOutcome],
     median_passes: &[&PassOutcome],
@@ -26,8 +26,7 @@ pub(super) fn flags(
     flags
 }
 
-/// Removes the passes that depended on time slices, unless they are the majority. A runtime that polls before
-/// sleeping may hand over only at the end of a slice now and then, which does not affect its other passes.
+/// Removes a minority of passes that waited for time slices: a runtime that polls before sleeping may do so sometimes.
 pub(super) fn without_slices<'a>(passes: &[&'a PassOutcome]) -> Vec<&'a PassOutcome> {
     let is_sliced = |pass: &PassOutcome| pass.observed.flags.contains(Flag::SharedSpin);
     let sliced = passes.iter().filter(|pass| is_sliced(pass)).count();
@@ -38,7 +37,7 @@ pub(super) fn waits_for_quanta(passes: &[&PassOutcome]) -> bool {
     without_slices(passes).iter().any(|pass| pass.observed.flags.contains(Flag::SharedSpin))
 }
 
-/// Whether the passes that were kept may be a biased sample because too many were removed.
+/// Whether too many passes were removed, so that the kept passes may be a biased sample.
 pub(super) fn are_many_left_out(kept: usize, all: usize) -> bool {
     (all - kept) as f64 > TAINTED_SHARE * all as f64
 }
@@ -50,7 +49,7 @@ fn evidence(pass: &PassOutcome) -> Flags {
         (Flag::Steal, was_stolen(pass.steal_ms, pass.elapsed)),
         (Flag::Load, pass.others_busy),
         (Flag::Quota, pass.quota),
-        // A quota that stops the thread during the clock probe fakes a slow clock.
+        // A quota that stops the thread during the clock probe imitates a slow clock.
         (Flag::Freq, !pass.quota && pass.roles.iter().any(|role| role.core_ghz.is_some_and(clock_moved))),
     ] {
         if found {
@@ -60,7 +59,6 @@ fn evidence(pass: &PassOutcome) -> Flags {
     seen
 }
 
-/// Clears the flags for lost CPU time, for probes that measure lost CPU time.
 pub(super) fn of_lost_time(mut flags: Flags) -> Flags {
     for flag in [Flag::Steal, Flag::Preempted] {
         flags.clear(flag);

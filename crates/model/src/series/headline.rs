@@ -1,5 +1,4 @@
-//! [`headline`], [`displayed_value`] and [`TimeUnit`]: the number by which a trial is judged, the number that
-//! represents it in tables and pictures, and its unit.
+//! [`headline`]: the number by which a trial is judged. [`displayed_value`]: the number in tables and pictures.
 
 use super::{PassOutcome, SeriesSettings, TrialResult};
 use crate::stats::Estimate;
@@ -32,7 +31,6 @@ impl From<&str> for Headline {
 }
 
 impl fmt::Display for Headline {
-    /// `slept`, or `wake/slept` for a single probe.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.probe {
             Some(probe) => write!(f, "{probe}/{}", self.name),
@@ -41,8 +39,7 @@ impl fmt::Display for Headline {
     }
 }
 
-/// The estimate by which a trial is judged: that of the first headline found among its distributions and values, or its
-/// widest estimate if there is none.
+/// The estimate by which a trial is judged: its first headline, otherwise its widest estimate.
 pub fn headline<'a>(
     settings: &'a SeriesSettings,
     probe: &str,
@@ -89,8 +86,8 @@ pub(super) fn value_of_pass(pass: &PassOutcome, name: &str) -> Option<f64> {
     numbers.histograms.get(name).and_then(median).or_else(|| numbers.values.get(name).copied())
 }
 
-/// The name of the distribution or value that represents a trial: the headline, unless its probe declares
-/// [another](crate::quantity::Quantity::displayed). `None` if the trial has no number.
+/// The name of the number that represents a trial: the headline, unless its probe declares
+/// [another](crate::quantity::Quantity::displayed).
 pub fn displayed_value<'a>(settings: &'a SeriesSettings, trial: &'a TrialResult) -> Option<&'a str> {
     // If a pair cannot keep up with the requested rate, its delay is unknown, and the achieved rate is not a delay.
     if trial.flags.contains(Flag::Saturated) {
@@ -106,15 +103,15 @@ pub fn displayed_value<'a>(settings: &'a SeriesSettings, trial: &'a TrialResult)
 /// A unit of time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TimeUnit {
-    /// Its symbol.
+    /// Symbol of the unit.
     pub name: &'static str,
     /// Nanoseconds per unit.
     pub ns: f64,
 }
 
-/// Medians below this lose digits in microseconds: in a map, 50 ns would read 0.1 µs and 40 ns 0.0.
+/// Smaller medians lose digits in microseconds: in a map, 50 ns would read 0.1 µs and 40 ns 0.0.
 const MIN_NS: f64 = 100.0;
-/// If no median reaches this, all are shown in nanoseconds.
+/// If all medians are smaller, they are shown in nanoseconds.
 const FEW_NS: f64 = 1_500.0;
 
 impl TimeUnit {
@@ -123,7 +120,7 @@ impl TimeUnit {
     /// 1 µs.
     pub const MICROSECONDS: TimeUnit = TimeUnit { name: "µs", ns: 1e3 };
 
-    /// The unit in which the smallest of some medians keeps its digits; microseconds if there is no median.
+    /// The unit in which the smallest of some medians keeps its digits; microseconds without medians.
     ///
     /// ```
     /// # use coretalk_model::series::TimeUnit;

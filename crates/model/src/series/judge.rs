@@ -1,4 +1,4 @@
-//! [`judge`]: grade and reason of a trial; [`half_step_of`]: clock resolution of a median or a value derived from one.
+//! [`judge`]: grade and reason of a trial. [`half_step_of`]: clock resolution of a median.
 
 use super::headline::{headline, named_headline, value_of_pass};
 use super::{PassOutcome, SeriesRecord, SeriesSettings, TrialResult, TrialState, displayed_value};
@@ -11,9 +11,7 @@ use std::iter;
 
 #[derive(Debug, Clone, Copy)]
 struct Widths {
-    /// From the scatter of passes only.
     of_passes: f64,
-    /// Including the steps of the clock.
     whole: f64,
 }
 
@@ -45,8 +43,7 @@ fn widen_result_and_states(settings: &SeriesSettings, result: &mut TrialResult) 
     }
 }
 
-/// Extends the headlines of a result and its states to the values without concurrency, given the interval of
-/// ln(concurrent ÷ alone).
+/// Extends the headlines to the values without concurrency, given the interval of ln(concurrent ÷ alone).
 pub(super) fn remove_bias(settings: &SeriesSettings, log_ratio: &Estimate, result: &mut TrialResult) {
     let probe = &result.spec.probe;
     let states = result.states.iter_mut().map(|state| (&mut state.medians_ns, &mut state.values));
@@ -61,8 +58,8 @@ pub(super) fn remove_bias(settings: &SeriesSettings, log_ratio: &Estimate, resul
     }
 }
 
-/// Widens estimates by the clock's resolution, and sets flags, grade and reason. `counted_passes` is the number of
-/// passes in the largest state; medians are taken over `passes`, a subset of them.
+/// Widens estimates by the resolution of the clock, and sets flags, grade and reason. `counted_passes` is the number of
+/// passes in the largest state. Medians are over `passes`, a subset.
 pub(super) fn judge(
     settings: &SeriesSettings,
     record: &SeriesRecord,
@@ -98,7 +95,7 @@ pub(super) fn judge(
     } else if widths.is_some_and(|widths| is_wide(widths.whole)) && !result.flags.contains(Flag::SharedSpin) {
         result.flags.set(Flag::WideCi);
     }
-    // The clock is to blame if the scatter of passes alone is within the precision.
+    // The clock is the cause if the scatter of passes alone is within the precision.
     let is_coarse = widths.is_some_and(|widths| is_wide(widths.whole) && !is_wide(widths.of_passes));
     let Some(Widths { whole: width, .. }) = widths else {
         let reason = match result.flags.contains(Flag::Saturated) {
@@ -117,7 +114,7 @@ pub(super) fn judge(
             None => (width, result.flags),
         };
     result.grade = Some(Grade::decide(flags, width, || is_repeated(settings, passes, result)));
-    // A number lost to saturation takes precedence over doubts, and failures over disturbances from outside.
+    // A number lost to saturation takes precedence over doubts. Failures take precedence over external disturbances.
     result.reason = match most_informative(&failures) {
         _ if flags.contains(Flag::Saturated) => Some(saturated(record, index)),
         Some(failure) => {
@@ -138,7 +135,6 @@ fn saturated(record: &SeriesRecord, index: usize) -> Reason {
     }
 }
 
-/// The most informative failure: a wrong result, or else the last one.
 fn most_informative<'a>(failures: &[&'a TrialFailure]) -> Option<&'a TrialFailure> {
     failures.iter().find(|failure| failure.is_wrong()).or(failures.last()).copied()
 }
@@ -170,7 +166,6 @@ fn words(flag: Flag, result: &TrialResult, counted_passes: u32, width: f64) -> R
         Flag::TscUnsync => "the CPUs' counters differ by more than this takes".into(),
         Flag::Invalid => "the threads disagreed about what was done".into(),
         Flag::LostUpdates => "updates were lost".into(),
-        // `judge` reports failures; here none failed.
         Flag::FailedPasses => "passes that handed over at the end of time slices are left out".into(),
         Flag::Cold => "the runtime had not warmed up".into(),
         Flag::WorkedElsewhere => "other threads of the runtime used more than a tenth of the CPU time".into(),
@@ -180,14 +175,13 @@ fn words(flag: Flag, result: &TrialResult, counted_passes: u32, width: f64) -> R
     }
 }
 
-/// Minimum count of a value to be a step of a coarse clock. A fine clock hardly repeats a value, unless all readings
-/// agree to a thousandth; then the neighbouring values occur, too.
+/// A fine clock hardly repeats a value, unless all readings agree to a thousandth. Then neighbouring values also occur.
 const MIN_STEP_COUNT: u64 = 8;
-/// Minimum count of the neighbouring value, as a share of the median's; fewer are strays between two steps.
+/// Minimum count of the neighbouring value, relative to the count of the median. Fewer are strays between two steps.
 const MIN_NEIGHBOUR_SHARE: f64 = 0.01;
 
-/// Effect of half a clock step on the number `name` of a probe, in nanoseconds: for the median of the distribution of
-/// that name, or a value declared to derive from another median. `None` if there are no steps or no distribution.
+/// Effect of half a clock step on the number `name` of a probe, in nanoseconds. The number is a median of events, or a
+/// value declared to derive from one. `None` without steps or a distribution.
 pub(super) fn half_step_of<H: Borrow<Histogram>>(
     quantities: &Quantities,
     probe: &str,
@@ -199,11 +193,10 @@ pub(super) fn half_step_of<H: Borrow<Histogram>>(
     Some(half_step_ns(distribution(source)?.borrow())? * factor)
 }
 
-/// Half the distance from the median to the nearest other frequent value, in nanoseconds: the resolution of a median of
-/// events read from a coarse clock. `None` if the distribution shows no steps.
+/// Half the distance from the median to the nearest other frequent value, in nanoseconds; `None` without steps.
 ///
-/// Valid for differences of two readings: a duration of k + f steps reads k + 1 with probability f and k otherwise, so
-/// the median is the nearer of the two, if events begin anywhere between two steps.
+/// Valid for differences of two readings, if events begin anywhere between two steps. A duration of k + f steps reads k
+/// + 1 with probability f and k otherwise, so the median is the nearer of the two.
 fn half_step_ns(histogram: &Histogram) -> Option<f64> {
     let middle = histogram.count().div_ceil(2);
     let counts: Vec<(u64, u64)> = histogram.iter().collect();

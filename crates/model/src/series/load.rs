@@ -1,13 +1,11 @@
-//! [`LoadCurve`]: how busy the measured threads kept each CPU during a run.
-
 use super::{SeriesRecord, SeriesSettings};
 use crate::{CpuId, Picos};
 use std::collections::BTreeMap;
 
-/// Number of steps in a curve: as many as fit after a name on a narrow terminal.
+/// Number of steps in a curve, as many as fit after a name on a narrow terminal.
 const STEPS: usize = 60;
 
-/// CPU time of measured threads as a share of each time step.
+/// Share of CPU time that measured threads used in each time step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadCurve {
     /// Length of a step. The time between segments is left out.
@@ -16,7 +14,7 @@ pub struct LoadCurve {
     pub cpus: Vec<(CpuId, Vec<Option<f64>>)>,
 }
 
-/// The load curve; `None` if nothing was measured. CPU time is reported once per pass and spread evenly over it.
+/// The load curve; `None` if nothing was measured. CPU time is reported once per pass and spread evenly over the pass.
 pub fn load_curve(settings: &SeriesSettings, record: &SeriesRecord) -> Option<LoadCurve> {
     let passes: Vec<_> = settings
         .trials
@@ -35,7 +33,6 @@ pub fn load_curve(settings: &SeriesSettings, record: &SeriesRecord) -> Option<Lo
     let length = segments.values().fold(0, |sum: u64, [from, to]| sum.saturating_add(to - from));
     let step = length.div_ceil(STEPS as u64).max(1);
     let steps = length.div_ceil(step) as usize;
-    // Replaces the end of each segment by the total length of the segments before it.
     let mut before = 0u64;
     for span in segments.values_mut() {
         let length = span[1] - span[0];

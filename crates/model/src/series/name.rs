@@ -1,10 +1,8 @@
-//! [`SeriesName`]: the name of a series in a comparison, split into its parts.
-
 use super::ParameterValue;
 use crate::CpuId;
 
-/// The parts of the name of a series, as [`TrialSpec::label`](super::TrialSpec::label) and
-/// [`TrialSpec::cpu_list`](super::TrialSpec::cpu_list) write it: `gap_ns=1000000 receiver=looks 0-1`.
+/// The parts of the name of a series, from [`TrialSpec::label`](super::TrialSpec::label) and
+/// [`TrialSpec::cpu_list`](super::TrialSpec::cpu_list): `gap_ns=1000000 receiver=looks 0-1`.
 ///
 /// ```
 /// # use coretalk_model::CpuId;
@@ -24,12 +22,12 @@ pub enum NamePart<'a> {
     Parameter(&'a str, ParameterValue),
     /// CPUs in role order.
     Cpus(Vec<CpuId>),
-    /// Anything else: a probe, a quantity.
+    /// Any other word, such as a probe or a quantity.
     Word(&'a str),
 }
 
 impl<'a> SeriesName<'a> {
-    /// Splits a name; `None` for a name without parameters and CPUs, such as that of a relation.
+    /// Splits a name; `None` for a name without parameters and CPUs, such as the name of a relation.
     pub fn parse(name: &'a str) -> Option<SeriesName<'a>> {
         let parts: Vec<NamePart<'_>> =
             name.split(' ').filter(|word| !word.is_empty()).map(NamePart::parse).collect();

@@ -1,5 +1,5 @@
 //! [`ranking`]: ranks the subjects of a probe (queues, locks, ways to wait) measured under one condition and in one
-//! state of the machine. Every "fastest" and "slowest" in reports comes from here.
+//! state of the machine. Every "fastest" and "slowest" in reports comes from this module.
 
 use super::{ParameterValue, SeriesResult, SeriesSettings, TrialResult, displayed_value, side_by_side};
 use crate::quantity::{Better, InRanking, Parameter, Preferred, Quantity, Unit, Unranked};
@@ -25,28 +25,27 @@ pub struct Ranking<'a> {
     pub verdict: Verdict,
 }
 
-/// What all results of a ranking have in common.
+/// The parameters and CPUs common to all results of a ranking.
 #[derive(Debug, Clone)]
 pub struct Condition<'a> {
     /// The parameters that differ among the trials of the probe, in the order of their declaration.
     pub parameters: Vec<(&'a str, &'a ParameterValue)>,
-    /// The CPUs of the first trial under this condition, if trials of the probe ran on different CPUs. A pair
-    /// represents all pairs of its relation.
+    /// The CPUs of the first trial under this condition, as an example; `None` if all trials ran on these CPUs.
     pub placement: Option<&'a [CpuId]>,
 }
 
-/// A ranked subject: one queue, one lock.
+/// A ranked subject, such as one queue or one lock.
 #[derive(Debug, Clone)]
 pub struct Subject<'a> {
-    /// Its name, with the parameters that only some subjects have; empty if the probe has only one subject.
+    /// Name, with the parameters that only some subjects have; empty if the probe has only one subject.
     pub name: String,
-    /// Its result in the unit of the quantity; of several pairs, the typical one.
+    /// Result in the unit of the quantity; of several pairs, the typical pair.
     pub value: Estimate,
     /// Number of pairs, or other placements, behind the value.
     pub placements: usize,
-    /// Whether a flag says that the value may be wrong by more than its interval, for at least half of the placements.
+    /// Whether, for at least half of the placements, the value has a flag for errors beyond its interval.
     pub may_be_wrong: bool,
-    /// The first of its trials under this condition.
+    /// The first trial of the subject under this condition.
     pub trial: &'a TrialResult,
 }
 
@@ -57,7 +56,7 @@ pub enum Verdict {
     Single,
     /// All intervals have a point in common.
     Alike,
-    /// The first is better than at least one other.
+    /// The first subject is better than at least one other.
     Ordered {
         /// Subjects whose intervals overlap that of the first.
         like_best: Vec<usize>,
@@ -66,13 +65,12 @@ pub enum Verdict {
         /// Subjects whose intervals overlap that of the worst.
         like_worst: Vec<usize>,
     },
-    /// Each of these may be the best; empty if no subject has a value.
+    /// Each of these subjects may be the best; empty if no subject has a value.
     CannotTell(Vec<String>),
 }
 
 /// Ranks the subjects of a probe under one condition: the values named by [`Preferred`], and CPUs of the nearest
-/// relation except SMT siblings, with at least half as many ranked subjects as any other condition. `None` without
-/// numbers.
+/// relation except SMT siblings. No other condition has more than twice as many ranked subjects.
 pub fn ranking<'a>(
     settings: &SeriesSettings,
     result: &'a SeriesResult,
@@ -90,7 +88,7 @@ pub fn ranking<'a>(
     Some(ranked(settings, &all.plan, chosen))
 }
 
-/// Ranks the subjects under every condition, the most requested conditions first.
+/// Ranks the subjects under every condition, starting with the most requested conditions.
 pub fn rankings<'a>(
     settings: &SeriesSettings,
     result: &'a SeriesResult,
@@ -145,7 +143,6 @@ impl<'a, 'p> Candidates<'a, 'p> {
 fn ranked<'a>(settings: &SeriesSettings, plan: &Plan<'_>, chosen: &Candidate<'a>) -> Ranking<'a> {
     let mut found: Vec<SubjectTrials<'a>> = Vec::new();
     let mut positions: BTreeMap<String, usize> = BTreeMap::new();
-    // Compares all trials in the state of most of their passes.
     let in_state = side_by_side(&chosen.trials);
     for (&trial, in_state) in chosen.trials.iter().zip(&in_state) {
         let name = plan.name(trial);
@@ -231,7 +228,6 @@ fn ranked<'a>(settings: &SeriesSettings, plan: &Plan<'_>, chosen: &Candidate<'a>
     }
 }
 
-/// The placements common to all subjects with values. Until there are any, drops the subject with the fewest.
 fn common_placements(found: &mut [SubjectTrials<'_>]) -> BTreeSet<Vec<CpuId>> {
     loop {
         let with_values = found.iter().filter(|subject| !subject.values.is_empty());
@@ -253,8 +249,7 @@ fn common_placements(found: &mut [SubjectTrials<'_>]) -> BTreeSet<Vec<CpuId>> {
     }
 }
 
-/// The verdict on sorted subjects. `sign` is -1 if higher is better; `unsure` has the subjects without a stated
-/// interval.
+/// `sign` is -1 if higher is better. `unsure` has the subjects without a stated interval.
 fn verdict(subjects: &[Subject<'_>], unsure: &[(String, Estimate)], sign: f64) -> Verdict {
     let best_end = |value: &Estimate| (sign * value.low).min(sign * value.high);
     let worst_end = |value: &Estimate| (sign * value.low).max(sign * value.high);
@@ -312,12 +307,12 @@ pub(crate) fn shown(settings: &SeriesSettings, quantity: &Quantity, trial: &Tria
     let name = displayed_value(settings, trial).filter(|name| *name == quantity.id)?;
     let point = trial.number_of(name)?;
     let of_passes = trial.medians_ns.get(name).or_else(|| trial.values.get(name))?;
-    // The median of all events differs from the median of the passes' medians; the interval covers both.
+    // The median of all events differs from the median of the medians of passes. The interval covers both.
     let (low, high) = (of_passes.low.min(point), of_passes.high.max(point));
     Some(Estimate { point, low, high, ..*of_passes })
 }
 
-/// The quantity that most trials display; a ratio only if there is no other.
+/// A ratio is selected only if there is no other.
 fn quantity_of(settings: &SeriesSettings, probe: &str, trials: &[&TrialResult]) -> Option<&'static Quantity> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for name in trials.iter().filter_map(|trial| displayed_value(settings, trial)) {
@@ -333,22 +328,19 @@ fn quantity_of(settings: &SeriesSettings, probe: &str, trials: &[&TrialResult]) 
 struct SubjectTrials<'a> {
     name: String,
     trial: &'a TrialResult,
-    /// Estimates with an interval by placement, and whether each may be wrong.
     values: BTreeMap<&'a [CpuId], (Estimate, bool)>,
     unsure: Option<Estimate>,
-    /// Why some of its trials are not ranked, gravest first.
     reasons: BTreeSet<Unranked>,
 }
 
 struct Candidate<'a> {
     quantity: &'static Quantity,
-    /// Priority of the condition, compared number by number; smaller is more often requested.
     order: Vec<f64>,
     subjects: usize,
     trials: Vec<&'a TrialResult>,
 }
 
-/// Sort key: nearer pairs first, but SMT siblings and roles on one CPU last: they share more than a cache line.
+/// Sort key: nearer pairs first. SMT siblings and roles on one CPU come last: they share more than a cache line.
 pub(crate) fn place_order(topology: &Topology, placement: &[CpuId]) -> f64 {
     match *placement {
         [from, to] => match topology.relation(from, to) {
@@ -360,7 +352,6 @@ pub(crate) fn place_order(topology: &Topology, placement: &[CpuId]) -> f64 {
 }
 
 impl Candidate<'_> {
-    /// A ratio is less informative than the absolute quantity.
     fn is_ratio(&self) -> bool {
         self.quantity.unit == Unit::Ratio
     }
@@ -376,9 +367,7 @@ type Key = (Vec<Option<String>>, String);
 struct Plan<'p> {
     declared: &'p [Parameter],
     topology: &'p Topology,
-    /// Parameters with several values, declared ones first.
     differing: Vec<String>,
-    /// The values of each of them, in the order of the plan.
     values: Vec<Vec<Option<ParameterValue>>>,
     placements_differ: bool,
 }
@@ -426,13 +415,11 @@ impl<'p> Plan<'p> {
         })
     }
 
-    /// The name of the subject, `busy : futex` if two parameters name it; empty if trials differ only in conditions.
     fn name(&self, trial: &TrialResult) -> String {
         let parts = self.differing.iter().zip(&self.values).filter_map(|(name, values)| {
             let value = trial.spec.parameters.0.get(name)?;
             match self.in_ranking(name) {
                 InRanking::Subject { .. } => Some(value.to_string()),
-                // A parameter with only one value adds no information.
                 InRanking::OfSubject if values.iter().flatten().count() > 1 => {
                     Some(format!("{name} {value}"))
                 }

@@ -1,4 +1,4 @@
-//! [`SeriesRecord`]: the outcomes of all passes of a run; [`PassOutcome`]: the outcome of one pass of one trial.
+//! [`SeriesRecord`]: the outcomes of all passes of a run. [`PassOutcome`]: the outcome of one pass of one trial.
 
 use crate::{Flags, Histogram, Picos, TrialFailure};
 use std::borrow::Cow;
@@ -13,7 +13,7 @@ pub struct SeriesEntry {
     pub pass: u32,
     /// Position of the trial in the plan.
     pub trial: u32,
-    /// The outcome, or why the pass failed.
+    /// The outcome, or the failure of the pass.
     pub outcome: Result<PassOutcome, TrialFailure>,
 }
 
@@ -22,9 +22,9 @@ pub struct SeriesEntry {
 pub struct SeriesRecord {
     trials: Vec<Vec<SeriesEntry>>,
     last_segment: u32,
-    /// Every planned trial has its passes, or the budget ended.
+    /// Whether every planned trial has its passes, or the budget ended.
     pub complete: bool,
-    /// The budget ended before the precision was reached everywhere.
+    /// Whether the budget ended before the precision was reached everywhere.
     pub budget_ended: bool,
 }
 
@@ -66,7 +66,7 @@ impl SeriesRecord {
         self.passes(trial).iter().filter_map(|entry| entry.outcome.as_ref().ok())
     }
 
-    /// The last failure of a trial. A missing CPU no longer counts once the last pass succeeded or a later segment ran.
+    /// The last failure of a trial. A missing CPU no longer counts after a successful last pass or a later segment.
     pub fn failure(&self, trial: usize) -> Option<&TrialFailure> {
         let entries = self.passes(trial);
         let is_over =
@@ -90,7 +90,7 @@ impl SeriesRecord {
 /// Numbers by name. Their probe [declares](crate::quantity::Quantity) the units and how passes are aggregated.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Numbers {
-    /// Values of the pass as a whole; unknown ones are absent.
+    /// Values of the pass as a whole. Unknown values are absent.
     pub values: BTreeMap<String, f64>,
     /// Distributions of single events.
     pub histograms: BTreeMap<String, Histogram>,
@@ -101,7 +101,7 @@ pub struct Numbers {
 /// Maximum absolute value in a pass, in the unit of its quantity: 32 years in nanoseconds.
 pub const MAX_VALUE: f64 = 1e18;
 
-/// What a probe observed in one pass.
+/// The observations of a probe in one pass.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Observed {
     /// Numbers of all roles together.
@@ -113,7 +113,7 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// Records a value; a value that is not finite is unknown and is skipped.
+    /// Records a value. A value that is not finite is unknown and is skipped.
     pub fn value(&mut self, name: &str, value: f64) {
         self.numbers.value(name, value);
     }
@@ -123,12 +123,12 @@ impl Observed {
         self.numbers.count(name, count);
     }
 
-    /// Records a distribution, even an empty one: no events is a result.
+    /// Records a distribution, even if it is empty: no events is a result.
     pub fn histogram(&mut self, name: &str, histogram: Histogram) {
         self.numbers.histogram(name, histogram);
     }
 
-    /// All numbers under their names in files: `lost_share@3` is the value of role 3.
+    /// All numbers under their names in files. `lost_share@3` is the value of role 3.
     pub fn flat(&self) -> Cow<'_, Numbers> {
         if self.by_role.is_empty() {
             return Cow::Borrowed(&self.numbers);
@@ -143,7 +143,7 @@ impl Observed {
         Cow::Owned(flat)
     }
 
-    /// The inverse of `flat`.
+    /// The inverse of [`flat`](Observed::flat).
     pub fn of_flat(flat: Numbers, flags: Flags) -> Observed {
         let mut names = flat.values.keys().chain(flat.histograms.keys()).chain(flat.counts.keys());
         if !names.any(|name| name.contains(OF_ROLE)) {
@@ -176,7 +176,7 @@ impl Observed {
 }
 
 impl Numbers {
-    /// Records a value; a value that is not finite is unknown and is skipped.
+    /// Records a value. A value that is not finite is unknown and is skipped.
     pub fn value(&mut self, name: &str, value: f64) {
         if value.is_finite() {
             self.values.insert(name.to_owned(), value);
@@ -188,20 +188,19 @@ impl Numbers {
         self.counts.insert(name.to_owned(), count);
     }
 
-    /// Records a distribution, even an empty one: no events is a result.
+    /// Records a distribution, even if it is empty: no events is a result.
     pub fn histogram(&mut self, name: &str, histogram: Histogram) {
         self.histograms.insert(name.to_owned(), histogram);
     }
 }
 
-/// Separates the name of a number in files from the number of the role.
 const OF_ROLE: char = '@';
 
 /// What the operating system reports about one role in one pass.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct RoleEvidence {
-    /// CPU time of its thread, in nanoseconds.
+    /// CPU time of the thread, in nanoseconds.
     pub cpu_ns: Option<u64>,
     /// Voluntary context switches (the thread slept).
     pub voluntary: Option<u32>,
@@ -209,14 +208,14 @@ pub struct RoleEvidence {
     pub involuntary: Option<u32>,
     /// Core clock before and after, in GHz.
     pub core_ghz: Option<[f32; 2]>,
-    /// Whether the thread was found on a CPU other than its own.
+    /// Whether the thread was found on another CPU than its own.
     pub migrated: bool,
 }
 
 /// The outcome of one pass of one trial.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PassOutcome {
-    /// Start, on the time line of the machine.
+    /// Start time within the segment.
     pub started: Picos,
     /// Duration, including start and end of threads.
     pub elapsed: Picos,
@@ -226,23 +225,23 @@ pub struct PassOutcome {
     pub roles: Vec<RoleEvidence>,
     /// Time that the hypervisor or interrupts took on the CPUs of the trial, in milliseconds.
     pub steal_ms: Option<f32>,
-    /// The coordinating thread had to share a measured CPU.
+    /// Whether the coordinating thread had to share a measured CPU.
     pub coordinator_shared: bool,
-    /// Trials on other cores that ran at the same time; 0 if alone.
+    /// Number of trials on other cores at the same time; 0 if alone.
     pub concurrent: u32,
-    /// Other programs used more than a tenth of the CPUs around the time of the pass.
+    /// Whether other programs used more than a tenth of the CPUs around the time of the pass.
     pub others_busy: bool,
-    /// The quota of the control group throttled the process during the pass.
+    /// Whether the quota of the control group throttled the process during the pass.
     pub quota: bool,
-    /// Half a CAS round trip without pause just before and after the pass, in nanoseconds, averaged over neighbours
-    /// among the [watched](super::TrialSpec::watched) CPUs: identifies the machine's state. `None` if unknown.
+    /// Half a CAS round trip without pause just before and after the pass, in nanoseconds, which identifies the machine
+    /// state. Averaged over neighbours among the [watched](super::TrialSpec::watched) CPUs.
     pub sentinel_ns: Option<[f32; 2]>,
-    /// Number of the runtime process that made the pass, unique in the run; `None` if this program did.
+    /// Number of the runtime process that made the pass, unique in the run; `None` for passes of this program.
     pub process: Option<u32>,
 }
 
 impl PassOutcome {
-    /// Maps a pass in which only some roles took part to all roles of the trial: `roles` are the numbers of these
+    /// Maps a pass in which only some roles took part to all roles of the trial. `roles` are the numbers of these
     /// roles, ascending, out of `all`. The other roles stay empty.
     ///
     /// ```

@@ -16,15 +16,15 @@ const OPERATIONS: [&str; 2] = [MESSAGES, SAMPLES];
 /// The result of a run of series.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SeriesResult {
-    /// One for each trial, in the order of the plan.
+    /// The result of each trial, in the order of the plan.
     pub trials: Vec<TrialResult>,
     /// How busy the measured threads kept each CPU during the run.
     pub load: Option<LoadCurve>,
     /// Whether trials ran one at a time, or several at once, with the tested effect of concurrency.
     pub regime: Regime,
-    /// Every planned trial has its passes, or the budget ended.
+    /// Whether every planned trial has its passes, or the budget ended.
     pub complete: bool,
-    /// The budget ended before the precision was reached everywhere.
+    /// Whether the budget ended before the precision was reached everywhere.
     pub budget_ended: bool,
 }
 
@@ -34,8 +34,8 @@ impl SeriesResult {
         if self.budget_ended { self.trials.iter().filter(|trial| trial.is_not_reached()).count() } else { 0 }
     }
 
-    /// The reason of the first begun trial, if no trial has a result. `None` also if CPUs were lost and the budget
-    /// ended: the lost CPUs do not explain the trials for which there was no time.
+    /// The reason of the first begun trial, if no trial has a result. `None` if CPUs were lost and the budget ended,
+    /// because lost CPUs do not explain the trials that were not begun.
     pub fn reason_for_no_result(&self, departed: &[CpuLoss]) -> Option<&Reason> {
         if self.budget_ended && !departed.is_empty() {
             return None;
@@ -50,7 +50,7 @@ impl SeriesResult {
 pub struct TrialState {
     /// Share of the passes in this state, 0 to 1.
     pub share: f64,
-    /// Number of these passes.
+    /// Number of passes in this state.
     pub passes: u32,
     /// The headline estimate in this state.
     pub value: Estimate,
@@ -62,19 +62,19 @@ pub struct TrialState {
     pub cas_ns: Vec<f64>,
 }
 
-/// Result of one process of a runtime: each process settles at a speed of its own.
+/// Result of one process of a runtime. Each process settles at its own speed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ProcessResult {
-    /// Number of its passes that count.
+    /// Number of passes that count.
     pub passes: u32,
-    /// The median of the headline over its passes, in the unit of the headline.
+    /// The median of the headline over the passes, in the unit of the headline.
     pub value: f64,
 }
 
 /// The result of one trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrialResult {
-    /// What was measured.
+    /// Specification of the trial.
     pub spec: TrialSpec,
     /// Number of successful passes. All other numbers describe the largest state if the trial has several.
     pub passes: u32,
@@ -82,8 +82,7 @@ pub struct TrialResult {
     pub values: BTreeMap<String, Estimate>,
     /// Distributions over all passes.
     pub histograms: BTreeMap<String, Histogram>,
-    /// Median over passes of the median of each distribution, with its interval: shows the stability of the
-    /// distribution.
+    /// Median over passes of the median of each distribution. The interval shows the stability of the distribution.
     pub medians_ns: BTreeMap<String, Estimate>,
     /// Sums over all passes.
     pub counts: BTreeMap<String, u64>,
@@ -93,19 +92,18 @@ pub struct TrialResult {
     pub busy: Vec<Option<f64>>,
     /// Voluntary and involuntary context switches of all roles over all passes.
     pub switches: Option<[u64; 2]>,
-    /// States by descending share, if the trial was in several.
+    /// States by descending share, if the trial had several.
     pub states: Vec<TrialState>,
-    /// Results of the processes of a runtime, in order of first pass; empty if this program measured.
+    /// Results of the processes of a runtime, in order of first pass; empty for measurements of this program.
     pub processes: Vec<ProcessResult>,
-    /// CAS latency without pause between the [watched](TrialSpec::watched) CPUs around the passes that count, in ns:
-    /// one median, or one per machine state, ascending, if the trial's own values do not separate the states. Empty if
-    /// unknown.
+    /// CAS latency without pause between the [watched](TrialSpec::watched) CPUs around the passes that count, in ns.
+    /// One median, or one per machine state if the values of the trial do not separate the states.
     pub cas_ns: Vec<f64>,
     /// Flags of the trial.
     pub flags: Flags,
-    /// Confidence in the result; `None` if there is none.
+    /// Confidence in the result; `None` without a result.
     pub grade: Option<Grade>,
-    /// The gravest doubt, or why there is no result.
+    /// The gravest doubt, or the reason for a missing result.
     pub reason: Option<Reason>,
 }
 
@@ -131,12 +129,12 @@ impl TrialResult {
         }
     }
 
-    /// Whether the run ended before its first pass.
+    /// Whether the run ended before the first pass.
     pub fn is_not_reached(&self) -> bool {
         self.reason == Some(Reason::NotReached)
     }
 
-    /// The number that represents a distribution (median of all events in ns) or a value (in its own unit).
+    /// The number that represents a distribution (median of all events in ns) or a value (in its unit).
     pub fn number_of(&self, name: &str) -> Option<f64> {
         match self.histogram(name) {
             Some(histogram) => histogram.percentile_ns(0.5),
@@ -144,13 +142,13 @@ impl TrialResult {
         }
     }
 
-    /// A distribution that is not empty.
+    /// The distribution with this name, unless it is empty.
     pub fn histogram(&self, name: &str) -> Option<&Histogram> {
         self.histograms.get(name).filter(|histogram| !histogram.is_empty())
     }
 
-    /// Total time ÷ total operations in ns, which includes the rare pauses that medians hide. `None` if passes did not
-    /// report both, and for two alternating ways of waiting, whose total time cannot be split.
+    /// Total time ÷ total operations in ns, which includes the rare pauses that medians hide. `None` if unknown, and
+    /// for two alternating ways of waiting, whose total time cannot be split.
     pub fn overall_ns(&self) -> Option<f64> {
         if self.spec.parameters.text("mode") == Some(ALTERNATE) {
             return None;

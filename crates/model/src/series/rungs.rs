@@ -1,4 +1,4 @@
-//! [`rungs`]: the ladder columns that trials contribute. The ladder lists every way for one CPU to reach another.
+//! [`rungs`]: ladder columns from trials. The ladder lists every way in which one CPU can reach another.
 
 use super::{SeriesResult, SeriesSettings, TrialResult, TrialSpec};
 use crate::latency::ladder::{EmptyRung, is_of_state, value_of};
@@ -12,11 +12,11 @@ type PairValue = ([CpuId; 2], Option<Estimate>);
 /// A ladder column measured by trials instead of by a kernel of the map.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rung {
-    /// Its name in the ladder.
+    /// Name in the ladder.
     pub step: &'static str,
-    /// The probe of its trials.
+    /// The probe of the trials.
     pub probe: &'static str,
-    /// The parameter that identifies these trials, and its value.
+    /// The parameter that identifies the trials, and its value.
     pub parameter: (&'static str, &'static str),
     /// The distribution whose median the ladder shows.
     pub view: &'static str,
@@ -36,9 +36,8 @@ impl Rung {
     }
 }
 
-/// Rows of the ladder by column, then by relation: the typical estimate over the pairs of each relation. A pair whose
-/// waiter is not proven to have slept has no such distribution. `map` gives the machine state of each pair's cell; a
-/// pair woken only in other states leaves its rung empty.
+/// Rows of the ladder by column, then by relation: the typical estimate over the pairs of each relation. `map` gives
+/// the machine state of the cell of each pair. A pair woken only in other states leaves its rung empty.
 pub fn rungs(
     topology: &Topology,
     settings: &SeriesSettings,
@@ -83,9 +82,8 @@ pub fn rungs(
     rows
 }
 
-/// The estimate of a trial in the machine state of the cell, identified by the latency of CAS without pause; `main` is
-/// the estimate in the largest state. Older files lack these latencies: `main` then counts only if the cell has a
-/// single state.
+/// The estimate of a trial in the machine state of the cell, identified by CAS without pause. `main` is the estimate in
+/// the largest state. It counts in older files without CAS latencies if the cell has a single state.
 fn estimate_in_state(
     trial: &TrialResult,
     view: &str,
@@ -103,7 +101,7 @@ fn estimate_in_state(
     trial.states.iter().find(|state| fits(&state.cas_ns))?.medians_ns.get(view).copied()
 }
 
-/// The shortest gap of at least a millisecond: longer than idle loops poll (KVM's `halt_poll_ns` is 200 µs).
+/// The shortest gap of at least a millisecond, which is longer than idle loops poll (KVM's `halt_poll_ns` is 200 µs).
 fn gap_of_ladder(settings: &SeriesSettings) -> Option<f64> {
     let gaps = settings.trials.iter().filter_map(|trial| trial.parameters.number("gap_ns"));
     gaps.filter(|&gap_ns| gap_ns >= 1e6).min_by(f64::total_cmp)

@@ -1,4 +1,4 @@
-//! [`SeriesSettings`]: resolved settings of a run of series; [`TrialSpec`]: the unit of scheduling, storing, comparing.
+//! [`SeriesSettings`]: resolved settings of a run of series. [`TrialSpec`]: the unit of scheduling and comparing.
 
 use super::Headline;
 use crate::quantity::Quantities;
@@ -8,28 +8,27 @@ use std::fmt;
 
 const RUN: &str = "run";
 const PARALLEL: &str = "parallel";
-/// Option of a run that holds the adapters given on the command line: one `NAME=COMMAND` per line.
+/// Option with the adapters of the command line: one `NAME=COMMAND` per line.
 pub const ADAPTERS: &str = "adapters";
-/// Parameter that lists the allowed CPUs of trials whose roles are not bound to one CPU each.
+/// Parameter with the allowed CPUs of trials whose roles are not bound to one CPU each.
 pub const MASK: &str = "mask";
 
-/// Resolved settings of a run of series. The trials are the plan: they are fixed before the measurement starts.
+/// Resolved settings of a run of series. The trials are fixed before the measurement starts.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SeriesSettings {
     /// The requested probes, in the order of reports.
     pub probes: Vec<String>,
     /// CPUs that take part, in matrix order.
     pub cpus: Vec<CpuId>,
-    /// Options of the probes that are not parameters of trials (`samples`); each probe reads its own.
+    /// Options of the probes that are not parameters of trials (`samples`). Each probe reads its own options.
     pub options: Parameters,
     /// The trials, in the order of reports.
     pub trials: Vec<TrialSpec>,
-    /// Headlines: a trial is judged by the first of these that it has, and by its widest estimate if it has none.
+    /// Headlines. A trial is judged by the first of these that it has, otherwise by its widest estimate.
     pub headlines: Vec<Headline>,
-    /// The quantities that the probes declare. Files store only names, so a reader of a file declares the quantities
-    /// again.
+    /// The quantities that the probes declare. Files store only their names.
     pub quantities: Quantities,
-    /// Target half width of the intervals, as a share.
+    /// Requested half width of the intervals, as a share.
     pub precision: f64,
     /// Upper bound of machine time.
     pub budget: Picos,
@@ -40,7 +39,7 @@ pub struct SeriesSettings {
 /// Why a run has trials of several probes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gathering {
-    /// The quick look: in addition to a map, the ladder columns that are trials, and the jitter of CPUs.
+    /// The quick look: a map, the ladder columns from trials, and the jitter of CPUs.
     QuickLook,
     /// `suite`: everything.
     Suite,
@@ -60,26 +59,25 @@ impl Gathering {
 }
 
 impl Parameters {
-    /// Limits the number of pairs measured at the same time; `None` leaves it to the run.
+    /// Limits the number of pairs measured at the same time; `None` leaves the number to the run.
     #[must_use]
     pub fn with_parallel(self, pairs: Option<u32>) -> Parameters {
         self.with_some(PARALLEL, pairs.map(f64::from))
     }
 
-    /// The options that distinguish experiments: all except concurrency, which is proven harmless or left out, and the
-    /// commands of adapters, which are private and whose names are in the trials.
+    /// The options that distinguish experiments: neither harmless concurrency nor private commands of adapters.
     pub fn of_experiment(&self) -> impl Iterator<Item = (&str, &ParameterValue)> {
         self.iter().filter(|(name, _)| ![PARALLEL, ADAPTERS].contains(name))
     }
 }
 
 impl SeriesSettings {
-    /// How many pairs may be measured at the same time; `None` leaves it to the run.
+    /// Maximum number of pairs measured at the same time; `None` leaves the number to the run.
     pub fn parallel(&self) -> Option<u32> {
         self.options.number(PARALLEL).map(|pairs| pairs as u32)
     }
 
-    /// Why the run has trials of several probes; `None` for a run of one.
+    /// Why the run has trials of several probes; `None` for a single probe.
     pub fn gathering(&self) -> Option<Gathering> {
         match self.options.text(RUN)? {
             "suite" => Some(Gathering::Suite),
@@ -92,7 +90,7 @@ impl SeriesSettings {
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(untagged))]
 pub enum ParameterValue {
-    /// A number, in the unit at the end of the parameter's name.
+    /// A number, in the unit at the end of the name.
     Number(f64),
     /// A name.
     Text(String),
@@ -125,8 +123,7 @@ impl From<f64> for ParameterValue {
     }
 }
 
-/// Parameters by name, as documents write them: words joined by `_`, the unit last (`gap_ns`); names of choices are
-/// kebab-case (`std-mutex`).
+/// Parameters by name: words joined by `_`, with the unit last (`gap_ns`), and kebab-case choices (`std-mutex`).
 ///
 /// ```
 /// # use coretalk_model::series::Parameters;
@@ -176,18 +173,18 @@ impl Parameters {
     }
 }
 
-/// One probe × parameters × placement: the same in every pass, segment and run that requests it.
+/// Probe, parameters and placement of a trial. Equal in every pass, segment and run that requests the trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrialSpec {
     /// The probe (`wake`).
     pub probe: String,
-    /// Its parameters.
+    /// Parameters of the trial.
     pub parameters: Parameters,
     /// The CPU of each role, in role order. Roles that share a CPU repeat it.
     pub placement: Vec<CpuId>,
 }
 
-/// A hash of the contents of a [`TrialSpec`] that stays the same in every version.
+/// A hash of the contents of a [`TrialSpec`], which is the same in every version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TrialId(pub u64);
 
@@ -225,9 +222,8 @@ impl TrialSpec {
         self.parameters.text(MASK).and_then(|list| CpuSet::from_list(list).ok())
     }
 
-    /// The CPUs between which the machine's state is observed during the trial, ascending; empty for one CPU. Each is
-    /// measured with the next, so any boundary between states separates two neighbours. Of more than eight CPUs, eight
-    /// evenly spread ones are used, because the mean over a longer chain would hide one far pair.
+    /// The CPUs that show the state of the machine during the trial, ascending; empty for one CPU. Each CPU is measured
+    /// with the next. At most eight are selected, because the mean over a longer chain would hide one far pair.
     pub fn watched(&self) -> Vec<CpuId> {
         const MAX_WATCHED: usize = 8;
         let cpus: BTreeSet<CpuId> = self.placement.iter().copied().collect();
@@ -245,7 +241,7 @@ impl TrialSpec {
     }
 }
 
-/// FNV-1a (Fowler, Noll, Vo), 64 bits, with the constants of its definition.
+/// FNV-1a (Fowler, Noll, Vo) with 64 bits.
 struct Fnv(u64);
 
 impl Fnv {

@@ -1,5 +1,4 @@
-//! States of the machine during the passes of trials: the state of each pass, and the largest state, whose passes give
-//! the results.
+//! States of the machine during the passes of trials.
 
 use super::headline::named_headline_of_passes;
 use super::judge::half_step_of;
@@ -11,23 +10,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
 const BY_VALUE: Detector = Detector { fewest: 3, ..Detector::OTHERS };
-/// A state that shows only in values has at least 1/`VALUE_STATE_DIVISOR` of the passes; rarer values are disturbances.
+/// Rarer values are disturbances, not states.
 const VALUE_STATE_DIVISOR: usize = 6;
-/// A state that shows in CAS latencies has at least 1/`CAS_STATE_DIVISOR` of the measurements between two CPUs.
 const CAS_STATE_DIVISOR: usize = 64;
-/// Minimum distance between states that show only in values, in standard deviations of their passes; trials scatter
-/// more than maps. In simulation (4,000 each), eight log-normal passes of one state with 30 % scatter are split in
-/// 0.8 % of the cases, and 24 never; with two passes per side and deviations from medians, eight were split in 10 %.
+/// Minimum distance between states that only values show, in standard deviations of their passes. Trials scatter more
+/// than maps. In simulation (4,000 each), eight log-normal passes of one state with 30 % scatter are split in 0.8 % of
+/// the cases, and 24 never. With two passes per side and deviations from medians, eight were split in 10 %.
 const MIN_DEVIATIONS: f64 = 4.5;
-/// States whose medians differ by less than this factor are one state of the trial, whatever CAS shows.
 const MIN_FACTOR: f64 = 1.15;
-/// States with more than this share of overlapping pairs of passes are one state of the trial.
 const MAX_OVERLAP: f64 = 0.1;
 
 /// States of the machine by latency of CAS without pause, per set of CPUs, over all trials of a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SentinelWatch {
-    /// The states of each [watched](TrialSpec::watched) set of CPUs, by rising latency.
     sets: BTreeMap<Vec<CpuId>, Vec<Level>>,
 }
 
@@ -73,7 +68,6 @@ impl Level {
         Some(Level { low, median, high })
     }
 
-    /// Positions of the states before and after a pass; `None` if CAS was not measured.
     fn around(levels: &[Level], pass: &PassOutcome) -> Option<[usize; 2]> {
         let at = |ns: f32| levels.iter().position(|level| (level.low..=level.high).contains(&f64::from(ns)));
         let [before, after] = pass.sentinel_ns?;
@@ -81,13 +75,11 @@ impl Level {
     }
 }
 
-/// Passes of a trial in one state.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Part {
-    /// Positions of the passes, ascending.
     pub passes: Vec<usize>,
-    /// Median CAS latency without pause between the CPUs of the trial, in nanoseconds, for each machine state that the
-    /// trial's values do not separate, ascending. Empty if unknown.
+    /// Median CAS latency without pause between the CPUs of the trial, in nanoseconds, ascending. One for each machine
+    /// state that the values of the trial do not separate.
     pub cas_ns: Vec<f64>,
 }
 
@@ -95,8 +87,7 @@ pub struct Part {
 /// `median_passes` are the positions of the passes used for medians.
 ///
 /// The CAS latency splits first, and states that do not affect this trial are joined. Each part is then split at gaps
-/// of the trial's own values, because an effect on the trial need not affect CAS (a host that stops polling before it
-/// halts a CPU).
+/// of the values. A host that stops polling before it halts a CPU affects values, but not CAS.
 pub fn split(
     settings: &SeriesSettings,
     watch: &SentinelWatch,
@@ -132,8 +123,8 @@ pub fn split(
         machine.into_iter().map(part).collect()
     };
     let step_ns = LazyCell::new(|| step(settings, &spec.probe, name, passes));
-    // The timing of quanta, and the order in which threads of one CPU sleep and wake, form clusters that are not states
-    // of the machine: 384 threads behind one mutex on 192 simulated CPUs took 4.1 or 10.3 µs each.
+    // The timing of quanta, and the order in which threads of one CPU sleep and wake, form clusters that are no states:
+    // 384 threads behind one mutex on 192 simulated CPUs took 4.1 or 10.3 µs each.
     let cpus: BTreeSet<CpuId> = spec.placement.iter().copied().collect();
     let has_own_clusters = cpus.len() < spec.placement.len()
         || passes.iter().any(|pass| pass.observed.flags.contains(Flag::SharedSpin));
@@ -157,7 +148,6 @@ pub fn split(
     parts
 }
 
-/// Groups of machine states that affect the trial equally, each with the passes that began and ended in it.
 fn by_machine(
     around: &[Option<[usize; 2]>],
     has_value: impl Fn(usize) -> bool,
@@ -206,14 +196,13 @@ fn joined(
     }
 }
 
-/// Splits passes at gaps in their values that are wide compared with noise and clock steps.
 fn by_value(
     part: Vec<usize>,
     median_passes: &[usize],
     value: &impl Fn(usize) -> f64,
     step_ns: &impl Deref<Target = f64>,
 ) -> Vec<Vec<usize>> {
-    // Passes of other lengths scatter differently: they are assigned to states, but do not define them.
+    // Passes of other lengths scatter differently. They are assigned to states, but do not define them.
     let defining: Vec<usize> = part.iter().copied().filter(|pass| median_passes.contains(pass)).collect();
     let values: Vec<f64> = defining.iter().map(|&pass| value(pass)).collect();
     let fewest = BY_VALUE.fewest.max(defining.len().div_ceil(VALUE_STATE_DIVISOR));
@@ -225,7 +214,6 @@ fn by_value(
     let top = |state: &[f64]| state.iter().copied().fold(0.0, f64::max);
     let bottom = |state: &[f64]| state.iter().copied().fold(f64::INFINITY, f64::min);
     loop {
-        // Significance of each gap; the least significant is closed first.
         let score = |at: usize| {
             let (low, high) = (&states[at - 1], &states[at]);
             if bottom(high) - top(low) <= 1.5 * **step_ns {
@@ -254,7 +242,6 @@ fn by_value(
     divided
 }
 
-/// Pooled standard deviation of the logarithms of two states.
 fn deviation(low: &[f64], high: &[f64]) -> f64 {
     let squares = |state: &[f64]| {
         let logs: Vec<f64> = state.iter().map(|value| value.ln()).collect();
@@ -265,7 +252,6 @@ fn deviation(low: &[f64], high: &[f64]) -> f64 {
     ((squares(low) + squares(high)) / freedom).sqrt().max(1e-9)
 }
 
-/// Effect of one clock step on a number, over all passes; 0 if there are no steps.
 fn step(settings: &SeriesSettings, probe: &str, name: &str, passes: &[&PassOutcome]) -> f64 {
     let distribution = |name: &str| -> Option<Histogram> {
         Some(passes.iter().filter_map(|pass| pass.observed.numbers.histograms.get(name)).sum())

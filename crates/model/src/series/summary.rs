@@ -1,5 +1,4 @@
-//! Comparisons between trials for reports. [`Alike`] groups trials that differ only in their CPUs (many pairs form a
-//! map, few a table). [`side_by_side`] selects trials in the same state of the machine.
+//! Comparisons between trials for reports. [`Alike`] groups trials that differ only in their CPUs.
 
 use super::{SeriesSettings, TimeUnit, TrialResult, TrialState, displayed_value};
 use crate::latency::ladder::is_of_state;
@@ -9,12 +8,12 @@ use crate::{CpuId, Flag, Histogram, Relation, Topology};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// The estimate by which a trial is judged, to which `--precision` applies; `None` if it has none.
+/// The estimate by which a trial is judged, to which `--precision` applies, if any.
 pub fn headline<'a>(settings: &'a SeriesSettings, trial: &'a TrialResult) -> Option<&'a Estimate> {
     super::headline::headline(settings, &trial.spec.probe, &trial.medians_ns, &trial.values)
 }
 
-/// For two-role trials, the median headline over the pairs of each relation, and the number of pairs.
+/// The median headline over the pairs of each relation for two-role trials, and the number of pairs.
 pub fn by_relation(
     settings: &SeriesSettings,
     topology: &Topology,
@@ -33,19 +32,16 @@ pub fn by_relation(
 /// One mode of a distribution.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Mode {
-    /// Its median in nanoseconds.
+    /// Median in nanoseconds.
     pub median_ns: f64,
-    /// Its share of all events.
+    /// Share of all events.
     pub share: f64,
 }
 
-/// Bins per factor of two: 19 % each, wider than the noise of a quiet wake-up.
+/// Bins per factor of two. Each bin is 19 % wide, more than the noise of a quiet wake-up.
 const BINS_PER_OCTAVE: f64 = 4.0;
-/// Minimum share of a mode.
 const MIN_SHARE: f64 = 0.1;
-/// Maximum height of the valley between two modes, relative to the lower one.
 const MAX_VALLEY: f64 = 0.5;
-/// Minimum number of events for modes.
 const MIN_EVENTS: u64 = 200;
 
 /// The modes of a distribution by rising time; empty if there are too few events.
@@ -104,20 +100,19 @@ fn cut_at_valleys(raw: &[f64], smooth: &[f64], from: usize, to: usize, least: f6
     }
 }
 
-/// More pairs than this form a map.
 const MAX_LISTED: usize = 8;
 
 /// Trials of one probe with the same parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Alike<'a> {
-    /// In the order of the plan.
+    /// The trials, in the order of the plan.
     pub trials: Vec<&'a TrialResult>,
 }
 
 /// Unit of the numbers in a map.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MapUnit {
-    /// Its symbol; empty for a ratio.
+    /// Symbol; empty for a ratio.
     pub name: String,
     /// Divisor of the numbers.
     pub divisor: f64,
@@ -145,12 +140,12 @@ impl<'a> Alike<'a> {
         self.trials.iter().filter(|trial| trial.spec.placement.len() == 2).count() > MAX_LISTED
     }
 
-    /// Trials with a value: a pair that cannot keep up with the requested rate has no known delay.
+    /// Trials with a value. A pair that cannot keep up with the requested rate has no known delay.
     pub fn with_value(&self) -> impl Iterator<Item = &'a TrialResult> + '_ {
         self.trials.iter().copied().filter(|trial| !trial.flags.contains(Flag::Saturated))
     }
 
-    /// The name of the distribution or value that is displayed.
+    /// The name of the displayed distribution or value.
     pub fn displayed_value(&self, settings: &'a SeriesSettings) -> Option<&'a str> {
         self.with_value().find_map(|trial| displayed_value(settings, trial))
     }
@@ -160,7 +155,7 @@ impl<'a> Alike<'a> {
         self.with_value().filter_map(|trial| Some(headline(settings, trial)?.point))
     }
 
-    /// The unit of their headlines; for times, the unit in which the smallest keeps its digits.
+    /// The unit of the headlines. For times, the unit in which the smallest headline keeps its digits.
     pub fn unit(&self, settings: &'a SeriesSettings) -> MapUnit {
         let unit = |name: &str| {
             let declared =
@@ -178,9 +173,9 @@ impl<'a> Alike<'a> {
     }
 }
 
-/// Each trial in the machine state that has most passes of all given trials on the same
-/// [watched](super::TrialSpec::watched) CPUs; `None` if it has no pass in that state. Trials of unknown state are
-/// unchanged. In a state other than its largest, a trial has values and medians, but no distributions or counts.
+/// Each trial in the machine state with most passes of all given trials on the same
+/// [watched](super::TrialSpec::watched) CPUs, if it has such passes. Trials of unknown state are unchanged. A state
+/// other than the largest has values and medians, but no distributions or counts.
 pub fn side_by_side<'a>(trials: &[&'a TrialResult]) -> Vec<Option<Cow<'a, TrialResult>>> {
     let mut weights: BTreeMap<Vec<CpuId>, Vec<(f64, f64)>> = BTreeMap::new();
     for trial in trials {
@@ -207,7 +202,6 @@ pub fn side_by_side<'a>(trials: &[&'a TrialResult]) -> Vec<Option<Cow<'a, TrialR
         .collect()
 }
 
-/// The CAS latencies and the share of each state of a trial.
 fn states(trial: &TrialResult) -> Vec<(&[f64], f64)> {
     match &trial.states[..] {
         [] => vec![(&trial.cas_ns, 1.0)],

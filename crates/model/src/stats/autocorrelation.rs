@@ -3,7 +3,7 @@
 use super::location::mean;
 
 /// Autocorrelation at a lag, −1 to 1: the usual estimate about the common mean, with divisor n at every lag (Box and
-/// Jenkins 1970), biased towards −1/n, standard error about 1/√n. `None` for too few values or no variation.
+/// Jenkins 1970). Biased towards −1/n, standard error about 1/√n. `None` for too few values or no variation.
 pub fn lag(values: &[f64], lag: usize) -> Option<f64> {
     let center = mean(values)?;
     let power: f64 = values.iter().map(|value| (value - center) * (value - center)).sum();

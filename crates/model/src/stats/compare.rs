@@ -1,8 +1,7 @@
 //! Distribution-free shift between samples with its interval (Hodges and Lehmann 1963).
 //!
-//! The shift has the unit of the values; for a relative shift pass logarithms (0.02 is about 2 %). Two samples: median
-//! of all differences, interval by inverting the test of Mann and Whitney (1947). Paired: median of the Walsh averages,
-//! interval by inverting the test of Wilcoxon (1945). Null distributions are exact up to a size, then normal.
+//! Logarithms give a relative shift (0.02 is about 2 %). The interval between two samples inverts the test of Mann and
+//! Whitney (1947), that of pairs the test of Wilcoxon (1945). Null distributions are exact up to a size, then normal.
 
 use super::elementary;
 use super::estimate::Estimate;
@@ -10,7 +9,7 @@ use super::location::median_in_place;
 use super::normal;
 
 /// Shift of `after` relative to `before`: the median of all differences after − before, with an interval of confidence
-/// 1 − `alpha` or a little more. With too few values the interval is the whole range of differences, with its actual
+/// 1 − `alpha` or a little more. With too few values, the interval is the whole range of differences, with its actual
 /// confidence. `None` if a sample is empty. Time and memory grow with the product of the sizes.
 ///
 /// ```
@@ -31,7 +30,7 @@ pub fn shift(before: &[f64], after: &[f64], alpha: f64) -> Option<Estimate> {
 }
 
 /// Location of differences of pairs (or of any symmetric sample): the median of the Walsh averages, with an interval as
-/// in [`shift`]. `None` for no differences. Time and memory grow with the square of the size.
+/// in [`shift`]. `None` without differences. Time and memory grow with the square of the size.
 pub fn paired_shift(differences: &[f64], alpha: f64) -> Option<Estimate> {
     let n = differences.len();
     let averages: Vec<f64> = differences
@@ -47,8 +46,8 @@ pub fn paired_shift(differences: &[f64], alpha: f64) -> Option<Estimate> {
     interval(averages, cut, n as f64)
 }
 
-/// The point of [`paired_shift`] alone. Beyond 1,000 differences it uses 1,000 evenly spaced order statistics, which
-/// describe the sample to a rank in a thousand. `None` for no differences.
+/// The point of [`paired_shift`] alone. Beyond 1,000 differences, 1,000 evenly spaced order statistics describe the
+/// sample to a rank in a thousand. `None` without differences.
 pub fn paired_location(differences: &[f64]) -> Option<f64> {
     let mut sorted = differences.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -100,8 +99,8 @@ pub fn verdict(shift: &Estimate, margin: f64) -> Equivalence {
     }
 }
 
-/// Whether two positive numbers are equal up to a factor above 1, according to their intervals. Cannot tell if one has
-/// no interval.
+/// Whether two positive numbers are equal up to a factor above 1, according to their intervals.
+/// [`Equivalence::CannotTell`] if either has no interval.
 ///
 /// ```
 /// # use coretalk_model::stats::{Estimate, compare::{Equivalence, within_factor}};
@@ -121,12 +120,11 @@ pub fn within_factor(a: &Estimate, b: &Estimate, factor: f64) -> Equivalence {
     verdict(&shift, ln(factor))
 }
 
-/// The exact distribution of 200 pairs has 20,101 terms and takes 4 million additions; that of 50 × 50 values has 2,501
-/// terms and takes 6 million. Beyond these sizes, the normal approximation is off by less than one rank in a thousand.
+/// The exact distribution of 200 pairs takes 4 million additions, that of 50 × 50 values 6 million. Beyond these sizes,
+/// the normal approximation is off by less than one rank in a thousand.
 const EXACT_PAIRS: usize = 200;
 const EXACT_DIFFERENCES: usize = 2_500;
 
-/// Number of values to cut from each end of the sorted differences, and the confidence of the rest.
 struct Cut {
     each_end: usize,
     confidence: f64,
@@ -160,7 +158,7 @@ fn interval(mut differences: Vec<f64>, cut: Cut, effective_n: f64) -> Option<Est
     Some(Estimate { point, low, high, confidence: cut.confidence.max(0.0), effective_n })
 }
 
-/// Probabilities of the sums of positive ranks 0, 1, … n(n+1)/2: each rank counts with probability ½.
+/// Probabilities of the sums of positive ranks 0, 1, … n(n+1)/2. Each rank counts with probability ½.
 fn signed_ranks(n: usize) -> Vec<f64> {
     let mut probabilities = vec![0.0; n * (n + 1) / 2 + 1];
     probabilities[0] = 1.0;

@@ -1,42 +1,40 @@
 //! Correlation of consecutive passes, estimated from many cells together.
 //!
-//! Eight passes of one cell cannot estimate their own correlation (standard error 0.35), but if a machine drifts
-//! slowly, the passes agree with each other and not with the truth. The cells of a relation share the schedule and the
-//! kind of drift, so their passes are pooled: a thousand series of eight estimate a lag-1 correlation to ± 0.01.
+//! Eight passes of one cell cannot estimate their own correlation (standard error 0.35). The cells of a relation share
+//! the schedule and the kind of drift, so their passes are pooled: a thousand series of eight estimate a lag-1
+//! correlation to ± 0.01.
 
 use super::elementary::exp;
 use super::location::median;
 
-/// Number of passes in a series. Cells with more passes provide several.
+/// Number of passes in a series. Cells with more passes provide several series.
 const PASSES_PER_SERIES: usize = 8;
-/// Number of fitted lags: eight passes give few products at larger lags.
+/// Number of fitted lags. Eight passes give few products at larger lags.
 const LAGS: usize = 5;
 const MIN_SERIES: usize = 64;
-/// Maximum number of series: more add no useful precision; a large machine has half a million.
+/// Maximum number of series. More series add no useful precision; a large machine has half a million.
 const MAX_SERIES: usize = 12_500;
-/// Minimum correlation, in standard errors: chance alone reaches it in 1 of 700 relations.
+/// Minimum correlation, in standard errors. Chance alone reaches it in 1 of 700 relations.
 const MIN_ERRORS: f64 = 3.0;
 
 /// A collector for the series of many cells.
 #[derive(Debug, Clone, Default)]
 pub struct Pool {
-    /// Sums of products of deviations from the mean of their series, by lag.
     products: [f64; LAGS],
     series: usize,
 }
 
-/// Division of the variance of passes into an independent and a correlated part, and the correlation of the latter.
+/// Division of the variance of passes into an independent and a correlated part.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Correlation {
     /// Correlated share of the variance, 0 to 1.
     pub share: f64,
-    /// Correlation of that part from one pass to the next, 0 to 1.
+    /// Correlation of the correlated part from one pass to the next, 0 to 1.
     pub next: f64,
 }
 
 impl Pool {
-    /// Adds the logarithms of passes in time order. Series with a pass farther than `limit` from the median are
-    /// skipped.
+    /// Adds the logarithms of passes in time order. Skips series with a pass farther than `limit` from the median.
     pub fn add(&mut self, passes: &[f64], limit: f64) {
         for series in passes.chunks_exact(PASSES_PER_SERIES) {
             if self.series == MAX_SERIES {
@@ -60,8 +58,8 @@ impl Pool {
         self.series == MAX_SERIES
     }
 
-    /// The correlation that explains the products best, by least squares over an independent part and one with
-    /// exponential decay; `NONE` if chance explains them as well, or with too few series.
+    /// The best correlation, by least squares over an independent part and a part with exponential decay. `NONE` if
+    /// chance explains the products as well, or with too few series.
     pub fn correlation(&self) -> Correlation {
         let none = Correlation::NONE;
         if self.series < MIN_SERIES || self.products[0] <= 0.0 {
@@ -105,7 +103,7 @@ impl Correlation {
     }
 }
 
-/// Expected mean product by lag, about each series' own mean, of values with unit variance and exponential correlation.
+/// Expected mean product by lag, about the mean of each series, with unit variance and exponential correlation.
 fn expected(next: f64) -> [f64; LAGS] {
     let rho = |distance: usize| match distance {
         0 => 1.0,
@@ -121,7 +119,7 @@ fn expected(next: f64) -> [f64; LAGS] {
     })
 }
 
-/// Least squares of `observed` on two shapes with positive weights: returns the misfit and the share of the second.
+/// Least squares of `observed` on two shapes with positive weights. Returns the misfit and the second share.
 fn fit(observed: &[f64; LAGS], first: &[f64; LAGS], second: &[f64; LAGS]) -> Option<(f64, f64)> {
     let dot = |a: &[f64; LAGS], b: &[f64; LAGS]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let (aa, ab, bb) = (dot(first, first), dot(first, second), dot(second, second));

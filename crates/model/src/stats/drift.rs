@@ -1,8 +1,7 @@
 //! The interval of a fixed number of passes on a machine that drifts between them.
 //!
-//! Passes differ by two kinds of noise. *Lines*: each pass uses new cache lines, so this part is independent by design,
-//! and its size is known from the spread over lines within the passes. *Drift*: all other variation, chiefly of the
-//! core clock. Only drift is correlated, and its correlation over time was measured. Eight or 24 passes cannot estimate
+//! Passes differ by two kinds of noise. *Lines*: each pass uses new cache lines, so this part is independent by design.
+//! *Drift*: all other variation, chiefly of the core clock, is correlated over time. Eight or 24 passes cannot estimate
 //! their own autocorrelation (standard error 0.2 to 0.35), but they can separate the sizes of the two kinds.
 
 use super::elementary::exp;
@@ -21,13 +20,12 @@ pub struct Pass {
     pub line_error: f64,
 }
 
-/// Autocorrelation of drift over a time distance: 0.43 at 20 ms, 0.24 at 100, 0.10 at 300 and 0.05 at 1 s, as measured
-/// between passes of one pair, exponential in between and beyond; 1 at distance 0.
+/// Autocorrelation of drift over a time distance, as measured between passes of one pair: 0.43 at 20 ms, 0.24 at 100,
+/// 0.10 at 300 and 0.05 at 1 s. Exponential in between and beyond; 1 at distance 0.
 pub fn drift_correlation(distance_s: f64) -> f64 {
     if distance_s <= 0.0 {
         return 1.0;
     }
-    // The last segment that begins before the distance; the first segment also extends to 0.
     let segment = MEASURED.windows(2).rev().find(|pair| pair[0].0 <= distance_s).unwrap_or(&MEASURED[..2]);
     let [(from, high), (to, low)] = [segment[0], segment[1]];
     high * exp((distance_s - from) / (to - from) * super::elementary::ln(low / high))
@@ -36,15 +34,15 @@ pub fn drift_correlation(distance_s: f64) -> f64 {
 /// Seconds and autocorrelation.
 const MEASURED: [(f64, f64); 4] = [(0.02, 0.43), (0.1, 0.24), (0.3, 0.10), (1.0, 0.05)];
 
-/// Interval of about 95 % for a fixed number of passes: that of [`fixed_interval`], stretched about its point by
-/// [`DriftShare::inflation`]. It is hardly wider if the lines explain the variation of the passes, or if the passes are
-/// seconds apart. `None` for no passes.
+/// Interval of about 95 % for a fixed number of passes: [`fixed_interval`] stretched about its point by
+/// [`DriftShare::inflation`]. The stretch is small if the lines explain the variation of the passes, or if the passes
+/// are seconds apart. `None` without passes.
 ///
-/// Simulated coverage with 8, 16 and 24 passes at 60 ms: 93.5 to 96.5 % for drift of 0, 1, 2 and 4 % and 1.1 to 1.8 %
-/// from lines (`tests/coverage.rs`); the interval for independent passes covers 95 to 75 %. It relies on
-/// [`drift_correlation`]: with exponential correlation of drift of 1 to 4 % within 30 ms it covers 96 to 99.7 %, within
-/// 100 ms 91 to 96 %, and within 300 ms only 74 to 88 %. Slow drift is handled by the adaptive interval, with its
-/// blocks and its floor, and by prior scaling with the core clock.
+/// Simulated with 8, 16 and 24 passes at 60 ms, drift of 0, 1, 2 and 4 %, and 1.1 to 1.8 % from lines, the interval
+/// covers 93.5 to 96.5 % (`tests/coverage.rs`). The interval for independent passes covers 95 to 75 %. With exponential
+/// correlation of drift of 1 to 4 % within 30 ms, instead of [`drift_correlation`], it covers 96 to 99.7 %, within 100
+/// ms 91 to 96 %, and within 300 ms only 74 to 88 %. The adaptive interval handles slow drift with its blocks, its
+/// floor, and prior scaling with the core clock.
 pub fn drift_interval(passes: &[Pass]) -> Option<Estimate> {
     let values: Vec<f64> = passes.iter().map(|pass| pass.value).collect();
     let plain = fixed_interval(&values)?;
@@ -63,11 +61,10 @@ pub fn drift_interval(passes: &[Pass]) -> Option<Estimate> {
 pub struct DriftShare {
     /// Variance of the passes about their mean, in the squared unit.
     pub total: f64,
-    /// The part explained by fresh lines, reduced by 4/n of it: the variance of a few passes is below that of their
-    /// lines as often as above. With the full part, intervals of eight passes with drift would cover 91 %; with less,
-    /// those without drift would cover more than 97 %.
+    /// The part explained by new lines, reduced by 4/n of the part. With the full part, intervals of eight passes with
+    /// drift would cover 91 %. With a smaller part, intervals without drift would cover more than 97 %.
     pub lines: f64,
-    /// The rest, as variance about the long-term mean.
+    /// The remaining variance, about the long-term mean.
     pub drift: f64,
     /// Factor by which correlation raises the variance of a mean of drift (design effect, Kish 1965).
     pub design_effect: f64,
@@ -82,7 +79,7 @@ impl DriftShare {
         let credit = (1.0 - 4.0 / passes.len() as f64).max(0.0);
         let lines = (credit * mean(&errors)?).min(total);
         let design_effect = design_effect(passes);
-        // Correlated drift reduces a variance about the sample's own mean: E s² = σ²(1 − (D−1)/(n−1)).
+        // Correlated drift reduces a variance about the mean of the sample: E s² = σ²(1 − (D−1)/(n−1)).
         let visible = 1.0 - (design_effect - 1.0) / (passes.len() - 1) as f64;
         let drift = (total - lines) / visible.max(0.1);
         Some(DriftShare { total, lines, drift, design_effect })

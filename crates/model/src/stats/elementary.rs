@@ -1,11 +1,11 @@
 //! `ln` and `exp` from additions, multiplications and divisions alone.
 //!
-//! IEEE 754 fixes these operations to the last bit; the system's `log` and `exp` differ between C libraries by a unit
-//! in the last place, and a simulated run must be the same file everywhere. Rust never fuses `a * b + c`.
+//! IEEE 754 fixes these operations to the last bit, and Rust never fuses `a * b + c`. `log` and `exp` differ between C
+//! libraries, but a simulated run must be the same file everywhere.
 
 use std::f64::consts::LN_2;
 
-/// Natural logarithm, within 4 units in the last place of the true value. Zero gives −∞, negatives NaN.
+/// Natural logarithm, within 4 units in the last place of the true value. Zero gives −∞, negative values NaN.
 ///
 /// With x = m·2ᵉ and m in [√½, √2): ln x = e·ln 2 + 2 artanh((m−1)/(m+1)) as a power series (Abramowitz and Stegun
 /// 1964, 4.1.27).
@@ -19,10 +19,9 @@ pub fn ln(x: f64) -> f64 {
     if x == f64::INFINITY {
         return x;
     }
-    // Subnormals are scaled by 2⁵⁴ first, so that their exponent field is valid.
+    // Subnormals are first scaled by 2⁵⁴, so that their exponent field is valid.
     let (x, shift) = if x < f64::MIN_POSITIVE { (x * TWO_54, 54) } else { (x, 0) };
-    // Subtracting the bits of √½ increments the exponent wherever m would reach √2; a branch on m > √2 would be
-    // mispredicted every other time.
+    // Increments the exponent for any m that would reach √2. A branch would be mispredicted every other time.
     let above = x.to_bits().wrapping_sub(SQRT_HALF);
     let exponent = (above as i64 >> 52) as i32 - shift;
     let m = f64::from_bits((above & MANTISSA) + SQRT_HALF);
@@ -31,7 +30,7 @@ pub fn ln(x: f64) -> f64 {
     // s² ≤ 0.0295, so the terms after the twelfth are below 2⁻⁶⁰ of the first.
     let tail = polynomial(&ARTANH, z);
     let e = f64::from(exponent);
-    // The high part of ln 2 ends in zeros: its product with any exponent is exact.
+    // The high part of ln 2 ends in zeros, so its product with any exponent is exact.
     e * LN_2_HIGH + (2.0 * s + (2.0 * s * z * tail + e * LN_2_LOW))
 }
 
@@ -48,9 +47,9 @@ pub fn exp(x: f64) -> f64 {
     }
     let k = (x / LN_2 + if x < 0.0 { -0.5 } else { 0.5 }) as i32;
     let r = (x - f64::from(k) * LN_2_HIGH) - f64::from(k) * LN_2_LOW;
-    // |r| ≤ 0.347: the fourteenth term of the series is below 2⁻⁵⁷.
+    // |r| ≤ 0.347, so the fourteenth term of the series is below 2⁻⁵⁷.
     let sum = 1.0 + r * (1.0 + r * polynomial(&INVERSE_FACTORIALS, r));
-    // In two steps, because 2ᵏ alone may be out of range where the product is not.
+    // In two steps, because 2ᵏ alone may be out of range even if the product is not.
     let half = k / 2;
     sum * power_of_two(half) * power_of_two(k - half)
 }

@@ -3,7 +3,7 @@
 use super::elementary::exp;
 use super::location::median;
 
-/// A point with its interval. `point`, `low` and `high` share the caller's unit.
+/// A point with its interval. `point`, `low` and `high` have the unit of the caller.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Estimate {
@@ -19,7 +19,7 @@ pub struct Estimate {
     pub effective_n: f64,
 }
 
-/// Minimum relative reach at which an interval is not stated, because it only shows that nothing is known.
+/// Minimum relative reach of an interval that is not stated, because it only shows that nothing is known.
 pub const WIDEST_STATED: f64 = 9.995;
 
 impl Estimate {
@@ -28,8 +28,7 @@ impl Estimate {
         (self.high - self.low) / 2.0
     }
 
-    /// Medians of the points, of the lower ends and of the upper ends of estimates, with their lowest confidence;
-    /// `None` if empty.
+    /// Medians of the points, of the lower ends and of the upper ends, with the lowest confidence; `None` if empty.
     pub fn typical(estimates: &[Estimate]) -> Option<Estimate> {
         let all = |end: fn(&Estimate) -> f64| estimates.iter().map(end).collect::<Vec<f64>>();
         let least = |values: Vec<f64>| values.into_iter().fold(f64::INFINITY, f64::min);
@@ -42,7 +41,7 @@ impl Estimate {
         })
     }
 
-    /// Whether the interval holds the truth in 95 % of cases, unlike the range of a few passes.
+    /// Whether the interval contains the truth in 95 % of cases, unlike the range of a few passes.
     pub fn is_sure(&self) -> bool {
         self.confidence >= 0.95 - 1e-9
     }
@@ -52,8 +51,7 @@ impl Estimate {
         (self.high - self.point).max(self.point - self.low)
     }
 
-    /// The longer side of the interval as a share of the point: the number printed after "±" and compared with a
-    /// requested precision. Infinite for a point of zero, so that it never counts as narrow.
+    /// The longer side of the interval as a share of the point: the number after "±". Infinite for a point of zero.
     ///
     /// ```
     /// # use coretalk_model::stats::Estimate;
@@ -64,8 +62,8 @@ impl Estimate {
         if self.point == 0.0 { f64::INFINITY } else { self.reach() / self.point.abs() }
     }
 
-    /// The relative reach around a stated number, which may differ from the point: the median of all events instead of
-    /// that of passes. `None` for the range of a few passes, or a reach of ten times the number.
+    /// The relative reach around a stated number, such as the median of all events instead of that of passes. `None`
+    /// for the range of a few passes, or a reach of ten times the number.
     pub fn stated_reach(&self, stated: f64) -> Option<f64> {
         let reach = Estimate { point: stated, ..*self }.relative_reach();
         Some(reach).filter(|reach| self.is_sure() && *reach < WIDEST_STATED)
@@ -81,7 +79,7 @@ impl Estimate {
         (self.low..=self.high).contains(&value)
     }
 
-    /// The same estimate in another unit; a negative factor swaps the ends.
+    /// The same estimate in another unit. A negative factor swaps the ends.
     #[must_use]
     pub fn scaled(&self, factor: f64) -> Estimate {
         let (a, b) = (self.low * factor, self.high * factor);
@@ -112,7 +110,7 @@ impl Estimate {
         }
     }
 
-    /// Extends a positive estimate to its value without a factor, given the interval of the factor's logarithm.
+    /// Extends a positive estimate to its value without a factor, given the interval of ln(factor).
     #[must_use]
     pub fn over_factor(&self, log_factor: &Estimate) -> Estimate {
         let [least, most] = [log_factor.high, log_factor.low].map(|log| 1.0 / exp(log));

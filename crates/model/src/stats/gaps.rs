@@ -1,8 +1,8 @@
 //! Grouping by value: sorted values are split where a wide gap separates neighbours.
 //!
-//! This is no inference: without knowledge of CPUs or relations, results must be labelled "by value only". It is the
-//! first step of mctop (Chatzopoulos, Guerraoui, Harris, Trigonakis 2017), with a gap of both a ratio and a distance:
-//! 10 % alone would split the noise of 5 ns values, 5 ns alone that of 500 ns values.
+//! The groups use no knowledge of CPUs, and must be labelled "by value only". This is the first step of mctop
+//! (Chatzopoulos, Guerraoui, Harris, Trigonakis 2017), with limits for both ratio and distance. 10 % alone would split
+//! the noise of 5 ns values, and 5 ns alone the noise of 500 ns values.
 
 use super::Estimate;
 use super::location::median_of_sorted;
@@ -17,7 +17,7 @@ pub struct GapRule {
 }
 
 impl GapRule {
-    /// For latencies in nanoseconds: 10 % and 5 ns.
+    /// The rule for latencies in nanoseconds: 10 % and 5 ns.
     pub const LATENCY_NS: GapRule = GapRule { relative: 0.10, absolute: 5.0 };
 }
 
@@ -51,8 +51,8 @@ pub fn value_groups(values: &[f64], rule: GapRule) -> Vec<ValueGroup> {
         .collect()
 }
 
-/// The groups of points that their intervals confirm: at a gap, the interval of a sure value below ends before that of
-/// a sure value above begins. Two noisy values are not two groups.
+/// The groups of points that their intervals confirm. At a gap, the interval of a sure value below ends before that of
+/// a sure value above begins.
 pub fn shown_groups(values: &[Estimate], rule: GapRule) -> Vec<ValueGroup> {
     let mut sorted: Vec<&Estimate> = values.iter().filter(|value| value.point.is_finite()).collect();
     sorted.sort_unstable_by(|a, b| a.point.total_cmp(&b.point));

@@ -1,7 +1,7 @@
-//! The gate for parallel measurement: does measuring many pairs at once change the results?
+//! The gate for parallel measurement: whether measuring many pairs at once changes the results.
 //!
 //! The cells of one level that were measured both ways are compared pair by pair. A level passes only if a bias above
-//! the margin is *excluded*; a test that merely finds no difference would pass any noisy measurement.
+//! the margin is *excluded*. A test for a difference would pass any noisy measurement.
 
 use super::compare::{Equivalence, paired_shift, verdict};
 use super::elementary::ln;
@@ -12,7 +12,7 @@ use super::estimate::Estimate;
 pub struct ParallelBias {
     /// Shift of ln(parallel ÷ serial) with its 90 % interval (Hodges and Lehmann 1963); 0.02 is about + 2 %.
     pub log_ratio: Estimate,
-    /// Two one-sided tests against the margin (Schuirmann 1987); anything but `Equivalent` fails the gate.
+    /// Two one-sided tests against the margin (Schuirmann 1987). Only `Equivalent` passes the gate.
     pub verdict: Equivalence,
 }
 
@@ -23,17 +23,16 @@ impl ParallelBias {
     }
 }
 
-/// The margin, ± 1 %: without bias, with 1.5 % noise on each side, 64 cells pass in 96 % of simulations, 25 in 44 %.
+/// The margin, ± 1 %. Without bias, with 1.5 % noise on each side, 64 cells pass in 96 % of simulations, 25 in 44 %.
 pub const GATE_MARGIN: f64 = 0.01;
 
-/// Two one-sided tests at 5 % are an interval of 90 %.
 const ALPHA: f64 = 0.1;
 
-/// Number of cells of a level to measure both ways; on smaller levels, cells are measured repeatedly.
+/// Number of cells of a level to measure both ways. On smaller levels, cells are measured repeatedly.
 pub const GATE_CELLS: usize = 64;
 
 /// Compares the cells of one level, each measured in parallel and alone, in any common unit. Pairs with a value that is
-/// not positive and finite are left out; `None` if none is left.
+/// not positive and finite are left out. `None` if no pair is left.
 ///
 /// ```
 /// # use coretalk_model::stats::gate::{parallel_bias, GATE_MARGIN};
@@ -52,7 +51,7 @@ pub fn parallel_bias(parallel: &[f64], serial: &[f64], margin: f64) -> Option<Pa
         .map(|(&parallel, &serial)| ln(parallel / serial))
         .collect();
     let log_ratio = paired_shift(&log_ratios, ALPHA)?;
-    // A bias of + margin and one of 1 ÷ (1 + margin) are equally large.
+    // A bias of + margin and a bias of 1 ÷ (1 + margin) are equally large.
     Some(ParallelBias { log_ratio, verdict: verdict(&log_ratio, ln(1.0 + margin)) })
 }
 

@@ -1,8 +1,8 @@
 //! The interval of a cell over its passes.
 //!
-//! Passes share a machine that drifts, so textbook intervals are too narrow: in 74 runs of 24 passes at 60 ms on one
-//! pair, the nominal 95 % of a t interval held the truth in 59 %, an order statistic in 70 %, and the hull of the order
-//! statistic and six block medians with a floor of ± 2 % in 92 %.
+//! Passes share a machine that drifts, so textbook intervals are too narrow. In 74 runs of 24 passes at 60 ms on one
+//! pair, the nominal 95 % of a t interval contained the truth in 59 %, and an order statistic in 70 %. The hull of the
+//! order statistic and six block medians with a floor of ± 2 % contained it in 92 %.
 
 use super::elementary::{exp, ln};
 use super::estimate::Estimate;
@@ -13,13 +13,12 @@ use super::stopping::Analysis;
 use std::f64::consts::PI;
 
 /// The adaptive interval of `passes` in time order at an analysis. `floor_relative` is the minimum half width for this
-/// machine, relative to the point (0.02 is ± 2 %). `None` for no passes.
+/// machine, relative to the point (0.02 is ± 2 %). `None` without passes.
 ///
-/// It is the hull of the exact order statistic at the analysis's share of the error (minimum to maximum at eight
-/// passes) and of the block medians, widened to the floor. With correlated passes (a `design_effect` above 1, see
-/// [`super::Correlation`]), the hull includes the 95 % interval of independent passes, stretched by the root of the
-/// design effect. Its confidence is 95 % over both analyses together; with fewer than six passes it states its lower
-/// confidence and effective number of passes.
+/// The interval is the hull of the block medians and of the exact order statistic at the share of the error for this
+/// analysis, widened to the floor. With a `design_effect` above 1 (see [`super::Correlation`]), the hull includes the
+/// 95 % interval of independent passes, stretched by the root of the design effect. The confidence is 95 % over both
+/// analyses together, and lower below six passes.
 pub fn passes_interval(
     passes: &[f64],
     analysis: Analysis,
@@ -39,7 +38,7 @@ pub fn passes_interval(
     Some(Estimate { low, high, confidence, effective_n, ..order }.widened_to(floor_relative))
 }
 
-/// Six blocks of four passes held the truth as often as eight blocks, with an interval a fifth narrower (measured).
+/// Six blocks of four passes cover the truth as often as eight, with an interval a fifth narrower (measured).
 const BLOCKS: usize = 6;
 
 /// The interval of a fixed number of *independent* passes: about 95 % at every n ≥ 6 (interpolated order statistic).
@@ -49,8 +48,7 @@ pub fn fixed_interval(passes: &[f64]) -> Option<Estimate> {
 }
 
 /// Medians of up to `blocks` blocks of consecutive passes, of nearly equal length and at least three passes each (batch
-/// means, Conway 1963, with medians). Slow drift moves whole blocks, so their spread shows drift that the spread of the
-/// passes does not show. Empty for fewer than three passes.
+/// means, Conway 1963, with medians). Slow drift moves whole blocks. Empty for fewer than three passes.
 pub fn block_medians(passes: &[f64], blocks: usize) -> Vec<f64> {
     medians_of_blocks(passes, blocks).collect()
 }
@@ -62,9 +60,8 @@ fn medians_of_blocks(passes: &[f64], blocks: usize) -> impl Iterator<Item = f64>
 }
 
 /// The mean of passes of equal length with its 95 % interval by Student's t, not below zero unless a pass is. A median
-/// ignores rare events, which dominate lost time: with five passes that lost nothing and one that lost 9 ms, the median
-/// is zero. If few passes hold nearly everything, the interval is wide and its lower end means little. `None` for no
-/// passes; a single pass has no interval and a confidence of 0.
+/// ignores the rare events that dominate lost time: with five passes that lost nothing and one that lost 9 ms, it is
+/// zero. `None` without passes. A single pass has no interval and a confidence of 0.
 ///
 /// ```
 /// # use coretalk_model::stats::mean_interval;
@@ -85,8 +82,7 @@ pub fn mean_interval(passes: &[f64]) -> Option<Estimate> {
 }
 
 /// The mean of shares of passes with its 95 % interval, as [`mean_interval`]. If all passes are 0, or all are 1, the
-/// interval extends to the share of other passes that may be absent by chance (Clopper and Pearson 1934), because equal
-/// passes do not prove that there are no others.
+/// interval extends to the share of other passes that may be absent by chance (Clopper and Pearson 1934).
 ///
 /// ```
 /// # use coretalk_model::stats::share_interval;
@@ -104,8 +100,8 @@ pub fn share_interval(passes: &[f64]) -> Option<Estimate> {
     })
 }
 
-/// The quantile of Student's t, for `p` above one half: derived from that of the normal distribution (Abramowitz and
-/// Stegun, 26.7.5; to 1 % from four degrees of freedom on), and exact for one to three, where the series is too narrow.
+/// The quantile of Student's t, for `p` above one half. Exact for one to three degrees of freedom, otherwise derived
+/// from the normal quantile, to 1 % (Abramowitz and Stegun, 26.7.5).
 pub(crate) fn student(p: f64, freedom: f64) -> f64 {
     match freedom {
         1.0 => return (PI * (p - 0.5)).tan(),
@@ -123,7 +119,7 @@ pub(crate) fn student(p: f64, freedom: f64) -> f64 {
     terms.iter().rev().fold(0.0, |sum, term| sum / freedom + term)
 }
 
-/// Three degrees of freedom, by bisection: the distribution has a closed form, but its inverse has none.
+/// Three degrees of freedom, by bisection. The distribution has a closed form, but its inverse has none.
 fn student_of_three(p: f64) -> f64 {
     let below = |t: f64| {
         let x = t / 3.0_f64.sqrt();

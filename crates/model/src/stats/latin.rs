@@ -1,19 +1,18 @@
 //! Orders in which treatments take turns.
 //!
-//! Drift during a comparison (clock, temperature, neighbours) must not affect one treatment more than another. In a
-//! Latin square each treatment has each position once; in a balanced one (Williams 1949) each treatment also follows
-//! every other equally often, which balances after-effects. For two treatments this is A B B A.
+//! Drift (clock, temperature, neighbours) must not affect one treatment more than another. In a Latin square each
+//! treatment has each position once. In a balanced square (Williams 1949) each treatment also follows every other
+//! equally often. For two treatments, this is A B B A.
 
 use super::Key;
 
-/// The rows of a balanced Latin square: as many as treatments for an even number, twice as many for an odd one.
+/// The rows of a balanced Latin square: as many as treatments for an even number, twice as many for an odd number.
 ///
 /// ```
 /// # use coretalk_model::stats::latin::balanced_square;
 /// assert_eq!(balanced_square(2), [[0, 1], [1, 0]]);
 /// ```
 pub fn balanced_square(treatments: usize) -> Vec<Vec<usize>> {
-    // 0, 1, n−1, 2, n−2, …: neighbours differ by every distance once.
     let zigzag = (0..treatments).map(|i| match i {
         0 => 0,
         i if i % 2 == 1 => i.div_ceil(2),
@@ -23,7 +22,7 @@ pub fn balanced_square(treatments: usize) -> Vec<Vec<usize>> {
     let shifted = |by: usize| first.iter().map(|&treatment| (treatment + by) % treatments).collect();
     let mut rows: Vec<Vec<usize>> = (0..treatments).map(shifted).collect();
     if treatments % 2 == 1 && treatments > 1 {
-        // In an odd square, even and odd distances are not equally frequent; its mirror image balances them.
+        // In an odd square, even and odd distances are not equally frequent. Its mirror image balances them.
         let mirrored: Vec<Vec<usize>> = rows.iter().map(|row| row.iter().rev().copied().collect()).collect();
         rows.extend(mirrored);
     }

@@ -1,8 +1,7 @@
 //! Location of one cell in one pass: median of the batches within a line, then the mean over lines.
 //!
-//! Line effects are multimodal (period 8 lines, 24 to 31 ns on one pair), so a median over lines jumps between modes;
-//! the mean is the cost to a program with random addresses. Stalls must be removed before taking a mean: one of 4 ms
-//! among 64 batches of 2 µs would multiply it by 32.
+//! Line effects are multimodal (period 8 lines, 24 to 31 ns on one pair), so a median over lines jumps between modes. A
+//! stall of 4 ms among 64 batches of 2 µs would multiply the mean by 32, so stalls must be removed first.
 
 /// Summary of one cell in one pass, in ticks per batch.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -13,10 +12,10 @@ pub struct LineSummary {
     pub floor: f64,
     /// p90 ÷ p10 over the line medians (nearest rank); 1 for a single line.
     pub line_spread: f64,
-    /// Standard error of `location` from the spread over lines; 0 for a single line. If the lines are aligned groups of
-    /// 16 that cover every cache slice, only an upper bound. `None` with [`LineScratch::without_errors`].
+    /// Standard error of `location` from the spread over lines; 0 for a single line. Only an upper bound if aligned
+    /// groups of 16 lines cover every cache slice. `None` with [`LineScratch::without_errors`].
     pub line_error: Option<f64>,
-    /// Number of lines with at least one batch that was kept.
+    /// Number of lines with at least one kept batch.
     pub lines: u32,
     /// Number of batches kept.
     pub n: u32,
@@ -24,32 +23,29 @@ pub struct LineSummary {
     pub dropped: u32,
 }
 
-/// Reusable working memory of [`summarize_lines`]; it allocates only for a larger cell than before.
+/// Reusable memory of [`summarize_lines`], which allocates only for a larger cell than before.
 #[derive(Debug, Default)]
 pub struct LineScratch {
     sorted: Vec<u32>,
-    /// Twice the median of each line, which is a whole number also for an even number of batches.
+    /// Twice the median of each line, which is also a whole number for an even number of batches.
     doubled: Vec<u64>,
     line: Vec<u32>,
     omits_errors: bool,
 }
 
 impl LineScratch {
-    /// Working memory for summaries without standard errors.
+    /// Memory for summaries without standard errors.
     pub fn without_errors() -> LineScratch {
         LineScratch { omits_errors: true, ..LineScratch::default() }
     }
 }
 
-/// Summarizes `ticks`: `visits` batches per line, line by line; the last line may be shorter. `None` for no batches or
-/// no visits.
+/// Summarizes `ticks`: `visits` batches per line; the last line may be shorter. `None` without batches or visits.
 ///
-/// Batches above the fence are dropped *and counted*. The fence is the median of all batches plus the larger of 8
-/// median absolute deviations (5.4 standard deviations of normal noise) and half the median: on a bimodal cell the
-/// deviation is that of a single mode, and modes of one kernel are less than a factor of 1.5 apart except for
-/// load/store. If more than one batch in eight (and more than one at all) is above the fence, these are a mode, not
-/// stalls, and get a fence of their own. A line above the fence at each of several visits is slow, not stalled, and is
-/// kept.
+/// Batches above the fence are dropped *and counted*. The fence exceeds the median of all batches by 8 median absolute
+/// deviations (5.4 standard deviations of normal noise), and by at least half the median. Modes of one kernel are less
+/// than a factor of 1.5 apart except for load/store. More than one batch in eight (and more than one at all) above the
+/// fence are a mode with its own fence. A line above the fence at each of several visits is slow, and kept.
 ///
 /// ```
 /// # use coretalk_model::stats::{summarize_lines, LineScratch};
@@ -108,14 +104,12 @@ pub fn summarize_lines(ticks: &[u32], visits: usize, scratch: &mut LineScratch) 
     })
 }
 
-/// Maximum number of batches that are compared with each other instead of being sorted.
 const MAX_COMPARED: usize = 64;
 
-/// The summary of one batch per line without an error, if all batches are below the lowest possible fence, as in almost
-/// every visit; `None` otherwise.
+/// The summary of one batch per line without an error, if all batches are below the lowest possible fence.
 ///
-/// A CPU compares eight numbers of 16 bits at once, so that counting the smaller batches of each takes two thirds of
-/// the time of sorting 32 batches, and half of that of 64.
+/// A CPU compares eight numbers of 16 bits at once. Counting the smaller batches of each takes two thirds of the time
+/// of sorting for 32 batches, and half for 64.
 fn summarize_by_ranks(ticks: &[u32]) -> Option<LineSummary> {
     let (mut floor, mut slowest, mut sum) = (u32::MAX, 0, 0);
     for &batch in ticks {
@@ -137,7 +131,7 @@ fn summarize_by_ranks(ticks: &[u32]) -> Option<LineSummary> {
             *rank += i16::from(batch < other);
         }
     }
-    // The batch at a rank is the largest with at most as many smaller ones: equal batches share the lowest rank.
+    // The batch at a rank is the largest with at most as many smaller batches. Equal batches share the lowest rank.
     let at_rank = |limit: usize| {
         let mut largest = 0;
         for (&batch, &rank) in batches.iter().zip(&ranks) {
@@ -160,13 +154,11 @@ fn summarize_by_ranks(ticks: &[u32]) -> Option<LineSummary> {
     })
 }
 
-/// Whether the slowest batch is below the lowest possible fence around this median.
 fn is_below_fence(slowest: u32, median: u32) -> bool {
     let median = u64::from(median);
     u64::from(slowest) <= median + median / 2
 }
 
-/// Number of sorted batches up to the fence; at least half of them.
 fn count_kept(sorted: &[u32]) -> usize {
     let center = sorted[sorted.len() / 2];
     if sorted.last().is_some_and(|&slowest| is_below_fence(slowest, center)) {
@@ -184,8 +176,7 @@ fn count_kept(sorted: &[u32]) -> usize {
     }
 }
 
-/// More than one batch in this number, and more than one at all, is a mode. If 2 % of all batches stall at
-/// random, this misjudges 1 of 10⁵ cells with 64 batches, and 1 of 2,000 cells with 32.
+/// If 2 % of all batches stall at random, this misjudges 1 of 10⁵ cells with 64 batches, and 1 of 2,000 with 32.
 const MODE_DIVISOR: usize = 8;
 
 fn fence(sorted: &[u32]) -> u64 {
@@ -194,7 +185,7 @@ fn fence(sorted: &[u32]) -> u64 {
     u64::from(center) + far.max(u64::from(center) / 2)
 }
 
-/// Median distance from `center`, found by walking outwards from the middle of the sorted values without a second sort.
+/// Median distance from `center`, found from the middle of the sorted values outwards, without a second sort.
 fn deviation(sorted: &[u32], center: u32) -> u32 {
     let middle = sorted.len() / 2;
     let (mut below, mut above) = (middle, middle + 1);
@@ -222,7 +213,6 @@ fn doubled_median(line: &mut [u32]) -> u64 {
     }
 }
 
-/// Index of a quantile in tenths by nearest rank.
 fn rank(count: usize, tenths: usize) -> usize {
     ((count - 1) * tenths + 5) / 10
 }

@@ -18,7 +18,7 @@ pub fn variance(values: &[f64]) -> Option<f64> {
     (values.len() > 1).then(|| squares / (values.len() - 1) as f64)
 }
 
-/// Median; the mean of the two middle values if their number is even.
+/// Median. The mean of the two middle values if their number is even.
 ///
 /// ```
 /// # use coretalk_model::stats::median;
@@ -29,8 +29,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
     on_copy(values, median_in_place)
 }
 
-/// Works on a copy; few values go to the stack, because 1,024 CPUs need several medians for each of half a million
-/// cells.
+/// 1,024 CPUs need several medians for each of half a million cells, so few values are copied to the stack.
 pub(super) fn on_copy<T>(values: &[f64], work: impl FnOnce(&mut [f64]) -> T) -> T {
     const FEW: usize = 32;
     if values.len() > FEW {
@@ -42,7 +41,7 @@ pub(super) fn on_copy<T>(values: &[f64], work: impl FnOnce(&mut [f64]) -> T) -> 
     work(copy)
 }
 
-/// [`median`] without allocation; reorders the values. Linear time by selection (Hoare 1961).
+/// [`median`] without allocation. Reorders the values. Linear time by selection (Hoare 1961).
 pub fn median_in_place(values: &mut [f64]) -> Option<f64> {
     if values.is_empty() {
         return None;
@@ -71,7 +70,7 @@ pub fn median_of_sorted(sorted: &[f64]) -> Option<f64> {
 pub enum MadScale {
     /// The median absolute deviation itself.
     Raw,
-    /// Times [`NORMAL_MAD_SCALE`]: comparable with a standard deviation.
+    /// Times [`NORMAL_MAD_SCALE`], comparable with a standard deviation.
     Normal,
 }
 
@@ -89,7 +88,7 @@ pub fn mad(values: &[f64], scale: MadScale) -> Option<f64> {
     })
 }
 
-/// Quantile by linear interpolation (type 7 of Hyndman and Fan 1996, as in R and NumPy); `share` is clamped to 0..=1.
+/// Quantile by linear interpolation (type 7 of Hyndman and Fan 1996, as in R and NumPy). `share` is clamped to 0..=1.
 pub fn quantile(values: &[f64], share: f64) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -106,7 +105,7 @@ pub fn quantile_of_sorted(sorted: &[f64], share: f64) -> Option<f64> {
     Some(if between == 0.0 || low == high { low } else { low + (high - low) * between })
 }
 
-/// Mean without the `floor(share × n)` smallest and largest values (Tukey and McLaughlin 1963); the median from ½ on.
+/// Mean without the `floor(share × n)` smallest and largest values (Tukey and McLaughlin 1963). The median from ½ on.
 pub fn trimmed_mean(values: &[f64], share: f64) -> Option<f64> {
     let cut = (share.max(0.0) * values.len() as f64) as usize;
     if 2 * cut >= values.len() {
@@ -117,7 +116,6 @@ pub fn trimmed_mean(values: &[f64], share: f64) -> Option<f64> {
     mean(&sorted[cut..sorted.len() - cut])
 }
 
-/// The midpoint, without overflow of the sum.
 fn midpoint(low: f64, high: f64) -> f64 {
     low / 2.0 + high / 2.0
 }

@@ -1,9 +1,9 @@
-//! Multiple tests: adjusted p-values, to be compared with the permitted error of the whole family.
+//! Multiple tests: adjusted p-values, to compare with the permitted error of the whole family.
 //!
 //! Adjusted values keep the order of the input. NaN counts as a p-value of 1.
 
-/// Controls the family-wise error (Holm 1979): rejecting at adjusted values ≤ α makes *any* false rejection with
-/// probability ≤ α, whatever the dependence between the tests.
+/// Controls the family-wise error (Holm 1979). With rejection at adjusted values ≤ α, the probability of *any* false
+/// rejection is ≤ α, whatever the dependence between the tests.
 ///
 /// ```
 /// # use coretalk_model::stats::multiple::holm;
@@ -20,7 +20,7 @@ pub fn holm(p_values: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// Controls the false discovery rate (Benjamini and Hochberg 1995): of the rejections at adjusted values ≤ q, an
+/// Controls the false discovery rate (Benjamini and Hochberg 1995). Of the rejections at adjusted values ≤ q, an
 /// expected share ≤ q is false, for independent or positively dependent tests.
 pub fn benjamini_hochberg(p_values: &[f64]) -> Vec<f64> {
     let m = p_values.len();

@@ -31,8 +31,8 @@ pub fn quantile(p: f64) -> f64 {
     tail.copysign(q)
 }
 
-/// [`quantile`] for random numbers: within 10⁻⁸ of it and almost twice as fast. Uses the rational function of Acklam
-/// (2003) for the middle 95 % of probabilities, and [`quantile`] beyond.
+/// [`quantile`] for random numbers: within 10⁻⁸ and almost twice as fast. Uses the rational function of Acklam (2003)
+/// for the middle 95 % of probabilities, and [`quantile`] beyond.
 #[inline]
 pub fn quantile_fast(p: f64) -> f64 {
     let q = p - 0.5;
@@ -48,7 +48,6 @@ pub fn quantile_fast(p: f64) -> f64 {
     q * top / bottom
 }
 
-/// Constant term first.
 const FAST_TOP: [f64; 6] = [
     2.506628277459239e+00,
     -3.066479806614716e+01,
@@ -57,7 +56,6 @@ const FAST_TOP: [f64; 6] = [
     2.209460984245205e+02,
     -3.969683028665376e+01,
 ];
-/// Linear term first; the constant term is 1.
 const FAST_BOTTOM: [f64; 5] = [
     -1.328068155288572e+01,
     6.680131188771972e+01,

@@ -1,7 +1,7 @@
 //! Intervals for a median from order statistics, which assume only independence.
 //!
-//! The number of values below the median of a continuous distribution is Bin(n, ½). So the interval from the l-th
-//! smallest to the l-th largest value misses the median with probability 2·P(Bin(n, ½) ≤ l−1) exactly.
+//! The number of values below the median of a continuous distribution is Bin(n, ½). The interval from the l-th smallest
+//! to the l-th largest value therefore misses the median with probability 2·P(Bin(n, ½) ≤ l−1) exactly.
 
 use super::autocorrelation::effective_n_of;
 use super::estimate::Estimate;
@@ -9,7 +9,7 @@ use super::location::{median_of_sorted, on_copy};
 
 /// One-based ranks (l, n+1−l) of the exact interval: the largest l with P(Bin(n, ½) ≤ l−1) ≤ α/2 (Hoefler and Belli
 /// 2015, after David and Nagaraja 2003). `None` if even the range from minimum to maximum misses the median more often
-/// than `alpha`; for 5 %, below six values.
+/// than `alpha`. For 5 %, this is below six values.
 ///
 /// ```
 /// # use coretalk_model::stats::median_ranks;
@@ -26,9 +26,9 @@ fn ranks(tails: &[f64], alpha: f64) -> Option<(usize, usize)> {
     (rank >= 1).then(|| (rank.min(n.div_ceil(2)), n + 1 - rank.min(n.div_ceil(2))))
 }
 
-/// The exact interval at confidence 1 − `alpha` or a little more, with its true confidence. With too few values the
+/// The exact interval at confidence 1 − `alpha` or a little more, with its true confidence. With too few values, the
 /// interval is minimum to maximum with a confidence of 1 − 2¹⁻ⁿ. `values` in time order determine the effective sample
-/// size; the interval itself ignores order. `None` for no values.
+/// size; the interval itself ignores order. `None` without values.
 pub fn exact_median_interval(values: &[f64], alpha: f64) -> Option<Estimate> {
     let n = values.len();
     let ((low, high), tail) = with_tails(n, |tails| {
@@ -47,15 +47,15 @@ pub fn exact_median_interval(values: &[f64], alpha: f64) -> Option<Estimate> {
     })
 }
 
-/// The interval between two exact ones, interpolated to a confidence close to 1 − `alpha` at every n (Hettmansperger
-/// and Sheather 1986). For eight values the exact intervals have 99.2 % or 93.0 %, this one about 95 %. With too few
-/// values as [`exact_median_interval`]. `None` for no values.
+/// The interval between two exact intervals, interpolated to a confidence close to 1 − `alpha` at every n
+/// (Hettmansperger and Sheather 1986). For eight values the exact intervals have 99.2 % or 93.0 %, the interpolated
+/// interval about 95 %. With too few values as [`exact_median_interval`]. `None` without values.
 pub fn interpolated_median_interval(values: &[f64], alpha: f64) -> Option<Estimate> {
     let exact = exact_median_interval(values, alpha)?;
     let n = values.len();
     let Some((rank, _)) = median_ranks(n, alpha) else { return Some(exact) };
     if rank >= n.div_ceil(2) {
-        return Some(exact); // The median itself is next: nothing to interpolate to.
+        return Some(exact); // The next interval is the median itself, so there is no interpolation.
     }
     let wanted = 1.0 - alpha;
     let (outer, inner) = with_tails(n, |tails| (1.0 - 2.0 * tails[rank - 1], 1.0 - 2.0 * tails[rank]));
@@ -74,9 +74,7 @@ pub fn interpolated_median_interval(values: &[f64], alpha: f64) -> Option<Estima
     })
 }
 
-/// Passes P(Bin(n, ½) ≤ 0), P(Bin(n, ½) ≤ 1), … P(Bin(n, ½) ≤ n) to `work`.
 fn with_tails<T>(n: usize, work: impl FnOnce(&[f64]) -> T) -> T {
-    // On the stack for the usual number of passes of a cell: see `on_copy`.
     let (mut few, mut many) = ([1.0; 33], Vec::new());
     let terms = match few.get_mut(..=n) {
         Some(few) => few,
@@ -85,7 +83,7 @@ fn with_tails<T>(n: usize, work: impl FnOnce(&[f64]) -> T) -> T {
             &mut many[..]
         }
     };
-    // Relative to the middle term: 2⁻ⁿ itself underflows beyond n = 1,074; terms that underflow here are negligible.
+    // Relative to the middle term, because 2⁻ⁿ itself underflows beyond n = 1,074.
     let middle = n / 2;
     for k in (0..middle).rev() {
         terms[k] = terms[k + 1] * (k + 1) as f64 / (n - k) as f64;

@@ -1,13 +1,12 @@
 //! Exact permutation test of paired differences.
 //!
-//! If the treatment has no effect, the two runs of a pair can be exchanged, so each difference has either sign with the
-//! same probability. The p-value is the share of all 2ⁿ sign assignments whose statistic is at least as extreme as the
-//! observed one. The statistic is the sum of the ranks of the positive differences (Wilcoxon 1945): a disturbed run
-//! affects only its rank, while it would dominate a mean. The ranks are those of the data, with mean ranks for ties, so
-//! the distribution is exact also with ties (Pratt and Gibbons 1981, 4.2); it is counted, not sampled.
+//! If the treatment has no effect, each difference has either sign with the same probability. The p-value is the share
+//! of all 2ⁿ sign assignments whose statistic is at least as extreme as the observed one. The statistic is the sum of
+//! the ranks of the positive differences (Wilcoxon 1945), because a disturbed run would dominate a mean. Ties have mean
+//! ranks, so the distribution is exact also with ties (Pratt and Gibbons 1981, 4.2).
 
-/// Two-sided p-value of "the differences are symmetric about zero". Differences of zero have no sign and are left out;
-/// if none is left, p is 1. `None` if a difference is NaN.
+/// Two-sided p-value of "the differences are symmetric about zero". Differences of zero have no sign and are left out.
+/// If no difference is left, p is 1. `None` if a difference is NaN.
 ///
 /// Ten pairs with the same sign have p = 2/2¹⁰:
 ///
@@ -30,7 +29,7 @@ pub fn signed_rank_p(differences: &[f64]) -> Option<f64> {
     Some((2.0 * lower_tail(&ranks, positive.min(all - positive))).min(1.0))
 }
 
-/// Minimum number of pairs for a p-value: equal signs have 2/2ⁿ.
+/// Minimum number of pairs for a p-value. Pairs with equal signs have 2/2ⁿ.
 ///
 /// ```
 /// # use coretalk_model::stats::permutation::fewest_pairs;
@@ -47,16 +46,14 @@ fn doubled_ranks(sorted: &[f64]) -> Vec<usize> {
     let mut start = 0;
     while start < sorted.len() {
         let ties = sorted[start..].iter().take_while(|value| value.abs() == sorted[start].abs()).count();
-        // Ranks start+1 … start+ties; twice their mean is the sum of the first and the last.
         ranks.extend(std::iter::repeat_n(2 * start + 1 + ties, ties));
         start += ties;
     }
     ranks
 }
 
-/// Share of the 2ⁿ sign assignments whose sum of positive ranks is at most `end`.
 fn lower_tail(ranks: &[usize], end: usize) -> f64 {
-    // Sums beyond the end do not contribute to those below it. Two buffers instead of one: the loops vectorise.
+    // Sums beyond the end do not contribute to those below. The loops vectorise with two buffers, but not with one.
     let mut shares = vec![0.0; end + 1];
     shares[0] = 1.0;
     let mut next = shares.clone();

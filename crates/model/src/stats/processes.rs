@@ -1,5 +1,3 @@
-//! [`processes_interval`]: the interval of passes made by several processes, with the process as the outer unit.
-
 use super::estimate::Estimate;
 use super::interval::{passes_interval, student};
 use super::location::{mean, median, variance};
@@ -7,14 +5,13 @@ use super::stopping::Analysis;
 use std::collections::BTreeMap;
 
 /// The mean of the median passes of each process, with its interval by Student's t over processes. `passes` are pairs
-/// of a process and a value, in the order made; `analysis` and `floor_relative` as in [`passes_interval`]. `None` for
-/// no passes.
+/// of a process and a value, in the order made. `analysis` and `floor_relative` are those of [`passes_interval`].
+/// `None` without passes.
 ///
-/// Each process of a runtime settles at its own speed (three processes of one program took 80, 109 and 125 ns), so
-/// passes agree within a process but not between processes: an interval over passes would be narrow around the mean
-/// of a few processes. Processes are independent, and their medians include the scatter of passes (Kalibera and Jones
-/// 2013, "Rigorous benchmarking in reasonable time": the outermost level decides). The interval does not extend below
-/// zero if no median does. A single process gets the interval of its passes, which is valid only for this process.
+/// Each process of a runtime settles at its own speed: three processes of one program took 80, 109 and 125 ns. An
+/// interval over passes would be narrow around the mean of a few processes. The outermost level decides (Kalibera and
+/// Jones 2013, "Rigorous benchmarking in reasonable time"). A single process gets the interval of its passes, which is
+/// valid only for this process.
 ///
 /// ```
 /// use coretalk_model::stats::{Analysis, processes_interval};

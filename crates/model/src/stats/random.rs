@@ -1,10 +1,10 @@
-//! Counter-based random numbers: the value at (key, counter) is a pure function, so results do not depend on the order
-//! of evaluation or on the number of threads, and are bit-identical on every platform.
+//! Counter-based random numbers: the value at (key, counter) is a pure function. Results do not depend on the order of
+//! evaluation or on the number of threads, and are bit-identical on every platform.
 
 use super::elementary::ln;
 use super::normal;
 
-/// A stream of random numbers, named by any number of words (seed, cell, round, line, batch …).
+/// A stream of random numbers, named by any number of words, such as seed, cell, round, line and batch.
 ///
 /// ```
 /// # use coretalk_model::stats::Key;
@@ -16,7 +16,7 @@ use super::normal;
 pub struct Key(u64);
 
 impl Key {
-    /// The stream of these words; their order matters.
+    /// The stream of these words. The order of the words matters.
     pub const fn from_words(words: &[u64]) -> Key {
         let mut key = Key(START);
         let mut index = 0;
@@ -46,7 +46,7 @@ impl Key {
         ((self.bits(counter) >> 12) as f64 + 0.5) / 4_503_599_627_370_496.0
     }
 
-    /// Standard normal, by inversion ([`normal::quantile_fast`]): one counter gives one value.
+    /// Standard normal, by inversion ([`normal::quantile_fast`]). One counter gives one value.
     #[inline]
     pub fn normal(self, counter: u64) -> f64 {
         normal::quantile_fast(self.uniform(counter))
@@ -72,9 +72,8 @@ impl Key {
     }
 }
 
-/// 2⁶⁴ divided by the golden ratio.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-/// Digits of π; any constant but zero works, because `mix` maps zero to itself.
+/// Digits of π. `mix` maps zero to itself, so any constant but zero works.
 const START: u64 = 0x243f_6a88_85a3_08d3;
 
 /// The finaliser of SplitMix64 (Stafford's mix 13): each input bit flips each output bit with probability ½.

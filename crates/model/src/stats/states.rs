@@ -1,24 +1,24 @@
-//! States of a machine that changes while it is measured: plateaus are reported separately, never averaged.
+//! States of a machine that changes during the measurement. Plateaus are reported separately, never averaged.
 //!
-//! A host that moves virtual CPUs puts the passes of one run on two or three plateaus, visible as a wide gap in the
-//! sorted pass values. Measured with CAS without pause, 24 passes per window: no false alarm in 276 windows of one
-//! state; 61 of 61 mixtures with the sibling state and 8 of 8 with the far state found. CAS with a pause shows 3 % of
-//! the sibling mixtures, so the series passed here should include CAS without pause.
+//! A host that moves virtual CPUs puts the passes of one run on two or three plateaus, with a wide gap in the sorted
+//! values. Measured with CAS without pause, 24 passes per window: no false alarm in 276 windows of one state; 61 of 61
+//! mixtures with the sibling state and 8 of 8 with the far state found. CAS with a pause shows only 3 % of the sibling
+//! mixtures, so the input should include CAS without pause.
 
 /// Criteria for a change of state.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Detector {
     /// Minimum ratio between neighbouring sorted values that separates two states.
     pub ratio: f64,
-    /// Minimum number of passes in a state; fewer are outliers of the neighbouring state.
+    /// Minimum number of passes in a state. Fewer passes are outliers of the neighbouring state.
     pub fewest: usize,
 }
 
 impl Detector {
-    /// For passes of CAS without pause, with the error rates above.
+    /// Criteria for passes of CAS without pause, with the error rates above.
     pub const CAS: Detector = Detector { ratio: 1.15, fewest: 2 };
 
-    /// For all other kernels, which are noisier (load/store with a pause raised 25 % false alarms at 1.3 as max/min).
+    /// Criteria for all other kernels (load/store with a pause raised 25 % false alarms at 1.3 as max/min).
     pub const OTHERS: Detector = Detector { ratio: 1.30, ..Detector::CAS };
 }
 
@@ -35,8 +35,8 @@ pub struct State {
     pub dwell_passes: f64,
 }
 
-/// Splits passes in time order by the values of one kernel; states in ascending order of their values. A series
-/// without a change is one state; an empty series has none.
+/// Splits passes in time order by the values of one kernel, into states in ascending order of their values. A series
+/// without a change is one state. An empty series has no state.
 ///
 /// ```
 /// # use coretalk_model::stats::{split_states, Detector};
@@ -48,7 +48,7 @@ pub fn split_states(values: &[f64], detector: Detector) -> Vec<State> {
     split_states_jointly(&[(values, detector)])
 }
 
-/// Whether these passes are certainly one state, as in almost all cells; much cheaper than sorting them.
+/// Whether these passes are certainly one state, as in almost all cells. Much cheaper than sorting.
 pub fn holds_still(values: &[f64], detector: Detector) -> bool {
     let extend = |(low, high): (f64, f64), &value: &f64| (low.min(value), high.max(value));
     let (low, high) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), extend);
@@ -56,8 +56,8 @@ pub fn holds_still(values: &[f64], detector: Detector) -> bool {
     low > 0.0 && high / low <= detector.ratio
 }
 
-/// Splits passes by several kernels timed in each of them: the kernel with the widest gap, relative to its detector's
-/// ratio, divides first, and each part is examined again. States ascend by the first kernel that separates two of them.
+/// Splits passes by several kernels timed in each of them. The kernel with the widest gap, relative to the ratio of its
+/// detector, divides first. Each part is examined again. States ascend by the first kernel that separates two of them.
 /// A pass beyond the end of the shortest series is ignored.
 pub fn split_states_jointly(kernels: &[(&[f64], Detector)]) -> Vec<State> {
     let count = kernels.iter().map(|(values, _)| values.len()).min().unwrap_or(0);
@@ -96,7 +96,6 @@ fn divide(kernels: &[(&[f64], Detector)], part: Vec<usize>, states: &mut Vec<Vec
 }
 
 struct Gap {
-    /// Ratio across the gap relative to that of the detector.
     excess: f64,
     below: Vec<usize>,
     above: Vec<usize>,
@@ -108,7 +107,6 @@ fn widest_gap((values, detector): (&[f64], Detector), part: &[usize]) -> Option<
     sorted.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
     let ratio = |at: usize| values[sorted[at]] / values[sorted[at - 1]];
     let at = (fewest..(sorted.len() + 1).saturating_sub(fewest))
-        // Values that are not positive have no ratio.
         .filter(|&at| values[sorted[at - 1]] > 0.0 && ratio(at) > detector.ratio)
         .max_by(|&a, &b| ratio(a).total_cmp(&ratio(b)))?;
     let excess = ratio(at) / detector.ratio;

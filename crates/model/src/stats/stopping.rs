@@ -6,23 +6,23 @@
 use super::normal;
 use std::f64::consts::PI;
 
-/// Numbers of passes for analyses: 8 for every cell, 24 for those still too wide; larger budgets continue by doubling.
+/// Numbers of passes for analyses: 8 for every cell, 24 for wide cells. Larger budgets continue by doubling.
 pub const ANALYSES: [usize; 2] = [8, 24];
 
-/// Minimum number of passes for a 95 % interval of the median: the range of five holds it in 94 % (order statistics).
+/// Minimum number of passes for a 95 % interval of the median. The range of five contains it in 94 %.
 pub const MIN_PASSES: usize = 6;
 
-/// Upper bound on analyses, beyond any budget: the last is at a million and a half passes.
+/// Upper bound of the number of analyses, beyond any budget. The last is at a million and a half passes.
 pub const MAX_ANALYSES: u32 = 18;
 
-/// An analysis of the passes so far; it determines how much error the interval may spend.
+/// An analysis of the passes so far, which determines the error that the interval may spend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Analysis(u32);
 
 impl Analysis {
-    /// After [`ANALYSES`]`[0]` passes, or fewer if the budget ended before.
+    /// The analysis after [`ANALYSES`]`[0]` passes, or fewer if the budget ended before.
     pub const FIRST: Analysis = Analysis(0);
-    /// After [`ANALYSES`]`[1]` passes, or fewer if the budget ended before.
+    /// The analysis after [`ANALYSES`]`[1]` passes, or fewer if the budget ended before.
     pub const SECOND: Analysis = Analysis(1);
 
     /// The analysis to which a number of passes belongs, out of at most `most`.
@@ -64,9 +64,8 @@ impl Analysis {
     }
 }
 
-/// Share of a total error of 5 % that analysis `k` = 1, 2, … may spend: 6·0.05/(π²k²), which sums to 0.05 over
-/// infinitely many analyses (after the α-spending of Lan and DeMets 1983; the series is Euler's). Analysis 0 spends
-/// nothing.
+/// Share of a total error of 5 % that analysis `k` = 1, 2, … may spend: 6·0.05/(π²k²), which sums to 0.05 (after the
+/// α-spending of Lan and DeMets 1983; the series is Euler's). Analysis 0 spends nothing.
 ///
 /// ```
 /// # use coretalk_model::stats::spent_alpha;
@@ -76,8 +75,8 @@ pub fn spent_alpha(k: u32) -> f64 {
     if k == 0 { 0.0 } else { 6.0 * 0.05 / (PI * PI * f64::from(k) * f64::from(k)) }
 }
 
-/// The analysis, out of `most`, at which passes with a relative standard deviation of `scale` are expected to reach a
-/// precision of ± `requested`.
+/// The analysis, out of `most`, at which passes with relative deviation `scale` should reach a precision of ±
+/// `requested`.
 ///
 /// ```
 /// # use coretalk_model::stats::{Analysis, expected_analysis};
@@ -99,12 +98,12 @@ pub enum Decision {
     Enough,
     /// Continue with passes up to the next analysis.
     More,
-    /// Finished after the last analysis, but too wide, which must be flagged.
+    /// Finished after the last analysis, but too wide. The cell must be flagged.
     Budget,
 }
 
 /// Decides after `passes` passes with an interval of this relative half width (0.02 is ± 2 %) and at most `most`
-/// analyses. Between analyses the answer is always [`Decision::More`], however narrow the interval is.
+/// analyses. Between analyses the result is always [`Decision::More`], however narrow the interval is.
 pub fn decide(passes: usize, relative_half_width: f64, requested: f64, most: u32) -> Decision {
     // An interval widened to a floor of the requested precision has that width up to rounding.
     let narrow = relative_half_width <= requested * (1.0 + 1e-9);

@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct OtherFacts {
-    /// Redundant reported levels, each with the existing groups that equal its own.
+    /// Redundant reported levels, each with the existing groups that equal its groups.
     pub same: BTreeMap<Level, Same>,
-    /// NUMA nodes without CPUs of their own, by number: memory expanders, high-bandwidth and persistent memory.
+    /// NUMA nodes without CPUs, by number: memory expanders, high-bandwidth and persistent memory.
     pub memory_nodes: Vec<MemoryNode>,
-    /// Caches whose size is reported, innermost first, except instruction caches; empty if unknown.
+    /// Caches with a reported size, innermost first, except instruction caches; empty if unknown.
     #[cfg_attr(feature = "serde", serde(default))]
     pub caches: Vec<CacheSize>,
 }
@@ -21,7 +21,7 @@ pub struct OtherFacts {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct CacheSize {
-    /// `L1d`, `L2`, `L3` …
+    /// Name, such as `L1d`, `L2` or `L3`.
     pub name: String,
     /// Size of one cache.
     pub bytes: u64,
@@ -29,15 +29,15 @@ pub struct CacheSize {
     pub groups: Vec<CpuSet>,
 }
 
-/// The existing groups that equal those of a redundant reported level.
+/// The existing groups that equal the groups of a redundant reported level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Same {
-    /// Each of its groups is a group of this level.
+    /// Each redundant group is a group of this level.
     Level(Level),
-    /// Its only group contains every CPU.
+    /// The only redundant group contains every CPU.
     Machine,
-    /// Its groups are groups of several levels, or of none.
+    /// The redundant groups are groups of several levels, or of none.
     Several,
 }
 
@@ -64,23 +64,22 @@ impl Same {
     }
 }
 
-/// A NUMA node without CPUs of its own.
+/// A NUMA node without CPUs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct MemoryNode {
-    /// The system's number.
+    /// Number of the node in the system.
     pub number: u32,
-    /// Its memory in bytes; `None` if not reported.
+    /// Memory in bytes; `None` if not reported.
     pub memory_bytes: Option<u64>,
-    /// ACPI distance from each node with CPUs, by number (10 is a node's own memory); empty if not reported.
+    /// ACPI distance from each node with CPUs, by number (10 is the memory of the node itself); empty if not reported.
     pub distances: Vec<(u32, u32)>,
 }
 
 /// Merges clusters of cores with the L2 caches that several cores share, each group once.
 ///
-/// On most machines, both are the same groups: Linux on x86 defines a cluster as the CPUs of one L2, and kernels before
-/// 5.16 report only that L2. So an L2 is the [`Level::Cluster`] if a cluster equals it, or no cluster of its CPUs is
-/// reported, and [`Level::L2`] only if it differs from a cluster.
+/// On most machines, both are the same groups. Linux on x86 defines a cluster as the CPUs of one L2, and kernels before
+/// 5.16 report only that L2. An L2 is [`Level::L2`] only if it differs from a reported cluster of its CPUs.
 ///
 /// ```
 /// # use coretalk_model::*;
@@ -104,8 +103,8 @@ pub fn with_shared_l2(clusters: Vec<Domain>, shared_l2: Vec<Domain>) -> Vec<Doma
     inner.into_iter().chain(clusters).chain(unclustered).collect()
 }
 
-/// The levels of these groups, innermost first; `group_of` returns the group of a level that contains a CPU. Levels
-/// that are not nested, or whose nesting differs between parts of the machine, keep the order of [`Level::ALL`].
+/// The levels of these groups, innermost first. Levels that are not nested, or whose nesting differs between parts of
+/// the machine, keep the order of [`Level::ALL`].
 pub(super) fn inside_out<'a>(
     domains: &'a [Domain],
     group_of: impl Fn(CpuId, Level) -> Option<&'a Domain>,

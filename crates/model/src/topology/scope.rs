@@ -1,5 +1,3 @@
-//! [`Scope`]: what the pairs of a relation share on one machine.
-
 use super::{Level, Relation, Topology};
 
 /// What the pairs of a relation share on this machine, such as a package, or a package across its L3 caches.
@@ -7,10 +5,9 @@ use super::{Level, Relation, Topology};
 pub enum Scope {
     /// One CPU.
     SameCpu,
-    /// Threads of a core; nodes or other levels may divide them.
+    /// Threads of a core, which nodes or other levels may divide.
     Threads(Option<Level>),
-    /// The same domain of the first level, but different domains of the second if it divides the first, as nodes may
-    /// divide an L3.
+    /// One domain of the first level, and different domains of the second if the second divides the first.
     Inside(Level, Option<Level>),
     /// Different domains of a level.
     Across(Level),

@@ -44,9 +44,9 @@ pub const CALL_NS: &str = "call_ns";
 pub const CALL_CYCLES: &str = "call_cycles";
 /// Factor by which the work of an SMT sibling slows down.
 pub const SLOWDOWN: &str = "sibling_slowdown";
-/// Count: round trips.
+/// Number of round trips.
 pub const SAMPLES: &str = "samples";
-/// Count: samples below the cost of the clock.
+/// Number of samples below the cost of the clock.
 pub const NEGATIVE: &str = "negative_net";
-/// Count: time of all round trips of a mode without clock, in microseconds.
+/// Time of all round trips of a mode without clock, in microseconds, as a count.
 pub const DURATION_US: &str = "duration_us";

@@ -6,23 +6,23 @@ use crate::stats::median_in_place;
 use crate::{CpuId, CpuSet, Level, Matrix, Protocol, Relation, Topology};
 use std::collections::BTreeMap;
 
-/// Minimum ratio `across_ns` ÷ `inside_ns` of a visible level; cells of one relation differ by smaller ratios.
+/// Minimum ratio `across_ns` ÷ `inside_ns` of a visible level. Cells of one relation differ by smaller ratios.
 pub const VISIBLE_CONTRAST: f64 = 1.15;
 
 /// The visibility of a reported level in the values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Contrast {
-    /// The protocol: smaller is faster for a latency, and steadier for a variation.
+    /// The protocol. For a latency, smaller is faster; for a variation, smaller is steadier.
     pub protocol: Protocol,
     /// The level.
     pub level: Level,
-    /// Its groups among the CPUs of the map, ordered by lowest CPU.
+    /// Groups among the CPUs of the map, ordered by lowest CPU.
     pub groups: Vec<CpuSet>,
-    /// The relations of the pairs inside, and of those to the nearest other group.
+    /// The relations of the pairs inside, and of the pairs to the nearest other group.
     pub relations: [Relation; 2],
     /// Median of the pairs that share a group but nothing smaller, in nanoseconds.
     pub inside_ns: f64,
-    /// Median of the nearest pairs between groups, in nanoseconds: those that share the next larger reported domain.
+    /// Median of the nearest pairs between groups, which share the next larger reported domain, in nanoseconds.
     pub across_ns: f64,
 }
 
@@ -73,7 +73,7 @@ fn has_all_values(map: &LatencyMap, topology: &Topology, relation: Relation) -> 
     })
 }
 
-/// The smallest reported level above the core at which every CPU of the map has a group of its own, if any.
+/// The smallest reported level above the core at which every CPU of the map has its own group, if any.
 pub fn all_apart(map: &LatencyMap, topology: &Topology) -> Option<Level> {
     let measured: CpuSet = map.cells.cpus().iter().copied().collect();
     let group_sizes = |level: Level| -> Vec<usize> {
@@ -147,7 +147,7 @@ pub struct ClassPair {
     pub pairs: u64,
 }
 
-/// Every combination of classes and relation, faster classes, then nearer relations first; empty for a single class.
+/// Every combination of classes and relation: faster classes first, then nearer relations. Empty for a single class.
 pub fn class_pairs(map: &LatencyMap, topology: &Topology) -> Vec<ClassPair> {
     if topology.classes().len() < 2 {
         return Vec::new();

@@ -1,19 +1,18 @@
-//! [`id_distance_correlation`]: whether latency follows the distance between CPU ids, as on a mesh.
+//! Whether latency follows the distance between CPU ids, as on a mesh.
 
 use crate::latency::LatencyMap;
 use crate::stats::Estimate;
 
 const MIN_CPUS: usize = 8;
 
-/// Two standard errors of a normal distribution: 95 %.
 const NORMAL_95: f64 = 1.96;
 
 /// Pearson's correlation over all pairs between latency and the absolute difference of the two CPU ids, with a 95 %
 /// interval. `None` below eight CPUs, for values or distances without variation, and for other quantities than latency.
 ///
-/// Pairs that share a CPU are not independent, so the interval comes from leaving out one CPU with all its pairs at a
-/// time (the jackknife over nodes of Snijders and Borgatti 1999), on Fisher's scale. Their factor (n − 2) / 2n halves
-/// the variance for pairs that share nothing; the full (n − 1) / n is used here, because CPUs do differ.
+/// Pairs that share a CPU are not independent. The interval therefore comes from leaving out one CPU with all its pairs
+/// at a time (the jackknife over nodes of Snijders and Borgatti 1999), on Fisher's scale. Their factor (n − 2) / 2n
+/// halves the variance for independent pairs. CPUs do differ, so the factor is (n − 1) / n here.
 pub fn id_distance_correlation(map: &LatencyMap) -> Option<Estimate> {
     let cpus = map.cells.cpus();
     if cpus.len() < MIN_CPUS || !map.protocol.is_latency() {

@@ -1,5 +1,4 @@
-//! [`Overall`]: statistics of the whole map; the order of CPUs that it suggests; classes of values for a picture; and
-//! order statistics of counted values: pairs (value, count) in ascending order.
+//! [`Overall`]: statistics of the whole map. Also an order of CPUs by latency, and statistics of counted values.
 
 use super::table::Reading;
 use crate::latency::{CellValue, LatencyMap, MissingReason, PairOutcome};
@@ -23,9 +22,9 @@ pub struct Overall {
     pub median_ns: Option<f64>,
     /// Groups by value alone.
     pub by_value: ByValue,
-    /// Number of cells that may be wrong by more than their interval shows.
+    /// Number of cells whose error may exceed their interval.
     pub doubtful: u64,
-    /// Relative reach of the intervals of the other cells that miss the requested precision.
+    /// Relative half widths of the other cells that miss the requested precision.
     pub wide: Vec<f64>,
     /// Number of cells with each flag of doubt, most frequent first.
     pub doubts: Vec<(Flag, u64)>,
@@ -38,7 +37,7 @@ pub struct Overall {
 pub struct ByValue {
     /// Groups confirmed by intervals, ascending.
     pub shown: Vec<ValueGroup>,
-    /// Whether there may be more groups: some points are separate, but their intervals overlap or are missing.
+    /// Whether there may be more groups. Some points are separate, but their intervals overlap or are missing.
     pub is_open: bool,
 }
 
@@ -63,7 +62,7 @@ impl ByValue {
 pub struct Extreme {
     /// The pair.
     pub pair: [CpuId; 2],
-    /// Its half round trip in nanoseconds.
+    /// Half round trip in nanoseconds.
     pub ns: f64,
 }
 
@@ -131,7 +130,7 @@ pub fn counts_total(counts: &[(u64, u64)]) -> u64 {
 /// assert_eq!(counts_percentile(&half_round_trips_ps, 1.0), Some(90_000));
 /// ```
 pub fn counts_percentile(counts: &[(u64, u64)], share: f64) -> Option<u64> {
-    // Reduced slightly, so that 0.99 of 100 is the 99th value although 0.99 × 100 rounds above 99.
+    // The factor makes 0.99 of 100 the 99th value, although 0.99 × 100 rounds above 99.
     let rank = (share * counts_total(counts) as f64 * (1.0 - 1e-12)).ceil().max(1.0) as u64;
     let mut seen = 0u64;
     for &(value, count) in counts {
@@ -150,7 +149,7 @@ pub fn counts_mean(counts: &[(u64, u64)]) -> Option<f64> {
     (total > 0).then(|| sum / total as f64)
 }
 
-/// A chain of nearest neighbours from the first CPU, which keeps groups together; CPUs without values come last.
+/// A chain of nearest neighbours from the first CPU, which keeps groups together. CPUs without values come last.
 pub fn measured_order(readings: &Matrix<Option<Reading>>) -> Vec<CpuId> {
     let cpus = readings.cpus();
     let mut remaining: Vec<usize> = (0..cpus.len()).collect();
@@ -174,13 +173,12 @@ pub fn measured_order(readings: &Matrix<Option<Reading>>) -> Vec<CpuId> {
     order
 }
 
-/// Minimum ratio of a class that is divided: the parts of narrower classes would show noise.
+/// The parts of narrower classes would show noise.
 const MIN_DIVIDED_RATIO: f64 = 1.1;
 
 /// Divides the positive values into at most `max_classes` classes, given as minimum and maximum, ascending, none empty.
-/// Values separated by a wide gap ([`GapRule::LATENCY_NS`]) share no class if there are enough classes; otherwise the
-/// classes nearest by ratio are joined. Spare classes divide the widest into equal ratios, so that a machine without
-/// gaps still shows its slope.
+/// Values separated by a wide gap ([`GapRule::LATENCY_NS`]) share no class if there are enough classes. Spare classes
+/// divide the widest class into equal ratios, so that a machine without gaps still shows its slope.
 ///
 /// ```
 /// # use coretalk_model::latency::summary::value_steps;
@@ -210,7 +208,6 @@ pub fn value_steps(values: impl Iterator<Item = f64>, max_classes: usize) -> Vec
     groups.iter().zip(parts).flat_map(|(&group, parts)| divided(&sorted, group, parts)).collect()
 }
 
-/// Divides a group into parts of equal ratio, each with the range of its actual values.
 fn divided(sorted: &[f64], [low, high]: [f64; 2], parts: usize) -> Vec<[f64; 2]> {
     let part = |value: f64| {
         let share = (value / low).ln() / (high / low).ln();

@@ -4,7 +4,7 @@ use crate::latency::{StateWatch, WatchedState};
 use crate::stats::{Detector, Estimate};
 use crate::{KernelId, LadderStep, Protocol, Relation};
 
-/// The ratio between the states of a machine: under the headline's kernel or, if that shows none, the largest of any.
+/// The ratio between machine states under the kernel of the headline, otherwise the largest of any kernel.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StateContrast {
     /// Index of the slowest state.
@@ -13,16 +13,16 @@ pub struct StateContrast {
     pub fastest: usize,
     /// Slowest ÷ fastest.
     pub ratio: f64,
-    /// Whether the headline's kernel shows it.
+    /// Whether the kernel of the headline shows the ratio.
     pub of_headline: bool,
     /// Number of kernels timed in both states.
     pub kernels: usize,
-    /// Number of these that the slowest state slows down. Another placement of the CPUs slows all of them; other
-    /// programs that take a CPU briefly slow only the one being timed.
+    /// Number of kernels that the slowest state slows down. Another placement of the CPUs slows all kernels. Other
+    /// programs that take a CPU briefly slow only the kernel being timed.
     pub slowed: usize,
 }
 
-/// Compares the slowest state with the fastest; `None` if there is only one state.
+/// Compares the slowest state with the fastest; `None` for a single state.
 pub fn state_contrast(watch: &StateWatch) -> Option<StateContrast> {
     let extremes = |kernel: &KernelId| -> Option<(usize, usize, f64)> {
         let of_kernel =
@@ -49,19 +49,18 @@ pub fn state_contrast(watch: &StateWatch) -> Option<StateContrast> {
 /// Maximum ratio between pairs of cores of one cache: at most 2.6 on published maps of one kind of core (no siblings).
 const WITHIN_ONE_CACHE: f64 = 3.0;
 
-/// Latency in nanoseconds below which the two CPUs may be threads of one core: siblings take up to 20 ns on published
-/// maps. Any other core is many times slower than siblings, even in the same cache.
+/// Siblings take up to 20 ns on published maps. Any other core is many times slower, even in the same cache.
 const MAYBE_SIBLINGS_NS: f64 = 20.0;
 
 /// Maximum latency of threads of one core in nanoseconds: 31 on the slowest published map.
 const SLOWEST_SIBLINGS_NS: f64 = 35.0;
 
-/// Minimum share of the passes for a state to count: other programs may cause briefer states.
+/// Minimum share of the passes for a state to count. Other programs may cause briefer states.
 const MIN_STATE_SHARE: f64 = 0.05;
 
 /// Index of the slowest state that is incompatible with the reported relation, given the other states; `None` if the
-/// numbers do not decide it. Uses only CAS, whose times are known from many machines, and requires that the state
-/// lasts, slows every kernel, and has intervals entirely beyond the limits.
+/// numbers do not decide. Only CAS counts, whose times are known from many machines. The state must last, slow every
+/// kernel, and have intervals entirely beyond the limits.
 pub fn contradicting_state(watch: &StateWatch, reported: Relation) -> Option<usize> {
     let cas = |state: &WatchedState| -> Option<Estimate> {
         let cas = LadderStep::Protocol(Protocol::Cas);
@@ -80,7 +79,6 @@ pub fn contradicting_state(watch: &StateWatch, reported: Relation) -> Option<usi
                     && latency.low > WITHIN_ONE_CACHE * near.high
                     && is_slower_throughout(state, other)
             }),
-            // A larger domain may contain any distance.
             _ => false,
         }
     };
@@ -100,7 +98,6 @@ fn is_slower_throughout(state: &WatchedState, other: &WatchedState) -> bool {
     kernels > 0 && slowed == kernels
 }
 
-/// Number of kernels timed in both states, and of those slower in the first by the ratio that separates states.
 fn count_slowed(state: &WatchedState, other: &WatchedState) -> (usize, usize) {
     let ratios = state.kernels.iter().filter_map(|(kernel, here)| {
         let (_, there) = other.kernels.iter().find(|(known, _)| known == kernel)?;

@@ -9,7 +9,7 @@ use crate::{CpuId, Matrix};
 pub struct Reading {
     /// Half round trip in ns, or messages/s.
     pub ns: f64,
-    /// Whether it has a flag of doubt.
+    /// Whether the reading has a flag of doubt.
     pub doubtful: bool,
 }
 
@@ -30,15 +30,15 @@ pub struct Table {
     cells: Vec<TableCell>,
 }
 
-/// Summary of the pairs of a CPU of the row and another CPU of the column; if both are the same core, of its threads.
-/// Values of a CPU with itself are another relation: groups of several CPUs have them in [`own`](TableCell::own).
+/// Summary of the pairs of a CPU of the row and another CPU of the column. Groups of several CPUs have values of a CPU
+/// with itself in [`own`](TableCell::own).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct TableCell {
-    /// Median over the measured pairs in the unit of the readings; `None` if none was measured.
+    /// Median over the measured pairs in the unit of the readings; `None` without measured pairs.
     pub median_ns: Option<f64>,
-    /// Lower median over the measured pairs: the value of a pair, never a mean of two; `None` if none was measured.
+    /// Lower median over the measured pairs: the value of a pair, never a mean of two; `None` without measured pairs.
     pub middle_ns: Option<f64>,
-    /// Number of pairs of different CPUs; for a single CPU with itself 1 if measured, otherwise 0.
+    /// Number of pairs of different CPUs. For a single CPU with itself 1 if measured, otherwise 0.
     pub pairs: u32,
     /// Number of pairs that were not measured.
     pub missing: u32,
@@ -53,9 +53,9 @@ pub struct TableCell {
 pub struct OwnCell {
     /// Median over these CPUs in the unit of the readings.
     pub median_ns: f64,
-    /// Number of these CPUs that were measured.
+    /// Number of measured CPUs.
     pub cpus: u32,
-    /// Number of these with a doubt.
+    /// Number of measured CPUs with a doubt.
     pub doubtful: u32,
 }
 
@@ -73,7 +73,7 @@ impl Table {
         self.cells.iter()
     }
 
-    /// Every displayed value: medians over pairs, and those of CPUs with themselves.
+    /// Every displayed value: medians over pairs, and medians of CPUs with themselves.
     pub fn values(&self) -> impl Iterator<Item = f64> {
         self.iter().flat_map(|cell| cell.median_ns.into_iter().chain(cell.own.map(|own| own.median_ns)))
     }
@@ -85,9 +85,8 @@ impl Table {
 }
 
 /// Aggregates readings by groups of CPUs. CPUs outside the matrix count as not measured. A pair within one group counts
-/// once. The value of a CPU with itself, if present, is the cell of a single CPU, and separate ([`TableCell::own`]) in
-/// a group of several: the mean of 449 k messages a second on one CPU and 249 k between threads of a core would
-/// describe nothing on the machine.
+/// once. A group keeps values of a CPU with itself apart: the mean of 449 k messages a second on one CPU and 249 k
+/// between threads of a core would describe nothing on the machine.
 pub fn table(readings: &Matrix<Option<Reading>>, rows: &[Vec<CpuId>], columns: &[Vec<CpuId>]) -> Table {
     let position = positions(readings.cpus());
     let at = |cpu: &CpuId| position.get(cpu.index()).copied().flatten();
