@@ -3,8 +3,8 @@
 use coretalk_measure::host::facts;
 use coretalk_model::environment::BuildFacts;
 
-/// Adds the facts that only the binary knows to those of the measuring crate. `dist/build` sets the profile name,
-/// because cargo only knows it as `release`.
+/// Adds facts that only this crate knows to those of `coretalk-measure`. `dist/build` sets the profile name, because
+/// cargo reports that profile as `release`.
 pub fn build_facts() -> BuildFacts {
     let measure_facts = facts::build_facts();
     let named = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(str::to_owned);

@@ -1,4 +1,4 @@
-//! The command line: parse, resolve, execute. Types of the argument parser do not leave this module.
+//! The command line: parse, resolve, execute. No other module uses types of the argument parser.
 
 #[cfg(target_os = "linux")]
 mod adapters;
@@ -51,10 +51,8 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     }))
 }
 
-/// Passes the blocks of a command about saved runs, files or plans to `show`, instead of writing them.
-///
-/// # Errors
-/// The words are not such a command, or its inputs cannot be read.
+/// Passes the blocks of a command about saved runs, files or plans to `show`, instead of writing them. Fails for other
+/// commands, or if the inputs cannot be read.
 pub fn with_blocks<R>(
     words: impl IntoIterator<Item = OsString>,
     show: impl FnOnce(&[Block<'_>]) -> R,
@@ -76,7 +74,7 @@ pub fn with_blocks<R>(
 /// Maximum characters of a typed word that an error message repeats.
 const MAX_REPEATED: usize = 80;
 
-/// Truncates long words and their parts (values, list items) in an error message, because the system allows them.
+/// Truncates long words and their parts (values, list items) in an error message.
 fn shortened(mut sentence: String, words: &[OsString]) -> String {
     for word in words.iter().skip(1).map(|word| word.to_string_lossy()) {
         let value = word.split_once('=').map_or("", |(_, value)| value);
@@ -89,7 +87,7 @@ fn shortened(mut sentence: String, words: &[OsString]) -> String {
     sentence
 }
 
-/// Explains a refused format that the extension of the output file selected.
+/// Explains that the extension of the output file selected a refused format.
 fn explained(failure: Failure, invocation: &Invocation) -> Failure {
     let by_ending = invocation.cli.global.output.as_deref().and_then(Format::of_file);
     match failure {

@@ -1,4 +1,4 @@
-//! Exit codes, the errors that lead to them, and the message of an error in one sentence.
+//! Exit codes, the errors that lead to them, and their messages.
 
 use crate::store::{FailureClass, ResumeError, StoreError};
 use coretalk_measure::MachineError;
@@ -15,17 +15,17 @@ use std::path::PathBuf;
 pub enum ExitCode {
     /// Success.
     Done = 0,
-    /// A comparison found what `--fail-on` asks for, some cells could not be trusted under `--strict`, or the compared
-    /// command failed.
+    /// A comparison found what `--fail-on` asks for, results were untrusted under `--strict`, or the compared command
+    /// failed.
     Found = 1,
     /// Syntax error, unknown name or run, nonexistent CPU, or conflicting options.
     Usage = 2,
-    /// The machine or the system refuses: a CPU that is not allowed, too few CPUs, no pinning, no permission, a missing
-    /// CPU feature, an unusable clock; or nothing could be measured.
+    /// The machine or system refuses, or nothing could be measured. Examples: a CPU that is not allowed, too few CPUs,
+    /// no pinning, no permission, a missing CPU feature, an unusable clock.
     Environment = 3,
     /// An input file is missing, unreadable or invalid.
     Input = 4,
-    /// Interrupted; measurements so far are saved.
+    /// Interrupted. Measurements so far are saved.
     Interrupted = 5,
     /// The store failed, or a result could not be written: disk full, no permission, a newer schema.
     Store = 6,
@@ -73,27 +73,27 @@ impl From<ExitCode> for std::process::ExitCode {
 /// Error of a command.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// The command line makes no sense; the text is a whole sentence.
+    /// The command line is invalid. The text is a whole sentence.
     #[error("{0}")]
     Usage(String),
     /// A format cannot hold the result.
     #[error("{sentence}")]
     Format {
-        /// The format.
+        /// Refused format.
         format: Format,
-        /// A whole sentence.
+        /// Message as a whole sentence.
         sentence: String,
     },
-    /// The machine cannot do it; the text is a whole sentence.
+    /// The machine cannot perform the command. The text is a whole sentence.
     #[error("{0}")]
     Environment(String),
-    /// An input file is unusable; the text is a whole sentence.
+    /// An input file is unusable. The text is a whole sentence.
     #[error("{0}")]
     Input(String),
-    /// The compared command failed; the text is a whole sentence.
+    /// The compared command failed. The text is a whole sentence.
     #[error("{0}")]
     Command(String),
-    /// Interrupted; the text is a whole sentence that says how to resume.
+    /// Interrupted. The text is a whole sentence that says how to resume.
     #[error("{0}")]
     Interrupted(String),
     /// The machine as a whole failed.
@@ -116,13 +116,13 @@ pub enum Failure {
         /// Error of the system.
         source: io::Error,
     },
-    /// Internal contradiction, as a sentence.
+    /// Internal contradiction. The text is a sentence.
     #[error("internal error: {0} (please report)")]
     Internal(String),
 }
 
 impl Failure {
-    /// Returns the exit code. Only this function maps errors to numbers.
+    /// Returns the exit code. No other function maps errors to numbers.
     pub fn code(&self) -> ExitCode {
         match self {
             Failure::Usage(_) | Failure::Format { .. } => ExitCode::Usage,
@@ -136,7 +136,7 @@ impl Failure {
             Failure::Run(RunError::Interrupted) => ExitCode::Interrupted,
             Failure::Store(error) => of_class(error.class()),
             Failure::Resume(error) => of_class(error.class()),
-            // The reader closed the pipe because it has read enough.
+            // The reader has read enough and closed the pipe.
             Failure::Write { source, .. } if source.kind() == io::ErrorKind::BrokenPipe => ExitCode::Done,
             Failure::Write { .. } => ExitCode::Store,
             Failure::Internal(_) => ExitCode::Internal,
@@ -146,7 +146,7 @@ impl Failure {
     /// Formats the failure and its causes as one sentence on one line.
     pub fn sentence(&self) -> String {
         let mut sentence = self.to_string();
-        // These four print their inner error. Every other error either prints its cause or returns it as its source.
+        // These four print their inner error. Every other error prints its cause or returns it as its source.
         let mut cause = match self {
             Failure::Machine(_) | Failure::Run(_) | Failure::Store(_) | Failure::Resume(_) => {
                 self.source().and_then(Error::source)
@@ -163,7 +163,7 @@ impl Failure {
     /// Prints the failure on standard error, unless the exit code is success.
     pub fn tell(&self) {
         if self.code() != ExitCode::Done {
-            // Without standard error, there is no place for the message.
+            // Without standard error, the message is lost.
             let _ = writeln!(io::stderr(), "coretalk: {}", plain(&self.sentence()));
         }
     }
@@ -178,8 +178,7 @@ fn of_class(class: FailureClass) -> ExitCode {
     }
 }
 
-/// Makes every panic on any thread print one sentence and exit with code 70. Measurements up to the last
-/// commit are safe, because commits are durable.
+/// Makes every panic on any thread print one sentence and exit with code 70. Committed measurements are safe.
 pub fn end_on_panic() {
     std::panic::set_hook(Box::new(|panic| {
         let payload = panic.payload();

@@ -1,11 +1,11 @@
-//! The tool: run files, reports, exports and the command line over `coretalk-measure` and `coretalk-model`.
+//! The tool: run files, reports, exports and the command line. Uses `coretalk-measure` and `coretalk-model`.
 
 pub mod args;
 pub mod build_facts;
 pub mod commands;
 pub mod exit;
 pub mod resolve {
-    //! Resolves command lines: every name is known, every CPU exists and may be used, every default is filled in.
+    //! Resolves command lines: checks names and CPUs, and fills in defaults.
 
     pub mod adapters;
     pub mod cpus;

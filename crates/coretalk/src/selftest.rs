@@ -1,5 +1,5 @@
-//! [`run`]: checks whether coretalk measures correctly on this machine. Each check runs this program as a user would
-//! and compares its output, or the CPUs of its threads, with the expected result.
+//! [`run`]: checks whether coretalk measures correctly on this machine. Each check runs this program and compares its
+//! output, or the CPUs of its threads, with the expected result.
 
 mod child;
 
@@ -14,10 +14,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Verdict of a check and its observation.
+/// Verdict of a check, with the observation.
 type CheckOutcome = (Verdict, String);
 
-/// Performs a check on some CPUs; an error says why it could not be performed.
+/// Performs a check on some CPUs. The error says why the check is impossible.
 type CheckFn = fn(&Child<'_>, &[CpuId]) -> Result<CheckOutcome, String>;
 
 const CHECKS: [(&str, &str, CheckFn); 7] = [
@@ -30,10 +30,8 @@ const CHECKS: [(&str, &str, CheckFn); 7] = [
     ("store", "a run that was killed is complete after it is resumed", store),
 ];
 
-/// Runs all checks with this program, on the first and the last of the CPUs. `scratch` is an empty directory;
-/// `announce` gets the description of each check before it runs.
-///
-/// Returns the findings up to an interruption.
+/// Runs all checks with this program, on the first and the last of the CPUs. Returns the findings up to an
+/// interruption. `scratch` is an empty directory. `announce` gets the description of each check in advance.
 pub fn run(
     program: &Path,
     scratch: &Path,
@@ -82,10 +80,10 @@ fn pair_list(cpus: &[CpuId]) -> Result<String, String> {
     }
 }
 
-/// Checks on which CPU the threads of a measurement ran, as the system reports it to another process.
+/// Checks the CPUs of measuring threads, as the system reports them to another process.
 fn pins(child: &Child<'_>, cpus: &[CpuId]) -> Result<CheckOutcome, String> {
     let words = format!("latency --cpus {} --budget 2s --no-save", pair_list(cpus)?);
-    // By pinned CPU: numbers of samples in which a thread ran on that CPU, and on another one.
+    // For each pinned CPU: numbers of samples of its thread on that CPU, and on another CPU.
     let mut samples: BTreeMap<CpuId, [u64; 2]> = BTreeMap::new();
     child.document(&words, &mut |process| {
         let threads = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
@@ -112,21 +110,21 @@ fn pins(child: &Child<'_>, cpus: &[CpuId]) -> Result<CheckOutcome, String> {
     })
 }
 
-/// Returns the only CPU that a thread may use, and the CPU of its last execution. The mask is read first: pinning moves
-/// a thread at once, so the CPU that is read later must agree.
+/// Returns the only CPU that a thread may use, and the CPU of its last execution. Reads the mask first: pinning moves a
+/// thread at once, so the CPU that is read later must agree.
 fn pinned_and_at(thread: &Path) -> Option<(CpuId, CpuId)> {
     let status = std::fs::read_to_string(thread.join("status")).ok()?;
     let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
     let pinned = allowed.trim().parse().ok().map(CpuId)?;
     let stat = std::fs::read_to_string(thread.join("stat")).ok()?;
-    // The thread name is in brackets and may contain spaces; the CPU is the 37th field after it.
+    // The thread name is in brackets and may contain spaces. The CPU is the 37th field after it.
     let at = stat.rsplit(')').next()?.split_ascii_whitespace().nth(36)?;
     Some((pinned, CpuId(at.parse().ok()?)))
 }
 
-/// Maximum clock step: a coarser one hides a hand-over of tens of nanoseconds.
+/// Maximum clock step. A larger step hides a hand-over of tens of nanoseconds.
 const COARSE_NS: f64 = 50.0;
-/// Maximum difference of two counters: a larger one puts events of a run in the wrong order.
+/// Maximum difference of two counters. A larger difference changes the order of events of a run.
 const APART_NS: f64 = 1_000.0;
 
 fn clock(child: &Child<'_>, _: &[CpuId]) -> Result<CheckOutcome, String> {
@@ -135,7 +133,7 @@ fn clock(child: &Child<'_>, _: &[CpuId]) -> Result<CheckOutcome, String> {
     let step = facts["step_ns"].as_f64().ok_or("the step of the clock is not known")?;
     let source = facts["source"].as_str().unwrap_or("unknown");
     let cells = document["matrices"][0]["cells"].as_array().cloned().unwrap_or_default();
-    // Lower bound of the offset of two counters: the distance of its interval from 0.
+    // Lower bound of the offset between two counters: the distance from 0 to its interval.
     let offset = |cell: &Value| Some(cell["ci"][0].as_f64()?.max(-cell["ci"][1].as_f64()?).max(0.0));
     let offset = cells.iter().filter_map(offset).fold(0.0, f64::max);
     let mut observation = format!("{source}, steps of {} ns", fixed(step, 3));
@@ -206,10 +204,10 @@ fn counts(child: &Child<'_>, cpus: &[CpuId]) -> Result<CheckOutcome, String> {
     ))
 }
 
-/// Ratio within which a compare-exchange ping-pong (half a round trip) and reads of lines written by the other CPU (one
-/// transfer) agree: they were within 8 % of each other on compared machines (docs/method.md).
+/// Maximum ratio of two methods that agree: a compare-exchange ping-pong (half a round trip) and reads of lines written
+/// by the other CPU (one transfer). They were within 8 % of each other on compared machines (docs/method.md).
 const AGREES: f64 = 1.08;
-/// Ratio beyond which one of the two kernels measures something else.
+/// Ratio above which one of the two kernels measures something else.
 const PLAUSIBLE: f64 = 2.0;
 
 fn kernels(child: &Child<'_>, cpus: &[CpuId]) -> Result<CheckOutcome, String> {
@@ -225,7 +223,7 @@ fn kernels(child: &Child<'_>, cpus: &[CpuId]) -> Result<CheckOutcome, String> {
     Ok(compare_kernels(&cas, &xfer, state_changed, &list(cpus)))
 }
 
-/// Returns the value of a cell in nanoseconds; without an interval its confidence is 0.
+/// Returns the value of a cell in nanoseconds. Without an interval, the confidence is 0.
 fn estimate(cell: &Value) -> Option<Estimate> {
     let point = cell["median"].as_f64()?;
     let ends = cell["ci"][0].as_f64().zip(cell["ci"][1].as_f64());
@@ -234,7 +232,7 @@ fn estimate(cell: &Value) -> Option<Estimate> {
     Some(Estimate { point, low, high, confidence, effective_n: 1.0 })
 }
 
-/// Compares two methods of timing a hand-over; `state_changed`: whether the machine changed its state meanwhile.
+/// Compares two methods of timing a hand-over. `state_changed`: the machine changed its state between them.
 fn compare_kernels(cas: &Estimate, xfer: &Estimate, state_changed: bool, cpus: &str) -> CheckOutcome {
     let ratio = xfer.point / cas.point;
     let ns = |value: &Estimate| match value.is_sure() {
@@ -279,8 +277,7 @@ fn same(child: &Child<'_>, cpus: &[CpuId]) -> Result<CheckOutcome, String> {
 
 /// Minimum share of a CPU that another program must take for a conclusive check.
 const TAKEN_AT_LEAST: f64 = 0.2;
-/// Minimum fraction of that share that `jitter` must find: the program also takes time on other CPUs, and before and
-/// after the measurement.
+/// Minimum fraction of that share that `jitter` must find. The program also works on other CPUs and at other times.
 const FOUND_AT_LEAST: f64 = 0.7;
 
 /// Checks `jitter` on a CPU with another busy process of this program.
@@ -290,11 +287,11 @@ fn delay(child: &Child<'_>, cpus: &[CpuId]) -> Result<CheckOutcome, String> {
         "place --workload n-queens:13 --threads 1 --placement one={cpu} --placement two={cpu} --budget 3s --no-save"
     );
     let mut worker = child.start("worker", &work)?;
-    // Waits until the worker has warmed up: its CPU time counts only from here.
+    // The CPU time of the worker counts only after its warm-up.
     std::thread::sleep(Duration::from_millis(300));
     let (began, before) = (Instant::now(), worker.cpu_seconds());
     let mut after = before;
-    // Equal priority: otherwise `jitter` would leave the other process no time.
+    // Equal priority, because `jitter` would otherwise leave the other process no time.
     let words = format!("jitter --cpus {cpu} --for 1s --nice 0 --no-save");
     let document = child.document(&words, &mut |_| after = worker.cpu_seconds().or(after))?;
     let elapsed = began.elapsed().as_secs_f64();
@@ -315,11 +312,11 @@ fn delay(child: &Child<'_>, cpus: &[CpuId]) -> Result<CheckOutcome, String> {
     })
 }
 
-/// Checks resuming after a kill on a simulated machine, so that nothing else can fail.
+/// Checks resuming after a kill. A simulated machine excludes other failures.
 fn store(child: &Child<'_>, _: &[CpuId]) -> Result<CheckOutcome, String> {
     let mut first =
         child.start("killed", "latency --machine sim:mesh-64 --seed 1 --precision 0.3% --budget 60s")?;
-    // Kills the process once it has saved something.
+    // Kills the process after it has saved something.
     let saved = child.wait_for(Duration::from_secs(10), || child.saved_runs().next());
     std::thread::sleep(Duration::from_millis(300));
     let ended_before = first.end();

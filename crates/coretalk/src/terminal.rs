@@ -1,4 +1,4 @@
-//! The number of colours that the environment allows, and the size of the terminal.
+//! Colours that the environment allows, and the size of the terminal.
 
 use crate::args::words::ColorWord;
 use coretalk_report::ColorDepth;
@@ -25,8 +25,8 @@ impl Output {
     }
 }
 
-/// The colours to use: decided by `--color`, then `NO_COLOR` (<https://no-color.org>: any value but the empty one), then
-/// `CLICOLOR_FORCE`, then whether the output is a terminal and its `COLORTERM` and `TERM`.
+/// Chooses the colours by `--color`, `NO_COLOR` (<https://no-color.org>: any value but the empty one),
+/// `CLICOLOR_FORCE`, the terminal, `COLORTERM` and `TERM`, in this order.
 pub fn color_depth(
     choice: ColorWord,
     output: Output,
@@ -61,8 +61,8 @@ fn supported(variable: &impl Fn(&str) -> Option<String>) -> ColorDepth {
 /// Width in columns if the output is not a terminal.
 pub const DEFAULT_WIDTH: usize = 100;
 
-/// The width of the output: `COLUMNS` if it is a number, else the size of the terminal, else [`DEFAULT_WIDTH`]. It is
-/// clamped to 40, below which no table fits, and 400, above which lines are unreadable.
+/// Width of the output: `COLUMNS` if it is a number, else the size of the terminal, else [`DEFAULT_WIDTH`]. Clamped to
+/// 40, below which no table fits, and to 400, above which lines are unreadable.
 pub fn width(output: Output, variable: impl Fn(&str) -> Option<String>) -> usize {
     let asked = variable("COLUMNS").and_then(|columns| columns.trim().parse::<usize>().ok());
     let terminal = || match output {
@@ -72,7 +72,7 @@ pub fn width(output: Output, variable: impl Fn(&str) -> Option<String>) -> usize
     asked.filter(|&columns| columns > 0).or_else(terminal).unwrap_or(DEFAULT_WIDTH).clamp(40, 400)
 }
 
-/// Height in rows of the terminal on standard error; `None` if it is not a terminal.
+/// Rows of the terminal on standard error; `None` if there is no terminal.
 pub fn height() -> Option<usize> {
     terminal_size::terminal_size_of(std::io::stderr()).map(|(_, height)| usize::from(height.0))
 }

@@ -1,6 +1,6 @@
 //! Examples below the help of each command. A test runs all of them.
 
-/// Realistic commands with their effects, by subcommand; the quick look first.
+/// Realistic commands and their effects by subcommand. The quick look is first.
 pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     (
         "",
@@ -255,7 +255,7 @@ pub const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ("man", &[("coretalk man", "print it"), ("coretalk man -o coretalk.1", "write it to a file")]),
 ];
 
-/// Formats examples for help: the effect is a trailing comment, so that a line can be pasted into a shell.
+/// Formats examples for help. The effect is a trailing comment, so that users can paste a line into a shell.
 pub fn help(examples: &[(&str, &str)]) -> String {
     let width = examples.iter().map(|(line, _)| line.len()).max().unwrap_or(0);
     let lines = examples.iter().map(|(line, what)| format!("\n  {line:width$}  # {what}"));

@@ -7,7 +7,7 @@ use coretalk_measure::probes::jitter::WATCHED_MS;
 use coretalk_model::Picos;
 use coretalk_model::series::Parameters;
 
-/// Ratio of the budget to the watched time: above 1, because every pass also starts and ends threads.
+/// Ratio of the budget to the watched time. It is above 1, because every pass also starts and ends threads.
 const MARGIN: f64 = 1.2;
 
 /// Options of `jitter`.

@@ -1,4 +1,4 @@
-//! [`Global`]: options that several commands share, and [`takes`], with which a command selects them.
+//! [`Global`]: options that several commands share. A command selects them with [`takes`].
 
 use super::value::{self, MachineWord};
 use super::words::{self};
@@ -111,13 +111,13 @@ pub struct Global {
     pub verbose: bool,
 }
 
-/// What to measure, and how.
+/// Options of the measurement.
 pub const MEASURED: &[&str] = &["cpus", "smt", "machine", "seed", "precision", "budget", "nice", "rt"];
-/// [`MEASURED`] for `jitter`, without `budget` (`--for` sets the time) and `precision` (rare gaps have no interval).
+/// [`MEASURED`] for `jitter`. `--for` sets the time instead of `budget`. Rare gaps have no interval and no `precision`.
 pub const WATCHED: &[&str] = &["cpus", "smt", "machine", "seed", "nice", "rt"];
-/// [`MEASURED`] for `place` and `versus`, without `nice` and `rt`: the compared programs set their own priority.
+/// [`MEASURED`] for `place` and `versus`, without `nice` and `rt`. The compared programs set their own priority.
 pub const COMPARED: &[&str] = &["cpus", "smt", "machine", "seed", "precision", "budget"];
-/// Settings kept in the run file: a resumed run accepts none of these.
+/// Settings in the run file. A resumed run accepts none of them as options.
 pub const SETTINGS: &[&str] = &["cpus", "smt", "seed", "precision", "keep_raw"];
 /// Storage and metadata of a new run.
 pub const SAVED: &[&str] = &["resume", "store", "no_save", "name", "label", "note"];
@@ -150,7 +150,7 @@ pub const EXPORTS_OF_MAP: &[&str] =
     &["export_csv", "export_c2c_csv", "export_markdown", "export_json", "export_jsonl"];
 /// Additional output files for a comparison.
 pub const EXPORTS_OF_PLACE: &[&str] = &["export_csv", "export_markdown", "export_json", "export_jsonl"];
-/// Whether to include private facts, and how many messages to print.
+/// Options for private facts and the number of messages.
 pub const SAID: &[&str] = &["with_identity", "quiet", "verbose"];
 /// Options of `coretalk` without a command (the quick look).
 pub const QUICK_LOOK: &[&[&str]] =
@@ -161,10 +161,7 @@ pub fn all() -> Vec<Arg> {
     Global::augment_args(Command::new("")).get_arguments().cloned().collect()
 }
 
-/// Selects the options of a command by their ids.
-///
-/// # Panics
-/// If an option does not exist.
+/// Selects the options of a command by their ids. Panics if an option does not exist.
 pub fn takes(sets: &[&[&str]]) -> Vec<Arg> {
     let ids = sets.concat();
     let all = all();

@@ -26,11 +26,11 @@ pub enum Typed {
 /// A command with its options.
 #[derive(Debug, Clone)]
 pub struct Invocation {
-    /// Parsed, without options that the command does not support.
+    /// Parsed command line without the ignored options.
     pub cli: Cli,
     /// The options present on the command line.
     pub typed: Vec<TypedOption>,
-    /// The arguments without the program name and the ignored options.
+    /// Arguments without the program name and the ignored options.
     pub words: Vec<String>,
     /// A notice for each ignored option.
     pub ignored: Vec<String>,
@@ -57,12 +57,12 @@ impl Invocation {
     }
 }
 
-/// The definitions for parsing, help and completion; in each command, options that it does not support are hidden.
+/// Definitions for parsing, help and completion. Each command hides the options that it does not support.
 pub fn definitions() -> Command {
     definitions_for(|_| true)
 }
 
-/// Adds unsupported options only to used commands: adding them to all takes a quarter of the startup time.
+/// Adds unsupported options only to used commands. Adding them to all commands takes a quarter of the startup time.
 fn definitions_for(is_used: impl Fn(&str) -> bool) -> Command {
     let of_quick_look = options::QUICK_LOOK.concat();
     let is_hidden = |arg: &Arg| arg.is_global_set() && !of_quick_look.contains(&arg.get_id().as_str());
@@ -90,7 +90,7 @@ fn with_unsupported_options(command: Command, all: &[Arg]) -> Command {
         .mut_subcommands(|subcommand| with_unsupported_options(subcommand, all))
 }
 
-/// Replaces `{names}` in the help of a probe's options by what the probe measures, without the last item, runtimes.
+/// Replaces `{names}` in the help of a probe's options by the variants of the probe, except runtimes.
 fn with_names(command: Command) -> Command {
     let variants = series_by_id(command.get_name()).map_or(Vec::new(), SeriesProbe::variants);
     let Some((_, native)) = variants.split_last() else { return command };
@@ -104,10 +104,8 @@ fn with_names(command: Command) -> Command {
     })
 }
 
-/// Parses a command line that begins with the program name. Options that the command does not support are ignored.
-///
-/// # Errors
-/// [`Failure::Usage`] in one sentence.
+/// Parses a command line that begins with the program name. Ignores options that the command does not support. The
+/// error is a [`Failure::Usage`] in one sentence.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Typed, Failure> {
     let words: Vec<OsString> = words.into_iter().collect();
     parsed(&words, Vec::new())
@@ -116,7 +114,7 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Typed, Failure
 const REPORTING: [&str; 2] = ["report", "view"];
 
 fn parsed(words: &[OsString], mut ignored: Vec<String>) -> Result<Typed, Failure> {
-    // Parsing builds only the commands named on the command line: building all takes longer than most commands run.
+    // Only commands named on the command line are built. Building all would take longer than most commands run.
     let mut definitions = definitions_for(|command| words.iter().any(|word| word == command));
     let matches = match definitions.try_get_matches_from_mut(words) {
         Ok(matches) => matches,
@@ -129,14 +127,14 @@ fn parsed(words: &[OsString], mut ignored: Vec<String>) -> Result<Typed, Failure
         let what = if path.is_empty() { "the quick look".to_owned() } else { format!("`{path}`") };
         let sentence = format!("{} has no effect on {what}", flag(other));
         let rest = without_option(words, other);
-        // An option combined with another short one (`-qo`) cannot be removed.
+        // An option combined with another short option (`-qo`) cannot be removed.
         if rest.len() == words.len() {
             return Err(Failure::Usage(format!("{sentence}; leave it out (see `coretalk {path} --help`)")));
         }
         ignored.push(format!("{sentence} and is ignored"));
         return parsed(&rest, ignored);
     }
-    // clap checks options before and after the command separately, but not conflicts between them.
+    // clap checks options before and after the command separately, and misses conflicts between the two groups.
     let conflicting = |arg: &Arg| {
         command
             .get_arg_conflicts_with(arg)
@@ -170,7 +168,7 @@ fn parsed(words: &[OsString], mut ignored: Vec<String>) -> Result<Typed, Failure
     Ok(Typed::Command(Box::new(Invocation { cli, typed, words, ignored })))
 }
 
-/// The innermost subcommand: its path, definition and matches.
+/// Returns the innermost subcommand: its path, definition and matches.
 fn leaf<'a>(definitions: &'a Command, matches: &'a ArgMatches) -> (String, &'a Command, &'a ArgMatches) {
     let (mut path, mut command, mut leaf) = (Vec::new(), definitions, matches);
     while let Some((name, below)) = leaf.subcommand() {
@@ -186,7 +184,7 @@ fn flag(option: &Arg) -> String {
     option.get_long().map_or_else(|| format!("the {}", option.get_id()), |long| format!("--{long}"))
 }
 
-/// Removes an option and its value (`--long`, `--long=value`, `-s`, `-svalue`) before `--`: later words are not options.
+/// Removes an option and its value (`--long`, `--long=value`, `-s`, `-svalue`). Words after `--` are not options.
 fn without_option(words: &[OsString], option: &Arg) -> Vec<OsString> {
     let long = flag(option);
     let short = option.get_short().map(|short| format!("-{short}"));
@@ -242,7 +240,6 @@ fn usage_failure(error: &clap::Error, words: &[OsString]) -> Failure {
     Failure::Usage(parts.join("; "))
 }
 
-/// The path of the command that the words name, such as `coretalk runs list`.
 fn command_of(words: &[OsString]) -> String {
     let definitions = definitions();
     let (mut path, mut command) = (vec!["coretalk"], &definitions);

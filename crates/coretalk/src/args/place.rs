@@ -1,4 +1,4 @@
-//! [`PlaceArgs`]: the options of `place` as typed; [`ComparedRuns`]: those that it shares with `versus`.
+//! [`PlaceArgs`]: the options of `place` as typed. [`ComparedRuns`]: the options that `place` and `versus` share.
 
 use super::value;
 use clap::Args;

@@ -1,4 +1,4 @@
-//! [`SeriesArgs`]: the settings in the options of a command that measures trials.
+//! [`SeriesArgs`]: the options of a command that measures trials.
 
 use crate::args::runtime::RuntimeArgs;
 use crate::args::value::{AutoOr, PairsWord};
@@ -7,10 +7,10 @@ use coretalk_model::series::Parameters;
 
 /// Options of a command that measures trials.
 pub trait SeriesArgs {
-    /// The id of the probe.
+    /// Id of the probe.
     fn probe(&self) -> &'static str;
 
-    /// The command's own options, without defaults; the trials are derived from them.
+    /// Options of the command itself, without defaults. The trials are derived from them.
     fn options(&self) -> Parameters;
 
     /// `--pairs` as typed.
@@ -23,7 +23,7 @@ pub trait SeriesArgs {
         None
     }
 
-    /// Options for runtimes of other languages; `None` if the command cannot measure any.
+    /// Options for runtimes of other languages; `None` if the command cannot measure runtimes.
     fn runtime(&self) -> Option<&RuntimeArgs> {
         None
     }

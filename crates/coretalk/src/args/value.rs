@@ -10,9 +10,9 @@ use std::ops::RangeInclusive;
 /// Valid range of the relative half-width.
 const PRECISION: RangeInclusive<f64> = 0.001..=0.5;
 
-/// Maximum samples per pair: their ticks are held in memory and, for few CPUs, in the run file.
+/// Maximum samples per pair. Their ticks are held in memory and, for few CPUs, in the run file.
 pub const MAX_SAMPLES: i64 = 1_000_000;
-/// Maximum round trips per sample: at 500 ns each, half a second, which fits the 32 bits of a sample on any clock.
+/// Maximum round trips per sample. At 500 ns each, they take 0.5 s, which fits the 32 bits of a sample on any clock.
 pub const MAX_ITERATIONS: i64 = 1_000_000;
 
 /// Shortest machine time: enough for a pilot and one pass over a pair, with pauses.
@@ -31,9 +31,9 @@ pub fn cpus(text: &str) -> Result<CpuSelection, String> {
 /// `--adapter` as typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdapterWord {
-    /// The runtime name before the colon.
+    /// Runtime name before the colon.
     pub name: String,
-    /// The program and its arguments.
+    /// Program and arguments.
     pub words: Vec<String>,
 }
 
@@ -306,7 +306,7 @@ fn machine_of(word: &OsStr) -> Result<MachineWord, String> {
     }
 }
 
-/// Splits at the first `separator`; the rest may be a file name that is not valid UTF-8.
+/// Splits at the first `separator`. The rest may be a file name that is not valid UTF-8.
 pub fn split_once(word: &OsStr, separator: char) -> Option<(&str, &OsStr)> {
     #[cfg(unix)]
     {

@@ -84,7 +84,7 @@ fn is_name(text: &str) -> bool {
         && letters.all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
 }
 
-/// How to set a variable, for words that begin with a setting of one: `A=1 ./server` or `new=A=1 ./server`.
+/// Explains how to set a variable, for a word that begins with a setting: `A=1 ./server` or `new=A=1 ./server`.
 pub fn variable_hint(word: &ArmWord, arm: &str) -> Option<String> {
     let (first, _) = word.command.split_once(' ')?;
     match (first.split_once('='), &word.name) {

@@ -40,7 +40,7 @@ impl SeriesArgs for WakeArgs {
 
     fn options(&self) -> Parameters {
         let primitives = list(&self.primitive);
-        // `--pairs all` requests a map: a single gap even for few pairs.
+        // `--pairs all` requests a map, which has a single gap even for few pairs.
         let map_gap =
             (self.pairs == Some(PairsWord::All) && self.fewest_cpus() > 1).then_some(wake::MAP_GAP_NS);
         let gaps = self.gap.as_ref().map_or(map_gap.into_iter().collect(), |gaps| gaps.0.clone());

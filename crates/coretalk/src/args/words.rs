@@ -124,7 +124,7 @@ pub fn protocol() -> impl clap::builder::TypedValueParser<Value = Protocol> {
     one_of(Protocol::ALL, Protocol::name)
 }
 
-/// Parser of the names of a model type, so that a new value needs no change here.
+/// Parser of the names of a model type. A new value of the type needs no change here.
 pub fn one_of<T: Copy + std::fmt::Debug + Send + Sync + 'static, const N: usize>(
     all: [T; N],
     name: fn(T) -> &'static str,

@@ -24,11 +24,11 @@ use coretalk_report::fmt;
 use std::path::Path;
 use std::time::Duration;
 
-/// Duration of a pass that is checked: long compared with reading a request.
+/// Duration of a checked pass: long compared with reading a request.
 const SPAN: Duration = Duration::from_millis(50);
-/// Time limit of a pass: two spinning threads on one CPU next to other work take seconds.
+/// Time limit of a pass. Two spinning threads on one busy CPU take seconds.
 const LIMIT: Duration = Duration::from_secs(30);
-/// Time for each operation to reach a steady state; just-in-time compilers nearly always finish within a second.
+/// Time for each operation to reach a steady state. Just-in-time compilers nearly always finish within a second.
 const WARM_UP: Duration = Duration::from_secs(3);
 
 pub fn execute(global: &Global, args: &AdaptersArgs) -> Result<ExitCode, Failure> {
@@ -38,7 +38,7 @@ pub fn execute(global: &Global, args: &AdaptersArgs) -> Result<ExitCode, Failure
     }
 }
 
-/// Builds adapters that are not built yet, and lists what each offers.
+/// Builds missing adapters, and lists what each adapter offers.
 fn list(global: &Global) -> Result<ExitCode, Failure> {
     let settings = adapters::settings()?;
     let prepared = prepare(global)?;
@@ -111,7 +111,7 @@ fn check(global: &Global, args: &CheckArgs) -> Result<ExitCode, Failure> {
     Ok(if found.breaches().is_empty() { ExitCode::Done } else { ExitCode::Found })
 }
 
-/// Returns the CPUs of the two roles: the first two chosen CPUs, or the only one twice.
+/// Returns the CPUs of the two roles: the first two chosen CPUs, or a single CPU twice.
 fn two_of(allowed: &CpuSet, wanted: Option<&CpuSet>) -> Result<[CpuId; 2], Failure> {
     let chosen = wanted.unwrap_or(allowed);
     let refused = chosen.difference(allowed);

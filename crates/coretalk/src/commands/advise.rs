@@ -93,7 +93,7 @@ fn advice_view(global: &Global, args: &AdviseArgs) -> Result<(AdviceView, Option
     Ok((view, environment))
 }
 
-/// Returns whether threads may share cores, from `--smt` or `--sharing`; `None` without either.
+/// Whether threads may share cores, from `--smt` or `--sharing`; `None` without these options.
 fn sharing(global: &Global, args: &AdviseArgs) -> Result<Option<Sharing>, Failure> {
     let by_smt = match global.smt {
         None => None,
@@ -126,7 +126,7 @@ fn pattern(args: &AdviseArgs) -> Pattern {
     args.pattern.unwrap_or(Pattern::AllToAll)
 }
 
-/// A claim that a workload can test, or the reason why there is none (text without a full stop).
+/// A claim that a workload can test, or why there is none (text without a full stop).
 type Provable = Result<Claim, &'static str>;
 
 const NOTHING_ADVISED: Provable = Err("there is no advice to check");
@@ -172,7 +172,7 @@ fn advised(
         )));
     }
     let constraints = Constraints { avoid, class: args.class.clone(), node: args.node, sharing };
-    // In the order of the system's CPU numbers.
+    // The order is that of the system's CPU numbers.
     let all: Vec<CpuId> = among.iter().collect();
     let threads = graph.as_ref().map_or(args.threads.unwrap_or(1) as usize, Graph::len);
     let cpus = candidates(&reported, &all, threads, &constraints).map_err(|error| match error {
@@ -191,7 +191,7 @@ fn advised(
         }),
         _ => Failure::Usage(error.to_string()),
     })?;
-    // Built only after the check for enough CPUs: a graph grows with the square of the number of threads.
+    // The graph is built after the check for enough CPUs, because it grows with the square of the number of threads.
     let graph = &graph.unwrap_or_else(|| Graph::of_pattern(pattern(args), threads));
     let left_out = match sharing {
         Sharing::IfNeeded => siblings_left_out(&reported, &all, &cpus),
@@ -283,7 +283,7 @@ fn chosen(asked: Option<&CpuSet>, ids: &CpuSet) -> Result<CpuSet, Failure> {
     }
 }
 
-/// Returns the groups, largest first: as inferred from latencies, else as reported.
+/// Returns the groups, largest first: inferred from latencies, or else reported.
 fn groups(findings: &Findings, reported: &Topology) -> Vec<Vec<CpuSet>> {
     match &findings.structure {
         Ok(structure) if !structure.levels.is_empty() => {
@@ -293,9 +293,9 @@ fn groups(findings: &Findings, reported: &Topology) -> Vec<Vec<CpuSet>> {
     }
 }
 
-/// Returns the inferred level that stands for cores if no core with several threads is reported. Groups shown by
-/// execution tests qualify, because a guest only sees the cores that its host invents. For a file without cores, groups
-/// of two also qualify: mistaking SMT siblings for two cores is the costlier error.
+/// Returns an inferred level that stands for cores if no core with several threads is reported. Groups shown by
+/// execution tests qualify, because a guest sees only cores that its host invents. For a file without cores, groups of
+/// two qualify: mistaking SMT siblings for two cores costs more than the opposite.
 fn cores_shown<'a>(
     reported: &Topology,
     findings: &'a Findings,
@@ -320,7 +320,7 @@ fn with_cores(reported: Topology, cores: &[CpuSet]) -> Topology {
     Topology::new(reported.cpus().clone(), others.chain(cores).collect(), classes)
 }
 
-/// Returns the pairs of a file that `lint` lists as unfit. A run has none: it measures such pairs again.
+/// Returns the pairs of a file that `lint` reports as unfit. A run has none, because it measures such pairs again.
 fn unfit(doubts: &[LintFinding]) -> &[Suspect] {
     let cells = doubts.iter().find_map(|doubt| match doubt {
         LintFinding::Unfit { cells, .. } => Some(&cells[..]),
@@ -329,7 +329,7 @@ fn unfit(doubts: &[LintFinding]) -> &[Suspect] {
     cells.unwrap_or_default()
 }
 
-/// Formats the notice that suspicious values were replaced by what the other pairs suggest.
+/// Notice that suspicious values were replaced by values inferred from the other pairs.
 fn too_near_in_words(pairs: &[TooNear], candidates: &CpuSet, unit: &'static str) -> Option<Sentence> {
     let among: Vec<&TooNear> =
         pairs.iter().filter(|near| near.pair.iter().all(|cpu| candidates.contains(*cpu))).collect();
@@ -344,7 +344,6 @@ fn too_near_in_words(pairs: &[TooNear], candidates: &CpuSet, unit: &'static str)
     Some(remark.with("counted", value_of_file(*counted)).with("others", Sentence::joined(others, "")))
 }
 
-/// Formats the findings of `lint` that affect a placement.
 fn doubts_in_words(doubts: &[LintFinding], unit: &'static str) -> Vec<Sentence> {
     let words = |doubt: &LintFinding| {
         match doubt {

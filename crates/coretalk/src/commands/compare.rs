@@ -31,7 +31,7 @@ pub fn execute(global: &Global, args: &CompareArgs) -> Result<ExitCode, Failure>
         return Err(Failure::Format { format, sentence });
     }
     let named = Source::named(global, &args.sides)?;
-    // The format of standard input is unknown until it is read, so only the other files are checked.
+    // The format of standard input is unknown before it is read, so only the other files are checked.
     let mut files = named.iter().filter(|(_, file)| *file != "-").peekable();
     if files.peek().is_some() && files.all(|(_, file)| view::is_spectrum(Path::new(file))) {
         return percentiles(global, args, &named);
@@ -43,7 +43,7 @@ pub fn execute(global: &Global, args: &CompareArgs) -> Result<ExitCode, Failure>
     }
 }
 
-/// Compares percentile tables and interval logs by percentile. Without confidence intervals, there is no verdict.
+/// Compares percentile tables and interval logs by percentile, without a verdict: they have no confidence intervals.
 fn percentiles(
     global: &Global,
     args: &CompareArgs,
@@ -145,7 +145,6 @@ fn with_view<R>(
     Ok(show(&view))
 }
 
-/// `word` is the argument that names the side.
 fn side(source: &Source, word: &OsStr) -> SideView {
     let given = match source {
         Source::Run(report, _) => report.header.tags.iter().find(|tag| word == tag.as_str()).cloned(),
@@ -194,7 +193,7 @@ fn compared(view: &CompareView<'_>, identity: Identity) -> Compared {
     }
 }
 
-/// Refuses different experiments unless `--force` is given, and always refuses data without a common measure.
+/// Refuses different experiments without `--force`. Always refuses data without a common measure.
 fn refuse(differing: &[Mismatch], force: bool, [a, b]: &[String; 2]) -> Result<(), Failure> {
     let difference = |mismatch: &Mismatch| {
         let side = |text: &Option<String>| {
@@ -218,8 +217,8 @@ fn refuse(differing: &[Mismatch], force: bool, [a, b]: &[String; 2]) -> Result<(
     }
 }
 
-/// Returns the exit code of `--fail-on`. An undecided level matters only while the requested direction is possible: a
-/// level that is slower or equal cannot be faster.
+/// Returns the exit code of `--fail-on`. An undecided level counts only if the requested direction is still possible.
+/// For example, a level that is slower or equal cannot be faster.
 fn fail_on_code(view: &CompareView<'_>, what: FailOnWord, verbosity: Verbosity) -> ExitCode {
     let (comparison, [a, b]) = (view.comparison, view.called());
     let doubtful = view.alignment.doubts().iter().filter(|_| !view.alignment.is_forced()).count();

@@ -35,7 +35,7 @@ const CLOCK_BUDGET: Picos = Picos::from_ms(10_000);
 pub fn doctor(global: &Global) -> Result<ExitCode, Failure> {
     let shape = shape(global, "doctor")?;
     let mut machine = match machine::open(global.machine.as_ref(), 0) {
-        // `doctor` reports why the machine cannot be opened; the JSON document needs an open machine.
+        // `doctor` reports why the machine cannot be opened. Only the JSON document needs an open machine.
         Err(Failure::Machine(error)) if error.is_of_host() && matches!(shape, Shape::Text) => {
             say(global, &report::facts::doctor(&HostMachine::examine_closed(&error)))?;
             return Err(error.into());
@@ -76,7 +76,7 @@ fn host_clock(budget: Picos) -> Result<(ClockView, Environment), Failure> {
     let stop = signals::stop()?;
     let allowed = host.allowance().mask.intersection(&host.allowance().cpuset);
     let order: Vec<CpuId> = host.topology().order(&allowed).into_iter().take(MAX_COMPARED).collect();
-    // Pairs with the first CPU yield all offsets and come first; the others are shuffled, so a timeout leaves a sample.
+    // Pairs with the first CPU yield all offsets and come first. The others are shuffled, so a timeout leaves a sample.
     let (first, mut others): (Vec<_>, Vec<_>) = (0..order.len())
         .flat_map(|high| (0..high).map(move |low| (low, high)))
         .partition(|(low, _)| *low == 0);
@@ -136,7 +136,7 @@ pub fn probes(global: &Global, args: &ProbesArgs) -> Result<ExitCode, Failure> {
     say(global, &report::facts::probes(&rows))
 }
 
-/// Prefixes of probes whose timed loops can be named, as in `queue:spsc`, with the help for what follows the colon.
+/// Prefixes of probes with named timed loops, as in `queue:spsc`. The second text is the help for the name.
 const LOOPS: [(&str, &str); 4] = [
     ("wait:", "STRATEGY for waiting strategies (wait:pause)"),
     ("queue:", "NAME for queues (queue:spsc)"),
@@ -144,7 +144,7 @@ const LOOPS: [(&str, &str); 4] = [
     ("wake:", "NAME for primitives (wake:park)"),
 ];
 
-/// Lists all kernels, or only the named one with its assembly.
+/// Lists all kernels, or only the named kernel with its assembly.
 fn probe_docs(named: Option<&str>, blocks: Option<Vec<AsmBlock>>) -> Vec<ProbeDoc> {
     let doc = |block: AsmBlock| AsmDoc::new(block.symbol, block.lines);
     let code = blocks.map(|blocks| blocks.into_iter().map(doc).collect::<Vec<_>>());

@@ -79,7 +79,7 @@ fn run_to_end(
     }
 }
 
-/// Refuses a budget that is too short for one pair as an imitated tool measures it.
+/// Refuses a budget that is too short to measure one pair as an imitated tool does.
 fn refuse_short_budget(
     machine: &mut dyn Machine,
     settings: &LatencySettings,
@@ -90,7 +90,7 @@ fn refuse_short_budget(
     machine.engage(workers)?;
     let budget = duration(settings.budget.secs());
     let least = latency::least_time(machine, settings, stop);
-    // Ends the workers and restores the affinity mask: `examine` must see the machine as it was before.
+    // Ends the workers and restores the affinity mask, because `examine` must see the machine in its original state.
     machine.engage(&WorkerSettings::default())?;
     match least? {
         Some(least) if least <= settings.budget => Ok(()),
@@ -104,16 +104,16 @@ fn refuse_short_budget(
     }
 }
 
-/// Memory of a run per pair: 570 MB at 523,776 pairs, most of it for passes and derived results.
+/// Memory of a run per pair. A run took 570 MB at 523,776 pairs, mostly for passes and derived results.
 const BYTES_PER_PAIR: u64 = 1_100;
 
-/// Further address space: code, stacks, and the 64 MB regions that glibc reserves for each of a few threads.
+/// Further address space: code, stacks, and 64 MB regions that glibc reserves for each of a few threads.
 const RESERVED_BYTES: u64 = 300 << 20;
 
-/// Minimum number of pairs for the memory check: smaller runs need no more than any program.
+/// Minimum number of pairs for the memory check. Smaller runs need no more memory than any program.
 const MANY_PAIRS: usize = 50_000;
 
-/// Refuses a run that would exhaust the memory: Rust aborts a program when an allocation fails.
+/// Refuses a run that would exhaust the memory, because Rust aborts a program when an allocation fails.
 fn refuse_lack_of_memory(pairs: usize) -> Result<(), Failure> {
     let Some(room) = Room::of_this_process().filter(|_| pairs >= MANY_PAIRS) else { return Ok(()) };
     let needed = pairs as u64 * BYTES_PER_PAIR;

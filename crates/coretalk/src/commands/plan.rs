@@ -1,4 +1,4 @@
-//! `plan`: shows what would be measured, and how long it takes.
+//! `plan`: shows what would be measured and how long the measurement takes.
 
 use crate::args::parse::Invocation;
 use crate::args::{MapCommand, PlanArgs, PlannedCommand, Subject};
@@ -32,7 +32,7 @@ pub(super) fn with_blocks<R>(
     shown.ok_or_else(|| Failure::Usage("a document has no blocks".into()))
 }
 
-/// Resolves the command as a measurement would, and passes the blocks of its plan to `show`, or writes the document.
+/// Resolves the command as a measurement does. Passes the blocks of its plan to `show`, or writes the document.
 fn show_plan(
     invocation: &Invocation,
     args: &PlanArgs,
@@ -80,7 +80,7 @@ fn show_plan(
             show(&blocks)
         }
         Shape::Json(identity) => {
-            // The document has one machine time, as there is one budget.
+            // The document has one machine time for the single budget.
             map_plan.machine_time += trials_plan.map_or(Picos::ZERO, |(trials, _)| trials.machine_time[0]);
             let (topology, environment) = (machine.topology(), machine.environment());
             hand_over(global, &Document::of_plan(&map_plan, topology, environment, &settings.cpus, identity))

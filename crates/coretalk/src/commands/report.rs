@@ -31,7 +31,7 @@ enum Opened {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Named {
-    /// By the given name, the file name, or the title in the file.
+    /// The given name, the file name, or the title in the file.
     ByItself,
     ByNumber,
 }
@@ -42,7 +42,7 @@ impl Opened {
     }
 }
 
-/// Executes `report RUN… -o FILE`. Opens the output before anything is drawn.
+/// Executes `report RUN… -o FILE`. Opens the output before drawing.
 pub fn execute(global: &Global, args: &ReportArgs) -> Result<ExitCode, Failure> {
     let options = output::options(global);
     let Some(path) = options.output.as_deref() else {
@@ -144,7 +144,6 @@ fn input<'a>(opened: &'a Opened, options: &OutputOptions, kind: ReportFormat) ->
     }
 }
 
-/// Restricts the pictures of runs to the series with these names.
 fn choose(inputs: &mut [ReportInput<'_>], names: &[String], kind: ReportFormat) -> Result<(), Failure> {
     if kind == ReportFormat::Html {
         let text = "--series is only for pictures, and a page shows all series; write .svg or .png";
@@ -186,7 +185,7 @@ fn refuse_undrawn(inputs: &[ReportInput<'_>], drawing: Drawing) -> Result<(), Fa
     }
 }
 
-/// Chooses the drawing options. By default, colours span the values of a single run, while several runs use the fixed
+/// Chooses the drawing options. By default, the colours of a single run span its values. Several runs use the fixed
 /// scale, which is comparable with other pictures.
 fn drawing(options: &OutputOptions, args: &ReportArgs, is_of_several: bool) -> Drawing {
     let style = output::style(options);
@@ -221,7 +220,6 @@ fn contradiction(error: &serde_json::Error) -> Failure {
 }
 
 impl ReportFormat {
-    /// Creates the bytes of the file from either the page or the picture.
     pub fn bytes(
         self,
         page: impl FnOnce() -> Result<String, Failure>,

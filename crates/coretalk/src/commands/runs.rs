@@ -24,7 +24,7 @@ pub fn execute(global: &Global, command: &RunsCommand) -> Result<ExitCode, Failu
         RunsCommand::Rm { run } => Directory::remove(&locate(global, run)?)?,
         RunsCommand::Path { run } => {
             let path = locate(global, run)?;
-            // Raw bytes, because a path need not be text.
+            // Raw bytes, because a path may contain invalid UTF-8.
             let line = [path.as_os_str().as_encoded_bytes(), b"\n"].concat();
             Out::open(global.output.as_deref())?.bytes(&line)?;
         }
@@ -43,7 +43,7 @@ fn list(global: &Global) -> Result<ExitCode, Failure> {
 }
 
 /// Prints the selectors of runs for completion, newest first: `latest`, tags, and short names. Omits tags with special
-/// characters such as a space or a dollar sign, because the shell expands the offered words; such tags must be typed.
+/// characters such as a space or a dollar sign, because the shell expands the offered words.
 fn names(global: &Global) -> Result<(), Failure> {
     let listed = directory(global.store.as_ref())?.list()?;
     let latest = listed.first().map(|_| "latest".to_owned());
@@ -57,7 +57,6 @@ fn names(global: &Global) -> Result<(), Failure> {
     Out::open(global.output.as_deref())?.text(&lines)
 }
 
-/// Converts an entry of a listing.
 fn saved_run(listed: &Listed) -> SavedRunDoc {
     let base = SavedRunDoc {
         id: listed.id.clone(),

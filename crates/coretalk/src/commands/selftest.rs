@@ -1,4 +1,4 @@
-//! `selftest`: checks the promises of the documentation on this machine.
+//! `selftest`: checks on this machine what the documentation promises.
 
 use crate::args::options::Global;
 use crate::commands::shape::{Shape, say, shape};
@@ -69,7 +69,7 @@ struct Scratch(PathBuf);
 impl Scratch {
     fn new() -> Result<Scratch, Failure> {
         let path = std::env::temp_dir().join(format!("coretalk-selftest-{}", std::process::id()));
-        // Accessible to the owner only, because runs are private.
+        // Only the owner has access, because runs are private.
         private_directory(&path).map_err(|source| Failure::Write { to: Some(path.clone()), source })?;
         Ok(Scratch(path))
     }
@@ -88,7 +88,7 @@ fn private_directory(path: &Path) -> std::io::Result<()> {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // If this fails, the system removes temporary files eventually.
+        // After a failure, the system removes temporary files eventually.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

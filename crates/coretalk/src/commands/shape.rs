@@ -1,4 +1,4 @@
-//! [`Shape`]: output of commands without a matrix, as text or as a JSON document.
+//! [`Shape`]: output of commands without a matrix, as text or JSON.
 
 use crate::args::options::Global;
 use crate::exit::{ExitCode, Failure};

@@ -1,4 +1,4 @@
-//! `completions` and `man`, generated from the command-line definitions, the names of probes, and the saved runs.
+//! `completions` and `man`, generated from the definitions of options, the names of probes, and the saved runs.
 
 use crate::args::CompletionsArgs;
 use crate::args::options::Global;
@@ -68,10 +68,10 @@ fn escaped(text: &str) -> String {
     if text.starts_with(['.', '\'']) { format!("\\&{text}") } else { text }
 }
 
-/// Placeholder in generated scripts for the names of runs, which are known only at completion time.
+/// Placeholder in generated scripts for the names of runs, which are found at completion time.
 const RUNS: &str = "CORETALK-RUNS";
 
-/// Commands whose first argument is a run; `BELOW_RUNS` are those of `runs`.
+/// Commands whose first argument is a run. `BELOW_RUNS` are such subcommands of `runs`.
 const WITH_RUN: [&str; 3] = ["export", "report", "compare"];
 const BELOW_RUNS: [&str; 4] = ["show", "tag", "rm", "path"];
 
@@ -112,7 +112,7 @@ fn script(shell: Shell) -> String {
     }
 }
 
-/// Works around readline, which passes only the last part of words with `:` or `=`, but comma-separated lists whole.
+/// Works around readline, which splits words at `:` and `=` but does not split comma-separated lists.
 const BASH: &str = r#"_coretalk_words() {
     local line="${COMP_LINE:0:COMP_POINT}"
     local word="${line##*[[:space:]=]}"
@@ -166,7 +166,7 @@ fn with_names(command: &Command, shell: Shell) -> Command {
     copy
 }
 
-/// Returns the values of an argument if they are names that its definition does not list.
+/// Returns the values of an argument whose definition does not list them.
 fn names(command: &str, argument: &str, shell: Shell) -> Option<Vec<String>> {
     let asks_for_runs = matches!(shell, Shell::Bash | Shell::Zsh | Shell::Fish);
     let owned = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect());

@@ -1,4 +1,4 @@
-//! `topology`: shows the reported and the inferred structure of a machine, and how they agree.
+//! `topology`: shows and compares the reported and the inferred structure of a machine.
 
 use crate::args::TopologyArgs;
 use crate::args::options::Global;
@@ -20,9 +20,9 @@ use coretalk_report::document::{Document, StructureView};
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// Repetitions of the inference, each with every value moved within its interval.
+/// Repetitions of the inference. Each repetition moves every value within its interval.
 const REPETITIONS: u64 = 10;
-/// Repetitions above 512 CPUs, where each takes a fifth of a second.
+/// Repetitions above 512 CPUs, where each repetition takes 0.2 s.
 const REPETITIONS_OF_MANY: u64 = 5;
 
 #[derive(Default)]
@@ -31,7 +31,7 @@ struct StructureInput {
     title: Option<Sentence>,
     /// Topology of the source; `None` for a matrix file.
     reported: Option<Topology>,
-    /// Set if the reported topology covers other CPUs, which prevents a comparison.
+    /// Other CPUs of the reported topology, which prevent a comparison.
     others: Option<OtherCpus>,
     offline: Option<CpuSet>,
     departed: Vec<CpuLoss>,
@@ -95,10 +95,9 @@ pub(super) fn hwloc(path: &Path) -> Result<Topology, Failure> {
         .map_err(|error| Failure::Input(format!("{}: failed to {error}", path.display())))
 }
 
-/// Measures this machine or a simulated one briefly, without saving.
 fn of_machine(global: &Global, reported: Option<Topology>) -> Result<StructureInput, Failure> {
     let measured = match short::measure(global, "topology", 2) {
-        // The reported structure is useful even if nothing can be measured.
+        // The reported structure is useful even without measurements.
         Err(Failure::Machine(error)) if error.is_of_host() => {
             let (host, allowance) = HostMachine::reported()?;
             let reported = reported.unwrap_or(host);

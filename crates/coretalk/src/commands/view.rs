@@ -1,4 +1,4 @@
-//! `view`: shows percentile tables and interval logs of any tool as a table and a plot, a page or a picture.
+//! `view`: shows percentile tables and interval logs of any tool in the terminal, as a page or as a picture.
 
 use crate::args::ViewArgs;
 use crate::args::options::Global;
@@ -16,7 +16,7 @@ use coretalk_report::spectra::{SpectrumView, blocks};
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// Reads every file first, so that an error is known before anything is shown.
+/// Reads every file first, so that an error precedes all output.
 pub fn execute(global: &Global, args: &ViewArgs) -> Result<ExitCode, Failure> {
     let files: Vec<(Option<&str>, &OsStr)> = args.files.iter().map(|file| (None, file.as_os_str())).collect();
     let views = views(&files, output::options(global).verbosity)?;
@@ -71,8 +71,8 @@ fn read(bytes: &[u8]) -> Result<Vec<Spectrum>, ImportError> {
     }
 }
 
-/// Returns the title of a spectrum: the given name, else the file name without extension, then the name in the file.
-/// With a single file, the name in the file suffices.
+/// Returns the title of a spectrum: the given name or the file name without extension, then the name in the file. With
+/// a single file, the name in the file suffices.
 fn title(given: Option<&str>, file: &Path, spectrum: &Spectrum, files: usize) -> String {
     let stem = || file.file_stem().map_or_else(|| "-".to_owned(), |stem| stem.to_string_lossy().into_owned());
     let stem = given.map_or_else(stem, str::to_owned);

@@ -1,4 +1,4 @@
-//! `work`: runs a workload once in a process of its own, which `place` starts. Prints one name and number per line.
+//! `work`: runs a workload once in its own process, which `place` starts. Prints one name and number per line.
 
 use crate::exit::{ExitCode, Failure};
 use crate::run::out::Out;
@@ -34,7 +34,7 @@ pub fn execute(words: &[String]) -> Result<ExitCode, Failure> {
     Ok(ExitCode::Done)
 }
 
-/// Recognises the launcher without the command-line parser: a launcher has to stay small, and the definitions of all
+/// Recognises the launcher without the command-line parser. The launcher must stay small, and the definitions of all
 /// options take more memory than the launcher.
 pub fn shortcut(words: &[OsString]) -> Option<Vec<String>> {
     match words {

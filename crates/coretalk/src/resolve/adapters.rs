@@ -1,4 +1,4 @@
-//! Lists of adapters: the built-in list and that of the user.
+//! Lists of adapters: the built-in list and the user's list.
 
 use crate::exit::Failure;
 use coretalk_measure::adapters::catalogue::{Catalogue, Origin};
@@ -15,16 +15,13 @@ const LIST: &str = "adapters.toml";
 pub struct AdapterSettings {
     /// All adapters.
     pub catalogue: Catalogue,
-    /// Folder of the user's list; need not exist.
+    /// Folder of the user's list; may be missing.
     pub users: PathBuf,
     /// Folder for built adapters.
     pub cache: PathBuf,
 }
 
-/// Reads the built-in list and the user's list.
-///
-/// # Errors
-/// The user's list cannot be read, or this user has no home folder.
+/// Reads both lists. Fails if the user's list cannot be read, or if this user has no home folder.
 pub fn settings() -> Result<AdapterSettings, Failure> {
     let places = etcetera::choose_base_strategy().map_err(|_| {
         Failure::Environment(

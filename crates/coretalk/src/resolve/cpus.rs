@@ -11,7 +11,7 @@ use coretalk_model::selection::{SelectedCpus, SelectionError, SelectionFacts};
 use coretalk_model::{CpuId, CpuSelection, CpuSet};
 use coretalk_report::fmt::digits::percent;
 
-/// `--cpus` and `--smt`, resolved.
+/// Resolved `--cpus` and `--smt`.
 #[derive(Debug, Clone)]
 pub struct Chosen {
     /// The CPUs of `--cpus`.
@@ -21,10 +21,7 @@ pub struct Chosen {
 }
 
 impl Chosen {
-    /// Resolves `--cpus` on a machine.
-    ///
-    /// # Errors
-    /// As [`selected`].
+    /// Resolves `--cpus` on a machine. Fails as [`selected`] does.
     pub fn for_machine(machine: &mut dyn Machine, global: &Global) -> Result<Chosen, Failure> {
         let resolve = |cpus| selected(machine, global, "--cpus", cpus, None);
         let cpus = global.cpus.as_ref().map(resolve).transpose()?;
@@ -32,11 +29,8 @@ impl Chosen {
     }
 }
 
-/// Resolves a selection on a machine, in the order of the selection. Names refer to CPUs in `among` only (default: the
-/// cpuset of this process). Prints a notice if too few CPUs are quiet.
-///
-/// # Errors
-/// As [`resolved`].
+/// Resolves a selection on a machine, in the order of the selection. Names refer to CPUs in `among`; by default, to the
+/// cpuset of this process. Prints a notice if too few CPUs are quiet. Fails as [`resolved`] does.
 pub fn selected(
     machine: &mut dyn Machine,
     global: &Global,
@@ -71,10 +65,7 @@ pub fn selected(
     Ok(cpus)
 }
 
-/// Resolves a selection from the facts about a machine.
-///
-/// # Errors
-/// [`Failure`]: an unknown name, CPUs that this process may not use, or too few.
+/// Resolves a selection from the facts about a machine. Fails for unknown names, for forbidden CPUs, or for too few.
 pub fn resolved(
     option: &str,
     selection: &CpuSelection,
@@ -91,7 +82,6 @@ pub fn resolved(
     })
 }
 
-/// Returns the default CPUs.
 fn default_cpus(machine: &dyn Machine) -> CpuSet {
     let allowance = machine.allowance();
     allowance.mask.intersection(&allowance.cpuset).intersection(machine.topology().cpus())
@@ -190,10 +180,7 @@ fn too_few(chosen: &CpuSet, wanted: &Chosen, left_out: &CpuSet) -> Failure {
     ))
 }
 
-/// Refuses offline CPUs.
-///
-/// # Errors
-/// Names an offline CPU and how to enable it.
+/// Refuses offline CPUs. The error names an offline CPU and how to enable it.
 pub fn online(machine: &dyn Machine, cpus: &CpuSet) -> Result<(), Failure> {
     match cpus.intersection(&machine.allowance().offline).first() {
         None => Ok(()),
@@ -214,7 +201,7 @@ pub fn two_cpus_each(pairs: Option<&PairsWord>, what: &str) -> Result<(), Failur
     }
 }
 
-/// Checks the number of simultaneous pairs: a CPU is in one pair at a time.
+/// Checks the number of simultaneous pairs. A CPU is in one pair at a time.
 pub fn parallel(typed: Option<AutoOr>, cpus: usize) -> Result<Parallel, Failure> {
     let Some(AutoOr::Number(pairs)) = typed else { return Ok(Parallel::Auto) };
     let most = (cpus / 2).max(1);

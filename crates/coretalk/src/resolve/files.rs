@@ -1,4 +1,4 @@
-//! Reading of input files: regular files of limited size only.
+//! Reads input files: regular files of limited size only.
 
 use crate::exit::Failure;
 use crate::store;
@@ -9,10 +9,8 @@ use std::path::{Path, PathBuf};
 /// Maximum input size, as in the matrix readers.
 const MAX_BYTES: u64 = 512 << 20;
 
-/// Reads a regular file. Refuses pipes and devices, because they might never end and would delay a signal.
-///
-/// # Errors
-/// [`Failure::Input`]: the file is missing, unreadable, not regular, or too large.
+/// Reads a regular file. Refuses pipes and devices, which might never end and would delay a signal. Fails with
+/// [`Failure::Input`] if the file is missing, unreadable, not regular, or too large.
 pub fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     let name = path.display().to_string();
     let fail = |error| Failure::Input(format!("failed to read {name}: {error}"));
@@ -24,10 +22,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     read_at_most(std::fs::File::open(path).map_err(fail)?, &name)
 }
 
-/// Reads a source to its end.
-///
-/// # Errors
-/// [`Failure::Input`]: the source is unreadable or too large.
+/// Reads a source to its end. Fails with [`Failure::Input`] if the source is unreadable or too large.
 pub fn read_at_most(source: impl Read, name: &str) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     source
@@ -43,10 +38,7 @@ pub fn read_at_most(source: impl Read, name: &str) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// Reads the matrices of a file of any tool, or of standard input for `-`.
-///
-/// # Errors
-/// The file cannot be read.
+/// Reads the matrices of a file of any tool, or of standard input for `-`. Fails if the file cannot be read.
 pub fn matrices(file: &Path) -> Result<Vec<ImportedMatrix>, Failure> {
     matrices_of(&bytes(file)?, &file.display().to_string())
 }
@@ -54,10 +46,7 @@ pub fn matrices(file: &Path) -> Result<Vec<ImportedMatrix>, Failure> {
 /// Matrices, each with the path of its file.
 pub type OfFiles<'a> = Vec<(&'a Path, ImportedMatrix)>;
 
-/// Reads the matrices of several files. Unreadable files do not stop the others; the second value names them.
-///
-/// # Errors
-/// None of the files can be read.
+/// Reads the matrices of several files. The second value names unreadable files. Fails if no file can be read.
 pub fn matrices_of_all(files: &[PathBuf]) -> Result<(OfFiles<'_>, Option<Failure>), Failure> {
     let (mut read, mut refused) = (Vec::new(), Vec::new());
     for file in files {
@@ -74,10 +63,7 @@ pub fn matrices_of_all(files: &[PathBuf]) -> Result<(OfFiles<'_>, Option<Failure
     }
 }
 
-/// Parses matrices; `name` is the file name for the error.
-///
-/// # Errors
-/// The bytes are not a matrix file.
+/// Parses matrices. Fails if the bytes are not a matrix file; the error names the file by `name`.
 pub fn matrices_of(bytes: &[u8], name: &str) -> Result<Vec<ImportedMatrix>, Failure> {
     if store::is_run_file(bytes) {
         let sentence =
@@ -88,9 +74,6 @@ pub fn matrices_of(bytes: &[u8], name: &str) -> Result<Vec<ImportedMatrix>, Fail
 }
 
 /// Reads the bytes of a file, or of standard input for `-`.
-///
-/// # Errors
-/// The bytes cannot be read.
 pub fn bytes(file: &Path) -> Result<Vec<u8>, Failure> {
     if file == Path::new("-") {
         return read_at_most(std::io::stdin().lock(), "standard input");

@@ -1,4 +1,4 @@
-//! Opens machines: the host, or a simulated one.
+//! Opens the host or a simulated machine.
 
 use crate::args::options::Global;
 use crate::args::value::MachineWord;
@@ -15,10 +15,8 @@ use std::ffi::OsStr;
 use std::hash::{BuildHasher, Hasher};
 use std::path::Path;
 
-/// Opens the requested machine. The seed drives the random events of a simulated one.
-///
-/// # Errors
-/// [`Failure`]: an unknown name, a file that does not describe a machine, or a host that cannot measure.
+/// Opens the requested machine. `seed` drives the random events of a simulated machine. Fails for an unknown name, a
+/// file that does not describe a machine, or a host that cannot measure.
 pub fn open(word: Option<&MachineWord>, seed: u64) -> Result<Box<dyn Machine>, Failure> {
     match word {
         None | Some(MachineWord::Host) => Ok(Box::new(host()?)),
@@ -26,26 +24,20 @@ pub fn open(word: Option<&MachineWord>, seed: u64) -> Result<Box<dyn Machine>, F
     }
 }
 
-/// Opens the requested machine with the requested seed, or a random one.
-///
-/// # Errors
-/// As [`open`].
+/// Opens the requested machine with the requested or a random seed. Fails as [`open`] does.
 pub fn open_seeded(global: &Global) -> Result<(Box<dyn Machine>, u64), Failure> {
     let seed = global.seed.unwrap_or_else(fresh_seed);
     Ok((open(global.machine.as_ref(), seed)?, seed))
 }
 
-/// Opens this machine.
-///
-/// # Errors
-/// [`MachineError`] if it cannot measure.
+/// Opens this machine. Fails if it cannot measure.
 pub fn host() -> Result<HostMachine, MachineError> {
     Ok(HostMachine::open()?.measured_by(build_facts()))
 }
 
-/// Chooses a random seed: short enough to type again, and exact in every JSON reader.
+/// Chooses a random seed that is easy to type and exact in every JSON reader.
 fn fresh_seed() -> u64 {
-    // std keys its hash maps from the system's randomness.
+    // The standard library takes the keys of hash maps from the randomness of the system.
     std::hash::RandomState::new().build_hasher().finish() >> 32
 }
 
@@ -94,8 +86,8 @@ fn scenario(what: &OsStr) -> Result<Scenario, Failure> {
     }
 }
 
-/// Names a machine made of a matrix by a hash of its content: equal matrices get equal names, and the file name, which
-/// may be private, is not used.
+/// Names a machine made of a matrix by a hash of its content, so equal matrices have equal names. The file name is not
+/// used, because it may be private.
 fn matrix_name(matrix: &Matrix<Option<f64>>) -> String {
     let mut key = Key::from_words(&matrix.cpus().iter().map(|cpu| u64::from(cpu.0)).collect::<Vec<_>>());
     for (_, _, value) in matrix.iter() {

@@ -1,4 +1,4 @@
-//! Resolves the options of latency maps: every CPU exists and may be used, every default is filled in.
+//! Resolves the options of latency maps: checks that every CPU may be used, and fills in the defaults.
 
 use crate::args::MapCommand;
 use crate::args::latency::LatencyArgs;
@@ -21,10 +21,8 @@ const PRECISION: f64 = LatencySettings::PRECISION;
 /// Default rate for the correction of tails.
 const TAIL_RATE_PER_S: f64 = 10_000.0;
 
-/// Resolves a command that measures a map. Also returns notices about omitted trials.
-///
-/// # Errors
-/// [`Failure`]: a CPU that does not exist or is not allowed, too few CPUs, contradictory options.
+/// Resolves a command that measures a map. Also returns notices about omitted trials. Fails for a CPU that does not
+/// exist or is not allowed, for too few CPUs, or for contradictory options.
 pub fn resolve(
     machine: &mut dyn Machine,
     global: &Global,
@@ -38,7 +36,7 @@ pub fn resolve(
     Ok((Task::Probes { latency, series }, notices))
 }
 
-/// Returns the trials of a run of several probes, and divides the budget between them and the map.
+/// Returns the trials of a run of several probes, and divides the budget between these trials and the map.
 fn gather_trials(
     machine: &dyn Machine,
     command: MapCommand<'_>,
@@ -161,7 +159,7 @@ fn refuse_both_directions(pairs: Option<&PairsWord>) -> Result<(), Failure> {
     }
 }
 
-/// Orders pairs as the plan does: the CPU that comes first in matrix order is the initiator.
+/// Orders pairs as the plan does: the first CPU in matrix order is the initiator.
 fn in_order(cpus: &[CpuId], listed: Vec<[CpuId; 2]>) -> Vec<[CpuId; 2]> {
     let position = |cpu: CpuId| cpus.iter().position(|&known| known == cpu);
     listed.into_iter().map(|[a, b]| if position(a) <= position(b) { [a, b] } else { [b, a] }).collect()
@@ -198,11 +196,11 @@ fn home(topology: &Topology, typed: Option<AutoOr>) -> Result<HomeSetting, Failu
     )))
 }
 
-/// Returns the default budget of machine time and the spacing of passes over it (README.md, "Limits").
+/// Returns the default budget of machine time and the spacing of passes (README.md, "Limits").
 fn budget(command: MapCommand<'_>, cpus: usize, guest: bool) -> (Picos, Spacing) {
     let seconds = |seconds: u64| Picos::from_ms(seconds * 1000);
     match command {
-        // Plateaus of a guest take time to appear.
+        // The plateaus of a guest (stable speeds) take time to appear.
         MapCommand::QuickLook if guest && cpus <= 64 => (seconds(30), Spacing::Watch),
         MapCommand::QuickLook if cpus <= 64 => (seconds(10), Spacing::Brief),
         MapCommand::QuickLook => (seconds(60), Spacing::Brief),
@@ -212,18 +210,18 @@ fn budget(command: MapCommand<'_>, cpus: usize, guest: bool) -> (Picos, Spacing)
     }
 }
 
-/// Returns an upper bound of the time of an imitated tool, which has no budget, from the counts of the user.
+/// Returns an upper bound for the time of an imitated tool from the counts of the user. Such a tool has no budget.
 fn imitation_time(counts: &Counts, cpus: usize) -> Picos {
     let Counts::Fixed { samples, iterations } = *counts else { return Picos(0) };
     let pairs = cpus * cpus.saturating_sub(1) / 2;
     Picos::from_secs(pairs as f64 * f64::from(samples) * f64::from(iterations) * SLOW_ROUND_TRIP_S)
 }
 
-/// Round trip between CPUs of a disturbed guest; quiet machines take 0.03 to 0.5 µs.
+/// Round trip between CPUs of a disturbed guest. Quiet machines take 0.03 to 0.5 µs.
 const SLOW_ROUND_TRIP_S: f64 = 2e-6;
 
-/// Returns the number of analyses for a cell with a wide interval: the maximum within the budget if the user gave
-/// a precision or a budget. The budget of a suite does not count, because it is for all probes.
+/// Returns the number of analyses of a cell with a wide interval: the maximum if the user gave a precision or a budget,
+/// else the default. The budget of a suite does not count, because it is for all probes.
 fn analyses(global: &Global, command: MapCommand<'_>) -> u32 {
     let has_budget = global.budget.is_some() && !matches!(command, MapCommand::Suite);
     if global.precision.is_some() || has_budget { MAX_ANALYSES } else { ANALYSES.len() as u32 }

@@ -21,10 +21,8 @@ pub struct Measure {
 }
 
 impl Measure {
-    /// Resolves a command.
-    ///
-    /// # Errors
-    /// [`Failure`]: a CPU that does not exist or is not allowed, too few CPUs, an unknown name, contradictory options.
+    /// Resolves a command. Fails for a CPU that does not exist or is not allowed, for too few CPUs, for an unknown
+    /// name, or for contradictory options.
     pub fn resolve(
         machine: &mut dyn Machine,
         global: &Global,

@@ -20,7 +20,7 @@ pub struct OutputOptions {
     pub output: Option<PathBuf>,
     /// Further files.
     pub exports: Vec<(Format, PathBuf)>,
-    /// Order of the map; `None` for the order of the run (by topology on a screen).
+    /// Order of the map; `None` for the order of the run, or by topology on a screen.
     pub order: Option<Order>,
     /// Rows of the map.
     pub by: ByWord,
@@ -54,15 +54,12 @@ pub fn options(global: &Global) -> OutputOptions {
     }
 }
 
-/// Refuses two results in one file, where the second would overwrite the first.
-///
-/// # Errors
-/// Names the file as typed the second time.
+/// Refuses two results in one file, because the second would overwrite the first. The error names the file.
 pub fn refuse_shared_files(options: &OutputOptions) -> Result<(), Failure> {
     let mut taken: Vec<PathBuf> = Vec::new();
     for path in options.output.iter().chain(options.exports.iter().map(|(_, path)| path)) {
         let real_path = real_path_of(path);
-        // A terminal, a pipe or `/dev/null` has no content to lose.
+        // Terminals, pipes and `/dev/null` have no content to lose.
         let has_content =
             std::fs::metadata(&real_path).map_or(true, |there| there.is_file() || there.is_dir());
         if has_content && taken.contains(&real_path) {

@@ -1,4 +1,4 @@
-//! Resolves `place`: every CPU exists and may be used, every placement is possible, every program exists.
+//! Resolves `place`: checks that CPUs may be used, that placements are possible and that programs exist.
 
 use crate::args::options::Global;
 use crate::args::place::{ComparedRuns, PlaceArgs};
@@ -15,10 +15,8 @@ use coretalk_report::fmt::digits::count;
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// Resolves the options of `place` on a machine.
-///
-/// # Errors
-/// [`Failure`]: fewer than two placements, an impossible placement, a repeated name, a program that does not exist.
+/// Resolves the options of `place` on a machine. Fails for fewer than two placements, for an impossible placement, for
+/// a repeated name, or for a program that does not exist.
 pub fn resolve(
     machine: &mut dyn Machine,
     global: &Global,
@@ -32,7 +30,7 @@ pub fn resolve(
     let wanted = Chosen::for_machine(machine, global)?;
     let (chosen, _) = cpus_and_pairs(machine, &wanted, None, 1)?;
     let (names, threads) = placements_and_threads(args, &machine.topology().restricted(&chosen))?;
-    // Presets with the same CPUs run once, under both names. Explicit lists with the same CPUs stay separate.
+    // Presets with the same CPUs run once, under both names. Listed placements with the same CPUs stay separate.
     let mut derived: Vec<bool> = Vec::new();
     let mut placements: Vec<Placement> = Vec::new();
     for (number, asked) in names.iter().enumerate() {
@@ -103,8 +101,8 @@ pub fn resolve(
     Ok((settings, works))
 }
 
-/// Default pairs of placements, which differ in L3 caches and SMT, in L3 caches only, in SMT only, or in the kind of
-/// cores. The first possible pair is used.
+/// Pairs of placements that differ in L3 caches and SMT, in one of them, or in core kind. The first possible pair is
+/// used.
 const USUAL: [[Preset; 2]; 4] = [
     [Preset::AcrossL3, Preset::SmtPacked],
     [Preset::AcrossL3, Preset::OneL3],
@@ -112,8 +110,8 @@ const USUAL: [[Preset; 2]; 4] = [
     [Preset::PCores, Preset::ECores],
 ];
 
-/// Returns the requested or default placements and the number of threads: as requested, else the largest up to the
-/// default that fits all placements. `topology` is restricted to the chosen CPUs.
+/// Returns the placements and the number of threads, both as requested or by default. The default number is the
+/// largest, up to a limit, that fits all placements. `topology` is restricted to the chosen CPUs.
 fn placements_and_threads(
     args: &PlaceArgs,
     topology: &Topology,
@@ -165,7 +163,7 @@ fn why_none(topology: &Topology, threads: usize) -> String {
     presets.into_iter().filter_map(lacks).collect::<Vec<_>>().join(", ")
 }
 
-/// Whether two placements are the same: for a command the same CPUs, for workloads also in the same order.
+/// Whether two placements are the same. A command needs the same CPUs; workloads also need the same order.
 fn is_same(args: &PlaceArgs, known: &Placement, other: &Placement) -> bool {
     let same = match args.workload.is_empty() {
         true => known.set() == other.set(),
@@ -188,8 +186,8 @@ fn works(args: &PlaceArgs) -> Result<(Vec<Work>, Vec<WorkSettings>), Failure> {
     Ok((args.workload.iter().copied().map(Work::Workload).collect(), compared))
 }
 
-/// Returns the number of threads of workloads: as requested, as resolved for the named placements, or the length of the
-/// longest CPU list. It is the same on every placement, because the work must be the same.
+/// Returns the number of threads of workloads: the requested number, the number for named placements, or the length of
+/// the longest CPU list. All placements have the same number, because they do the same work.
 fn work_threads(
     args: &PlaceArgs,
     names: &[PlacementName],
@@ -203,8 +201,8 @@ fn work_threads(
     }
 }
 
-/// Returns the default number of threads, so that placements differ: with several L3 caches the CPUs of the smallest
-/// one (at most the number of cores), with SMT the number of cores, else half of the CPUs.
+/// Returns the default number of threads, for which placements differ: the CPUs of the smallest of several L3 caches
+/// (at most the number of cores), the number of cores with SMT, or half of the CPUs.
 fn usual_threads(topology: &Topology) -> usize {
     let all = topology.cpus();
     let caches = topology.level(Level::L3);
@@ -217,10 +215,8 @@ fn usual_threads(topology: &Topology) -> usize {
     }
 }
 
-/// Checks these CPUs and returns the placement on them. `what` names it in messages.
-///
-/// # Errors
-/// One of its CPUs does not exist, is not allowed or not chosen.
+/// Checks CPUs and returns the placement on them. `what` names the placement in messages. Fails if a CPU does not
+/// exist, is not allowed or is not chosen.
 pub fn listed(
     machine: &dyn Machine,
     wanted: &Chosen,
@@ -268,10 +264,7 @@ fn command(args: &PlaceArgs) -> Result<(Vec<Metric>, CommandLine), Failure> {
     Ok((user_metrics, line))
 }
 
-/// Returns the metrics that the user defines.
-///
-/// # Errors
-/// A name that is defined twice, or not at all.
+/// Returns the metrics that the user defines. Fails if a name is defined twice or not at all.
 pub fn metrics(args: &ComparedRuns) -> Result<Vec<Metric>, Failure> {
     for (number, (name, _)) in args.metric.iter().enumerate() {
         if args.metric[..number].iter().any(|(known, _)| known == name) {
@@ -292,10 +285,7 @@ pub fn metrics(args: &ComparedRuns) -> Result<Vec<Metric>, Failure> {
     Ok(args.metric.iter().map(|(name, _)| Metric::own(name, better(name))).collect())
 }
 
-/// Checks that a program exists, before a run file is created.
-///
-/// # Errors
-/// There is no such program.
+/// Checks that a program exists. This happens before a run file is created.
 pub fn find_program(program: &OsStr) -> Result<(), Failure> {
     let shown = program.to_string_lossy();
     if shown.contains('/') {
@@ -307,7 +297,7 @@ pub fn find_program(program: &OsStr) -> Result<(), Failure> {
             Err(error) => Err(Failure::Usage(format!("cannot run `{shown}`: {error}"))),
         };
     }
-    // The system's default if the variable is unset.
+    // Default of the system, if the variable is unset.
     let path = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
     let found = std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
     match found && !program.is_empty() {

@@ -1,4 +1,4 @@
-//! [`RunOptions`]: options of a run other than what it measures.
+//! [`RunOptions`]: options for the workers, the saving and the output of a run.
 
 use crate::args::options::Global;
 use crate::resolve::output::{self, OutputOptions};
@@ -6,12 +6,12 @@ use coretalk_measure::WorkerSettings;
 use coretalk_model::CpuId;
 use std::path::PathBuf;
 
-/// Options of a run other than what it measures.
+/// Options for the workers, the saving and the output of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunOptions {
     /// Worker threads; `None` if the measured programs start their own threads.
     pub workers: Option<WorkerSettings>,
-    /// Where the run is saved.
+    /// Destination of the run file.
     pub target: SaveTarget,
     /// Facts known only to the user.
     pub remarks: Remarks,
@@ -37,10 +37,10 @@ impl RunOptions {
     }
 }
 
-/// Where a run is saved.
+/// Destination of a run file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SaveTarget {
-    /// In a directory (`None`: the default one), under a tag.
+    /// A directory and a tag. Without a directory, the default one is used.
     Store {
         /// `--store`.
         directory: Option<PathBuf>,
@@ -63,8 +63,8 @@ pub struct Remarks {
 /// Whether cells that cannot be trusted change the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strictness {
-    /// They are shown only.
+    /// Such cells are only shown.
     Lenient,
-    /// They make the command fail.
+    /// Such cells make the command fail.
     Strict,
 }

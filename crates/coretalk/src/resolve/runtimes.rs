@@ -1,4 +1,4 @@
-//! Options about runtimes of other languages, and the preparation of their adapters.
+//! Options about runtimes of other languages. Also prepares their adapters.
 
 #[cfg(target_os = "linux")]
 mod prepared;
@@ -27,11 +27,8 @@ fn allowed(machine: &dyn Machine) -> CpuSet {
     machine.allowance().mask.intersection(&machine.allowance().cpuset)
 }
 
-/// Adds the runtime options to the options of a run. Also returns a sentence for each option that has no effect on
-/// these trials.
-///
-/// # Errors
-/// A CPU is not allowed to this process, or two adapters have the same name.
+/// Adds the runtime options to the options of a run. Also returns a sentence for each option without effect on these
+/// trials. Fails if this process may not use a CPU, or if two adapters have the same name.
 pub fn options(
     args: &RuntimeArgs,
     machine: &mut dyn Machine,
@@ -89,12 +86,9 @@ pub fn options(
     Ok((options, ignored))
 }
 
-/// Prepares the adapters for these trials: finds each, builds it if necessary, and asks what it offers. Only
-/// building does not count towards the budget. Returns a sentence for each unavailable adapter; its trials fail with
-/// the same reason.
-///
-/// # Errors
-/// A runtime without an adapter, a name that its adapter does not offer, or an interruption.
+/// Prepares the adapters for these trials: finds them, builds them if necessary, and asks what they offer. Building
+/// does not count towards the budget. Returns a sentence for each unavailable adapter, whose trials then fail. Fails
+/// for a runtime without an adapter, for a name that its adapter does not offer, or after an interruption.
 pub fn prepare(
     machine: &mut dyn Machine,
     trials: &[TrialSpec],
@@ -108,7 +102,7 @@ pub fn prepare(
     }
     #[cfg(target_os = "linux")]
     return prepared::prepare(machine, trials, options, budget, verbosity, stop);
-    // On other systems threads cannot be bound, and only simulated machines measure anything.
+    // Other systems cannot bind threads, so only simulated machines measure anything there.
     #[cfg(not(target_os = "linux"))]
     {
         let _ = (options, budget, verbosity, stop);

@@ -31,16 +31,16 @@ pub enum Source {
 /// Name of a file in output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileName {
-    /// Given name; else the file name, with the folders that distinguish it from equal names.
+    /// Given name, or the file name with as many folders as are needed to distinguish equal names.
     pub text: String,
-    /// Whether the user gave the name, which is then public.
+    /// Whether the user gave the name. A given name is public.
     pub is_given: bool,
 }
 
 /// Maximum length of a given name.
 const MAX_CHARACTERS: usize = 60;
 
-/// Checks a given name: every page and terminal must be able to show it.
+/// Checks that every page and terminal can show a given name.
 fn checked_name<'a>(name: &'a str, file: &OsStr) -> Result<&'a str, Failure> {
     let is_fit = !name.is_empty() && name.chars().count() <= MAX_CHARACTERS && plain(name) == name;
     match (is_fit, file.is_empty()) {
@@ -90,18 +90,12 @@ fn distinct_names(paths: &[&Path]) -> Vec<String> {
 }
 
 impl Source {
-    /// Opens a run by tag, id or path, or a matrix file by path.
-    ///
-    /// # Errors
-    /// There is neither a run nor a file with this name, or it cannot be read.
+    /// Opens a run by tag, id or path, or a matrix file by path. Fails if neither exists, or if it cannot be read.
     pub fn open(global: &Global, word: impl AsRef<OsStr>) -> Result<Source, Failure> {
         Source::read(Source::find(global, word)?)
     }
 
-    /// Opens the source of each word; `NAME=FILE` gives a file a name.
-    ///
-    /// # Errors
-    /// As [`Source::open`] and [`Source::find_all`].
+    /// Opens the source of each word; `NAME=FILE` gives a file a name. Fails as [`Source::find_all`] does.
     pub fn open_all(global: &Global, words: &[OsString]) -> Result<Vec<Source>, Failure> {
         Source::find_all(global, words)?.into_iter().map(Source::read).collect()
     }
@@ -117,10 +111,7 @@ impl Source {
         })
     }
 
-    /// Splits words of the form `NAME=FILE`.
-    ///
-    /// # Errors
-    /// A name cannot be shown, or is given twice.
+    /// Splits words of the form `NAME=FILE`. Fails if a name cannot be shown, or is given twice.
     pub fn named<'a>(
         global: &Global,
         words: &'a [OsString],
@@ -142,10 +133,8 @@ impl Source {
         Ok(named)
     }
 
-    /// Finds a run or a file for each word, which may have the form `NAME=FILE`.
-    ///
-    /// # Errors
-    /// As [`Source::find`] and [`Source::named`]; or a name is given to a run.
+    /// Finds a run or a file for each word, which may have the form `NAME=FILE`. Fails as [`Source::find`] and
+    /// [`Source::named`] do, or if a run is given a name.
     pub fn find_all(global: &Global, words: &[OsString]) -> Result<Vec<SourceFile>, Failure> {
         let mut all = Vec::new();
         for (name, file) in Source::named(global, words)? {
@@ -176,10 +165,7 @@ impl Source {
         Ok(all)
     }
 
-    /// Finds a run or a file.
-    ///
-    /// # Errors
-    /// As [`Source::open`].
+    /// Finds a run or a file. Fails as [`Source::open`] does.
     pub fn find(global: &Global, word: impl AsRef<OsStr>) -> Result<SourceFile, Failure> {
         let path = Path::new(&word);
         match saved::open(global, path) {
@@ -190,7 +176,7 @@ impl Source {
                 let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
                 Ok(SourceFile::File(matrices, FileName { text: name, is_given: false }))
             }
-            // Selectors of runs have no file extension, so the word was meant as a file.
+            // Selectors of runs have no file extension, so the user meant a file.
             Err(Failure::Store(StoreError::UnknownRun { .. })) if path.extension().is_some() => {
                 Err(Failure::Input(format!("failed to read {}: no such file or run", path.display())))
             }
@@ -244,7 +230,7 @@ impl Source {
         }
     }
 
-    /// Returns the name in output: the short name of a run, or the name of a file.
+    /// Name in output: the short name of a run, or the name of a file.
     pub fn name(&self) -> String {
         match self {
             Source::Run(_, name) => name.clone(),
@@ -260,7 +246,7 @@ impl Source {
         }
     }
 
-    /// Describes the machine in a few words: label, scenario or CPU; for a file, its format.
+    /// Describes the machine of a run by label, scenario or CPU. A file is described by its format.
     pub fn machine(&self) -> String {
         match self {
             Source::Run(report, _) => {
@@ -276,7 +262,7 @@ impl Source {
         }
     }
 
-    /// Returns the start of the measurement, RFC 3339 in UTC; `None` for a file.
+    /// Returns the start time of the run (RFC 3339, UTC); `None` for a file.
     pub fn started(&self) -> Option<String> {
         match self {
             Source::Run(report, _) => Some(report.header.started.clone()),

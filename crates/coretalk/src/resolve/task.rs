@@ -8,11 +8,11 @@ use coretalk_model::run::RunSettings;
 use coretalk_model::series::SeriesSettings;
 use coretalk_model::{CpuId, Topology};
 
-/// What is measured.
+/// A measurement to perform.
 #[derive(Debug, Clone)]
 #[allow(clippy::large_enum_variant, reason = "there is one per run")]
 pub enum Task {
-    /// Probes: a latency map (not on one CPU, which has no pairs), trials, or both.
+    /// Probes: a latency map, trials, or both. One CPU has no pairs and no map.
     Probes {
         /// Settings of the map.
         latency: Option<LatencySettings>,
@@ -23,9 +23,9 @@ pub enum Task {
     Comparison {
         /// Settings of the comparison.
         settings: PlaceSettings,
-        /// For `place` the workloads or the command to run; for `versus` the command of each arm.
+        /// Workloads or command of `place`, or the command of each arm of `versus`.
         works: Vec<Work>,
-        /// Commands around the runs.
+        /// Commands before, between and after the runs.
         hooks: Hooks,
         /// `--fail-on`.
         fail_on: Option<FailOnWord>,

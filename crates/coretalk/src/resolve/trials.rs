@@ -21,11 +21,8 @@ use coretalk_report::fmt::digits::duration;
 const PRECISION: f64 = 0.02;
 
 /// Resolves the arguments of a command that measures series. Also returns notices about omitted trials and options
-/// without effect.
-///
-/// # Errors
-/// [`Failure`]: a CPU that does not exist or is not allowed, too few CPUs, an unknown name, or a requested feature that
-/// the CPU lacks.
+/// without effect. Fails for CPUs that are missing, forbidden or too few, for unknown names, or for missing CPU
+/// features.
 pub fn resolve(
     machine: &mut dyn Machine,
     global: &Global,
@@ -44,7 +41,7 @@ pub fn resolve(
     };
     let chosen = &Chosen::for_machine(machine, global)?;
     let (cpus, choice) = cpus_and_pairs(machine, chosen, args.pairs(), fewest)?;
-    // `--pairs` restricts the measured pairs, not the CPUs outside them that carry the load.
+    // `--pairs` restricts the measured pairs. CPUs outside them carry the load.
     let cpus = match args.has_neighbours() {
         true => cpus_and_pairs(machine, chosen, None, fewest)?.0,
         false => cpus,
@@ -75,7 +72,7 @@ pub fn resolve(
         None => (options, Vec::new()),
     };
     let verbosity = output::options(global).verbosity;
-    // Checked before runtimes are built, which may take minutes, and again below for the trials that remain.
+    // The budget is checked before runtimes are built, which may take minutes, and again for the remaining trials.
     global.budget.map_or(Ok(()), |budget| refuse_short_budget(&trials, budget))?;
     let preparation_budget = global.budget.unwrap_or(args.budget());
     notices.extend(runtimes::prepare(machine, &trials, &options, preparation_budget, verbosity, stop)?);
@@ -107,7 +104,7 @@ fn refuse_short_budget(trials: &[TrialSpec], budget: Picos) -> Result<(), Failur
         "--budget {} is too short: one pass of a trial takes {}; set it to {} or more",
         duration(budget.secs()),
         duration(least.secs()),
-        // Enough for a first analysis.
+        // This budget suffices for a first analysis.
         duration((least.secs() * ANALYSES[0] as f64).ceil())
     )))
 }
@@ -117,17 +114,14 @@ fn ordered_pairs(cpus: &[CpuId]) -> impl Iterator<Item = [CpuId; 2]> + '_ {
     pairs.filter(|[from, to]| from != to)
 }
 
-/// Selects the trials that this machine can perform, with a sentence for each reason to omit others.
-///
-/// # Errors
-/// It can perform none.
+/// Selects the trials that this machine can perform. Returns a sentence for each reason to omit others.
 pub fn possible(
     machine: &dyn Machine,
     trials: Vec<TrialSpec>,
 ) -> Result<(Vec<TrialSpec>, Vec<String>), Failure> {
     let mut lacks: Vec<String> = Vec::new();
     let mut kept: Vec<TrialSpec> = Vec::with_capacity(trials.len());
-    // The check may take a second for a large queue, so consecutive trials that differ only in their CPUs share it.
+    // The check may take a second for a large queue. Consecutive trials that differ only in their CPUs share one check.
     let mut tried: Option<(TrialSpec, Option<String>)> = None;
     for trial in trials {
         let probe = probes::series_by_id(&trial.probe);
@@ -152,8 +146,7 @@ pub fn possible(
     Ok((kept, lacks.iter().map(|lack| format!("{lack}; skipped")).collect()))
 }
 
-/// Returns the extension of the default budget for trials with long passes: enough for their first analysis, at most 90
-/// seconds.
+/// Returns the extension of the default budget for trials with long passes, enough for a first analysis; at most 90 s.
 fn extra_budget_for_long_passes(trials: &[TrialSpec]) -> Picos {
     const LONG: Picos = Picos::from_ms(250);
     const MAX: Picos = Picos::from_ms(90_000);

@@ -1,4 +1,4 @@
-//! Resolves `versus`: every program exists, every name is known, every arm has its CPUs.
+//! Resolves `versus`: checks that programs exist and names are known, and gives every arm its CPUs.
 
 use crate::args::options::Global;
 use crate::args::versus::{ArmWord, VersusArgs, is_for_shells, variable_hint};
@@ -19,13 +19,11 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::ErrorKind;
 
-/// Maximum number of arms: more would need too many rounds for the test of each against the baseline.
+/// Maximum number of arms. More arms would need too many rounds for the test of each against the baseline.
 const MAX_ARMS: usize = 16;
 
-/// Resolves the options of `versus` on a machine. `resumed` are the settings of a run to resume, whose CPUs are kept.
-///
-/// # Errors
-/// [`Failure`]: fewer than two commands, a repeated or unknown name, a program that does not exist, impossible CPUs.
+/// Resolves the options of `versus` on a machine. `resumed` are the settings of a run to resume; its CPUs are kept.
+/// Fails for fewer than two commands, a repeated or unknown name, a missing program, or impossible CPUs.
 pub fn resolve(
     machine: &mut dyn Machine,
     global: &Global,
@@ -113,7 +111,7 @@ fn place(
     Ok(())
 }
 
-/// Gives every arm its CPUs of the resumed run, which must still exist.
+/// Gives every arm its CPUs of the resumed run. They must still exist.
 fn place_again(machine: &mut dyn Machine, arms: &mut [Arm], resumed: &PlaceSettings) -> Result<(), Failure> {
     let wanted = Chosen { cpus: None, smt: None };
     for arm in arms {
@@ -170,7 +168,7 @@ struct Arm {
 }
 
 impl Arm {
-    /// Says that a word with a meaning for shells, such as `|`, is passed to the program.
+    /// Notice that a word with a meaning for shells, such as `|`, is passed to the program.
     fn shell_notice(&self) -> Option<String> {
         let mut words = self.line.arguments.iter().map(|word| word.to_string_lossy());
         let word = words.find(|word| is_for_shells(word))?;
@@ -228,7 +226,7 @@ impl Arm {
     }
 }
 
-/// Returns the names of the arms: as given, else `a`, `b` and so on.
+/// Returns the names of the arms. Unnamed arms are `a`, `b` and so on.
 fn names(args: &VersusArgs) -> Result<Vec<String>, Failure> {
     if args.arms.len() > MAX_ARMS {
         return Err(Failure::Usage(format!(
@@ -287,8 +285,8 @@ fn hooks(args: &VersusArgs) -> Hooks {
     given.into_iter().filter_map(|(hook, text)| Some((hook, line(text.as_ref()?)))).collect()
 }
 
-/// Returns how many CPUs a run of a command keeps busy: its CPU time by its wall time, rounded up. `None` if it fails; the
-/// comparison states the failure.
+/// Returns how many CPUs a run of a command keeps busy: its CPU time divided by its wall time, rounded up. `None` if
+/// the run fails; the comparison then reports the failure.
 fn busy_cpus(
     machine: &mut dyn Machine,
     line: &CommandLine,

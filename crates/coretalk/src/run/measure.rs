@@ -28,13 +28,9 @@ use coretalk_report::text::plain;
 use std::path::Path;
 use std::time::Duration;
 
-/// Settings of a map and of trials.
 type Settings = (Option<LatencySettings>, Option<SeriesSettings>);
 
-/// Measures one segment and writes the results.
-///
-/// # Errors
-/// [`Failure`]; earlier measurements are saved.
+/// Measures one segment and writes the results. After a [`Failure`], earlier measurements are saved.
 pub fn perform(
     machine: &mut dyn Machine,
     mut segment: Segment,
@@ -59,7 +55,7 @@ pub fn perform(
         .filter(|_| output_options.format == Format::Text && output_options.output.is_none());
     let closed = segment.close(measured, departed, output_options.verbosity);
     if let (Err(Failure::Interrupted(_)), Some(path)) = (&closed, path) {
-        // Errors are ignored: the measurements are saved, and the following message says where.
+        // Errors are ignored, because the following message says where the measurements are saved.
         let _ = show_so_far(&path, output_options);
     }
     let (closed, (latency, series)) = closed?;
@@ -80,7 +76,7 @@ pub fn perform(
     }
 }
 
-/// Maximum CPUs for showing an interrupted run: reading back a larger one delays the exit too much.
+/// Maximum CPUs for showing an interrupted run. Reading a larger run back delays the exit too much.
 const MAX_SHOWN: usize = 192;
 
 fn show_so_far(path: &Path, options: &OutputOptions) -> Result<(), Failure> {
@@ -100,7 +96,7 @@ fn expected_trials_time(machine: &dyn Machine, asked: RunSettings<'_>) -> Durati
     Duration::from_secs_f64((least.secs() + most.secs()) / 2.0)
 }
 
-/// Returns the failure of a run that ended normally or by its budget without any value; `None` if it has values.
+/// Returns the failure of a run that ended without any value; `None` if it has values or was interrupted.
 fn nothing_measured(report: &RunReport) -> Option<Failure> {
     let (what, why) = match (&report.latency, &report.series) {
         (Some(latency), _) => ("pair", no_pair(report, latency)?),
@@ -147,7 +143,7 @@ enum NoValue {
     TooShort(Picos),
 }
 
-/// Formats a reason including output of the measured program, which is private: only for the terminal of the user.
+/// Formats a reason with the output of the measured program. That output is private: only for the user's terminal.
 fn reason_with_output(reason: &Reason) -> String {
     let mut reason = reason.clone();
     reason.reveal();
@@ -158,7 +154,7 @@ fn is_external(trial: &TrialSpec) -> bool {
     probes::series_by_id(&trial.probe).is_some_and(|probe| probe.external(trial).is_some())
 }
 
-/// Returns why no pair and no trial has a value; `None` if one has, or if the run was interrupted.
+/// Returns why no pair and no trial has a value; `None` if one has a value, or if the run was interrupted.
 fn no_pair(report: &RunReport, latency: &LatencyReport) -> Option<NoValue> {
     let result = &latency.result;
     let trials = report.series.iter().flat_map(|series| &series.result.trials);
@@ -186,7 +182,7 @@ fn no_pair(report: &RunReport, latency: &LatencyReport) -> Option<NoValue> {
     let failed =
         tool_cells.filter(|(row, column, _)| row != column).filter_map(|(_, _, cell)| cell.as_ref().err());
     reasons.extend(failed);
-    // The failure of a pair is more informative than the fact that others were not reached.
+    // The failure of a pair tells more than the pairs that were not reached.
     let failure = reasons.iter().find(|reason| ***reason != MissingReason::NotReached);
     if result.budget_ended && failure.is_none() {
         return Some(NoValue::TooShort(latency.settings.budget));
@@ -212,7 +208,7 @@ fn measure(
     let latency = match latency {
         None => None,
         Some(settings) if series.is_some() && is_settled(&resumed) => {
-            // The map is complete: derives its result from the record, without machine time, before the trials.
+            // The map is complete. Its result is computed from the record, without machine time.
             let rate = TickRate { hz: segment.environment.clock.hz };
             let result = analyse(&segment.topology, &settings, rate, &resumed.record);
             segment.sink.sink().finish(&result)?;
@@ -283,7 +279,7 @@ fn announce(machine: &dyn Machine, settings: RunSettings<'_>, options: &OutputOp
     }
 }
 
-/// Checks with `--strict` that every requested cell or trial can be trusted.
+/// Checks, with `--strict`, that every requested cell or trial can be trusted.
 pub(super) fn trust(report: &RunReport, strictness: Strictness) -> ExitCode {
     let doubted = if strictness == Strictness::Lenient { 0 } else { doubted(report) };
     if doubted == 0 {
@@ -299,7 +295,7 @@ pub(super) fn trust(report: &RunReport, strictness: Strictness) -> ExitCode {
 
 fn doubted(report: &RunReport) -> usize {
     let of_latency = report.latency.as_ref().map_or(0, |latency| doubted_cells(report, latency));
-    // Trials of a quick look are extras that the command does not promise.
+    // A quick look does not promise its trials.
     let promised =
         report.series.iter().filter(|series| series.settings.gathering() != Some(Gathering::QuickLook));
     let trials = promised.flat_map(|series| &series.result.trials);

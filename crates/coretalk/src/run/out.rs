@@ -19,7 +19,7 @@ use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
-/// Poll interval for signals while a pipe is being opened: negligible cost, unnoticeable delay.
+/// Poll interval for signals while a pipe is being opened. The cost is negligible and the delay unnoticeable.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Destination of one result.
@@ -32,27 +32,22 @@ pub struct Out {
 #[derive(Debug)]
 enum Destination {
     Stdout,
-    /// Regular file, replaced only by a complete result: after a failure it is unchanged or absent.
+    /// Regular file, replaced only by a complete result. After a failure, the old file is unchanged or still absent.
     Replaced(PathBuf),
-    /// Pipe, device, or file that would lose its owner or its other hard links if replaced.
+    /// Pipe or device, or a file that would lose its owner or its other hard links if replaced.
     Opened(File),
     /// File truncated and being written.
     Begun(BufWriter<File>),
 }
 
 impl Out {
-    /// Opens a file, or standard output.
-    ///
-    /// # Errors
-    /// The file is not writable, which is thus known before the measurement.
+    /// Opens a file, or standard output. Detects before the measurement that a file is not writable.
     pub fn open(path: Option<&Path>) -> Result<Out, Failure> {
         Out::open_unless(path, None)
     }
 
-    /// As [`Out::open`], where signals do not end the process: waits for the reader of a pipe until `stop` is raised.
-    ///
-    /// # Errors
-    /// As [`Out::open`], or [`Failure::Interrupted`].
+    /// As [`Out::open`], where signals do not end the process. Waits for the reader of a pipe until `stop` is raised,
+    /// which gives [`Failure::Interrupted`].
     pub fn open_unless(path: Option<&Path>, stop: Option<&Stop>) -> Result<Out, Failure> {
         let Some(path) = path else {
             streams::stdout().map_err(|source| Failure::Write { to: None, source })?;
@@ -66,7 +61,7 @@ impl Out {
                 _ => (open_now(path, false).map_err(failed)?, false),
             },
         };
-        // A symbolic link stays one; its target is replaced.
+        // A symbolic link stays; its target is replaced.
         let target = path.canonicalize().map_err(failed)?;
         let destination = match file.metadata().is_ok_and(|it| it.is_file()) && Part::may_replace(&target) {
             true => Destination::Replaced(target),
@@ -78,10 +73,7 @@ impl Out {
         Ok(Out { path: Some(path.to_owned()), destination })
     }
 
-    /// Writes the whole result as text, without control characters for terminals.
-    ///
-    /// # Errors
-    /// [`Failure::Write`], [`Failure::Interrupted`], or an error of `write`; a regular file is then unchanged.
+    /// Writes the whole result as text without control characters. After an error, a regular file is unchanged.
     pub fn write(
         &mut self,
         write: impl FnOnce(&mut dyn Write) -> Result<(), ExportError>,
@@ -90,9 +82,6 @@ impl Out {
     }
 
     /// Writes the whole result as unchanged bytes: a page, a picture, or the path that `runs path` prints.
-    ///
-    /// # Errors
-    /// As [`Out::write`].
     pub fn bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         self.write_whole(|out| Ok(out.write_all(bytes)?))
     }
@@ -114,9 +103,6 @@ impl Out {
     }
 
     /// Appends text and flushes it.
-    ///
-    /// # Errors
-    /// [`Failure::Write`], or an error of `write`.
     pub fn stream(
         &mut self,
         write: impl FnOnce(&mut dyn Write) -> Result<(), ExportError>,
@@ -143,9 +129,6 @@ impl Out {
     }
 
     /// Writes the whole result from a string.
-    ///
-    /// # Errors
-    /// As [`Out::write`].
     pub fn text(&mut self, text: &str) -> Result<(), Failure> {
         self.write(|out| Ok(out.write_all(text.as_bytes())?))
     }
@@ -158,7 +141,6 @@ impl Out {
                 File::options().create(true).write(true).truncate(false).open(target)?
             }
         };
-        // Only regular files have a length.
         if file.metadata()?.is_file() {
             file.set_len(0)?;
         }
@@ -187,19 +169,19 @@ fn harmless(
     Ok(out.finish()?)
 }
 
-/// Opens a file without truncating it: its contents stay until a result replaces them.
+/// Opens a file without truncating it. A result replaces the contents later.
 fn open_now(path: &Path, is_new: bool) -> io::Result<File> {
     File::options().create_new(is_new).create(true).write(true).truncate(false).open(path)
 }
 
-/// Opens a pipe, which blocks until it has a reader. Signals with a handler do not end the wait, so it happens in a
-/// thread that is left behind after an interruption and ends with the process.
+/// Opens a pipe, which blocks until the pipe has a reader. Signals with a handler do not end that wait, so a separate
+/// thread waits. After an interruption, the thread stays until the process ends.
 fn open_interruptibly(path: &Path, stop: &Stop) -> Result<File, Failure> {
     let failed = |source| Failure::Write { to: Some(path.to_owned()), source };
     let (sender, opened) = mpsc::channel();
     let waiting = path.to_owned();
     let open = move || {
-        // After an interruption there is no receiver.
+        // After an interruption, there is no receiver.
         let _ = sender.send(open_now(&waiting, false));
     };
     thread::Builder::new().name("open".into()).spawn(open).map_err(failed)?;
@@ -235,10 +217,7 @@ pub fn whole<'a>(report: &'a RunReport, name: Option<&'a str>, options: &OutputO
     }
 }
 
-/// Writes a run in a format.
-///
-/// # Errors
-/// The output is not writable, or the format cannot hold the run.
+/// Writes a run in a format. Fails if the output is not writable or the format cannot hold the run.
 pub fn write_run(out: &mut Out, format: Format, what: &Export<'_>) -> Result<(), Failure> {
     if format == Format::Text && !what.report.imitated().is_empty() {
         let cpu_model = what.report.environment.cpu_model.as_deref();
@@ -257,10 +236,10 @@ pub fn write_run(out: &mut Out, format: Format, what: &Export<'_>) -> Result<(),
     out.write(|out| export::export(format, what, out))
 }
 
-/// Paths of unfinished parts, for removal if the process ends without running destructors.
+/// Paths of unfinished temporary files, removed if the process ends without running destructors.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Temporary file next to its target, which it replaces in [`Part::finish`]; removed if dropped before that.
+/// Temporary file that replaces its target in [`Part::finish`]. A drop before `finish` removes it.
 #[derive(Debug)]
 pub(super) struct Part {
     target: PathBuf,
@@ -277,10 +256,7 @@ struct InterruptibleFile {
 }
 
 impl Part {
-    /// Begins the replacement of a file, with the permissions of the old file if there is one.
-    ///
-    /// # Errors
-    /// The directory is not writable.
+    /// Creates the temporary file, with the permissions of the target if the target exists.
     pub fn begin(target: &Path) -> io::Result<Part> {
         let mut part = Part::create(target)?;
         if let Ok(old) = fs::metadata(target) {
@@ -301,8 +277,8 @@ impl Part {
         Ok(Part { target: target.to_owned(), path, file, finished: false })
     }
 
-    /// Whether a file can be replaced so that only its content changes: a part can be written next to it, the owner
-    /// would stay the same, and the file has no other hard links.
+    /// Whether a replacement changes only the content of a file. The directory must allow a temporary file of the same
+    /// owner. The file must have no other hard links.
     pub fn may_replace(target: &Path) -> bool {
         let replaceable = |part: &Part| {
             let (new, old) = (part.file.get_ref().file.metadata()?, fs::metadata(target)?);
@@ -311,15 +287,11 @@ impl Part {
         Part::create(target).is_ok_and(|part| replaceable(&part).unwrap_or(false))
     }
 
-    /// Whether `stop` was raised since the part was begun.
     pub fn is_interrupted(&self) -> bool {
         self.file.get_ref().stop.as_ref().is_some_and(Stop::is_raised)
     }
 
-    /// Replaces the target.
-    ///
-    /// # Errors
-    /// A write failed; the target is unchanged.
+    /// Replaces the target. After an error, the target is unchanged.
     pub fn finish(&mut self) -> io::Result<()> {
         self.file.flush()?;
         fs::rename(&self.path, &self.target)?;
@@ -328,7 +300,7 @@ impl Part {
         Ok(())
     }
 
-    /// Removes all parts of this process, before it exits without destructors.
+    /// Removes all temporary files of this process before an exit without destructors.
     pub fn remove_all() {
         change_unfinished(|all| {
             for path in all.drain(..) {
@@ -371,7 +343,7 @@ impl Write for InterruptibleFile {
 }
 
 fn change_unfinished(change: impl FnOnce(&mut Vec<PathBuf>)) {
-    // A list of paths stays valid if a thread panics while it holds the lock.
+    // The list stays valid if a thread panics while it holds the lock.
     change(&mut UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner));
 }
 

@@ -23,10 +23,7 @@ enum Destination {
 }
 
 impl Outputs {
-    /// Opens all destinations.
-    ///
-    /// # Errors
-    /// A file or directory is not writable, or is named twice.
+    /// Opens all destinations. Fails if a file or directory is not writable, or is named twice.
     pub fn open(options: &OutputOptions, stop: &Stop) -> Result<Outputs, Failure> {
         refuse_shared_files(options)?;
         let destination = |format, path: Option<&Path>| match path {
@@ -43,7 +40,7 @@ impl Outputs {
         Ok(Outputs { result, exports })
     }
 
-    /// Returns the outputs for JSON lines, which get one line per completed trial.
+    /// Returns the outputs for JSON lines. They get one line per completed trial.
     pub fn lines(&mut self, options: &OutputOptions) -> Vec<&mut Out> {
         let result = (options.format == Format::Jsonl).then_some(&mut self.result);
         let streamed = self.exports.iter_mut().filter(|(format, _)| *format == Format::Jsonl);
@@ -56,10 +53,8 @@ impl Outputs {
         lines
     }
 
-    /// Writes the results, except JSON lines, which were written during the measurement. `name` is the name of the run.
-    ///
-    /// # Errors
-    /// An output is not writable, or its format cannot hold the run.
+    /// Writes the results. JSON lines were written during the measurement. `name` is the name of the run. Fails if an
+    /// output is not writable or its format cannot hold the run.
     pub fn write(
         &mut self,
         report: &RunReport,
@@ -91,10 +86,7 @@ impl Destination {
     }
 }
 
-/// Refuses formats that cannot hold the results, before the measurement.
-///
-/// # Errors
-/// [`Failure::Format`].
+/// Refuses formats that cannot hold the results, before the measurement ([`Failure::Format`]).
 pub fn refuse_formats(options: &OutputOptions, settings: RunSettings<'_>) -> Result<(), Failure> {
     let formats_asked = || options.exports.iter().map(|(format, _)| *format).chain([options.format]);
     let refuse = |format, sentence: &str| Err(Failure::Format { format, sentence: sentence.to_owned() });
@@ -124,7 +116,7 @@ pub fn refuse_formats(options: &OutputOptions, settings: RunSettings<'_>) -> Res
             return refuse(format, &sentence);
         }
     }
-    // The trials of a quick look restrict no format: its result is a map (on one CPU, which has no pairs, only trials).
+    // The result of a quick look is a map, so its trials restrict no format. With one CPU, there are only trials.
     let trials = settings.series.filter(|series| series.gathering() != Some(Gathering::QuickLook));
     let Some(series) = trials else {
         return match requested_of(&[Format::Hgrm]) {
@@ -165,15 +157,12 @@ fn distributions(settings: &SeriesSettings) -> usize {
     settings.trials.iter().map(of_trial).sum()
 }
 
-/// Whether the path is a directory for percentile tables, not the file name of a single table.
+/// Whether the path is a directory for percentile tables, not the file of a single table.
 pub fn is_folder(path: &Path) -> bool {
     path.is_dir() || path.extension().is_none_or(|ending| ending != "hgrm")
 }
 
-/// Writes all histograms of a run into a directory.
-///
-/// # Errors
-/// A file is not writable.
+/// Writes all histograms of a run into a directory. Fails if a file is not writable.
 pub fn write_folder(report: &RunReport, folder: &Path) -> Result<(), Failure> {
     let failed = |path: &Path| {
         let path = path.to_owned();

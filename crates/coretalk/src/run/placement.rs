@@ -1,4 +1,4 @@
-//! `place` and `versus`: compares placements of the same work, or commands.
+//! `place` and `versus`: compare placements of the same work, or compare commands.
 
 use crate::args::words::FailOnWord;
 use crate::exit::{ExitCode, Failure};
@@ -21,21 +21,18 @@ use std::path::Path;
 
 /// A comparison to perform.
 pub struct Comparison {
-    /// Its settings.
+    /// Settings of the comparison.
     pub settings: PlaceSettings,
-    /// For `place` the workloads or the command to run; for `versus` the command of each arm.
+    /// Workloads or command of `place`, or the command of each arm of `versus`.
     pub works: Vec<Work>,
-    /// Commands around the runs.
+    /// Commands before, between and after the runs.
     pub hooks: Hooks,
     /// `--fail-on`.
     pub fail_on: Option<FailOnWord>,
 }
 
 impl Comparison {
-    /// Performs one segment and writes the results.
-    ///
-    /// # Errors
-    /// [`Failure`]; earlier runs of the work are saved.
+    /// Performs one segment and writes the results. After a [`Failure`], earlier runs of the work are saved.
     pub fn perform(
         self,
         machine: &mut dyn Machine,
@@ -75,7 +72,7 @@ impl Comparison {
         let place = Some(PlaceReport { settings, result });
         let report =
             RunReport { header, environment, doctor: findings, topology, latency: None, series: None, place };
-        // A failed comparison has no result to read as text; other formats tell programs how it ended.
+        // A failed comparison has no result to print as text. Other formats tell programs how the comparison ended.
         if let Some(failure) = failure {
             if options.format != Format::Text {
                 outputs.write(&report, end.name(), options).inspect_err(|failure| end.say_where(failure))?;
@@ -91,11 +88,11 @@ impl Comparison {
     }
 }
 
-/// Runs the command of `--cleanup`, whatever has happened. Its failure changes no result.
+/// Runs the command of `--cleanup` in every case. Its failure changes no result.
 fn clean_up(machine: &mut dyn Machine, hooks: &Hooks, verbosity: Verbosity) {
     let Some(line) = hooks.get(&Hook::Cleanup) else { return };
     print_notice(verbosity, Verbosity::Verbose, "running the command of --cleanup");
-    // A fresh `Stop`: the signal that stopped the run must not stop the cleanup. A second signal ends the process.
+    // A new `Stop`: the signal that ended the run must not end the cleanup. A second signal ends the process.
     if let Err(failure) = place::run_hook(machine, line, &Stop::new()) {
         let text = explain("the command of --cleanup failed", "test it on its own", &failure);
         print_notice(verbosity, Verbosity::Normal, &text);
@@ -123,7 +120,7 @@ fn announce(settings: &PlaceSettings, options: &OutputOptions, path: Option<&Pat
     }
 }
 
-/// Returns the exit code of `--fail-on`, by the verdicts of the main metric. An open verdict fails, too.
+/// Returns the exit code of `--fail-on` from the verdicts of the main metric. An undecided verdict also fails.
 pub(super) fn fail_on_code(
     result: &PlaceResult,
     settings: &PlaceSettings,
@@ -156,7 +153,7 @@ pub(super) fn fail_on_code(
     ExitCode::CannotTell
 }
 
-/// Describes the work that the end of the budget left undone, and what would help.
+/// Describes the work that was left undone when the budget ended, and a remedy.
 fn budget_notices(settings: &PlaceSettings, ended: &PlaceEnded) -> Vec<String> {
     let budget = duration(settings.budget.secs());
     let (needed, unfinished) = match ended {
@@ -197,7 +194,6 @@ fn budget_notices(settings: &PlaceSettings, ended: &PlaceEnded) -> Vec<String> {
     ended_early.into_iter().chain(too_short).collect()
 }
 
-/// Returns the failure of a comparison that failed.
 fn failure(settings: &PlaceSettings, works: &[Work], ended: &PlaceEnded) -> Option<Failure> {
     let (what, failure) = match ended {
         PlaceEnded::Failed { trial, failure } => {
@@ -236,10 +232,10 @@ fn failure(settings: &PlaceSettings, works: &[Work], ended: &PlaceEnded) -> Opti
     Some(if is_refused { Failure::Environment(sentence) } else { Failure::Command(sentence) })
 }
 
-/// Maximum columns of a command's last output line within a sentence.
+/// Maximum columns of a command's last output line in a message.
 const MAX_OUTPUT_COLUMNS: usize = 200;
 
-/// Formats one sentence: what failed, the last line of its output, and advice.
+/// Formats one sentence: the failure, the last line of the output, and advice.
 fn explain(what: &str, advice: &str, failure: &TrialFailure) -> String {
     let (output, advice) = match failure {
         TrialFailure::Command { reason, stdout, stderr, .. } => {
@@ -253,7 +249,7 @@ fn explain(what: &str, advice: &str, failure: &TrialFailure) -> String {
             (output, advice)
         }
         TrialFailure::NotPinned { .. } => (None, "check whether the cpuset has changed"),
-        // The failure itself names the limit to raise.
+        // The failure already names the limit to raise.
         TrialFailure::NoResources { .. } => return format!("{what}: {failure}, then compare again"),
         _ => (None, advice),
     };

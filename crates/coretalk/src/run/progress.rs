@@ -1,4 +1,4 @@
-//! [`Progress`]: shows the progress of a run and the map as it fills. Draws only at commits, without a thread.
+//! [`Progress`]: shows the progress of a run and the growing map. Draws only at commits, without a thread.
 
 use coretalk_measure::session::{Commit, Event, Observer};
 use coretalk_model::latency::summary::Reading;
@@ -19,11 +19,11 @@ use std::io::Write;
 use std::time::Duration;
 
 const LOG_INTERVAL: Duration = Duration::from_secs(30);
-/// Minimum interval between two drawings on a terminal: the eye cannot follow more, and each lengthens a commit.
+/// Minimum interval between two drawings on a terminal. People cannot follow more, and each drawing lengthens a commit.
 const DRAW_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Above this number of CPUs a map takes tens of milliseconds to draw (1,024 CPUs: half a million cells). It is drawn
-/// rarely, because no CPU measures meanwhile.
+/// Above this number of CPUs, a map takes tens of milliseconds to draw (1,024 CPUs: half a million cells). It is drawn
+/// rarely, because no CPU measures during a drawing.
 const LARGE: usize = 256;
 const LARGE_INTERVAL: Duration = Duration::from_secs(2);
 
@@ -34,15 +34,15 @@ const MAX_SHARE: f64 = 0.99;
 /// Remaining seconds below which `finishing` is shown instead of an estimate.
 const MIN_LEFT_S: f64 = 0.05;
 
-/// The output that progress is written to.
+/// Output for progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audience {
-    /// A terminal with this number of rows: drawn in place, including the map if it fits.
+    /// A terminal. Progress is drawn in place, with the map if it fits.
     Terminal {
         /// Rows of the terminal.
         rows: usize,
     },
-    /// A log: at most one line every 30 s.
+    /// A log. At most one line is written every 30 s.
     Log,
 }
 
@@ -59,23 +59,23 @@ pub struct Progress<W, C> {
     in_trials: bool,
     last_drawing: Option<Duration>,
     drawn_lines: usize,
-    /// Expected duration of the parts after this one.
+    /// Expected duration of later parts of the run.
     later: Duration,
-    /// Machine time in seconds: of the parts before this one, and of all parts so far.
+    /// Machine time in seconds: of earlier parts, and of all parts so far.
     before: f64,
     elapsed_s: f64,
-    /// The last share shown; it never decreases.
+    /// Last share shown; never decreases.
     share: f64,
-    /// The probe of each trial, and the trial of the last pass.
+    /// Probe of each trial, and the trial of the last pass.
     probes: Vec<String>,
     last_trial: Option<usize>,
-    /// The values of the passes in time order, if there is only one pair.
+    /// Values of the passes in time order, if there is only one pair.
     values: Vec<f64>,
 }
 
 impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
-    /// Progress of a run over these cells (in the order of [`cells`](coretalk_model::latency::cells)). `clock` returns
-    /// the wall time since some start, because the reader waits in wall time.
+    /// Starts the progress of a run over these cells, in the order of [`cells`](coretalk_model::latency::cells).
+    /// `clock` returns the wall time since some start, because people wait in wall time.
     pub fn new(
         out: W,
         clock: C,
@@ -109,7 +109,7 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
         }
     }
 
-    /// Extends the bar to the trials that follow, with their expected duration.
+    /// Extends the bar to the later trials, with their expected duration.
     pub fn then(self, later: Duration) -> Progress<W, C> {
         Progress { later, ..self }
     }
@@ -123,7 +123,7 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
     pub fn clear(&mut self) {
         if self.drawn_lines > 0 {
             // Starts at the left edge, because a terminal echoes typed keys such as `^C` at the cursor. Write errors
-            // such as a closed pipe are ignored, since the run does not depend on its progress.
+            // such as a closed pipe are ignored, because the run does not depend on its progress.
             let _ = write!(self.out, "\r\x1b[{}A\x1b[J", self.drawn_lines);
             let _ = self.out.flush();
             self.drawn_lines = 0;
@@ -147,14 +147,14 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
         }
     }
 
-    /// Updates the progress of a part of the run; returns the remaining seconds of the whole.
+    /// Updates the progress of a part of the run. Returns the remaining seconds of the whole run.
     fn advance(&mut self, progress: f64, left: f64) -> f64 {
         if progress < 1.0 {
             self.elapsed_s = self.before + left * progress / (1.0 - progress);
         }
         let left = left + if self.in_trials { 0.0 } else { self.later.as_secs_f64() };
         let share = self.elapsed_s / (self.elapsed_s + left).max(1e-9);
-        // 100 % is never shown: the run is complete only when the result is there.
+        // Never shows 100 %, because the run is complete only with its result.
         self.share = if left == 0.0 { MAX_SHARE } else { share.max(self.share).min(MAX_SHARE) };
         left
     }
@@ -169,7 +169,7 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
         if self.last_drawing.is_some_and(|last| now.saturating_sub(last) < interval) {
             return;
         }
-        // A log line appears only after the first interval, so that short runs stay silent.
+        // A log gets its first line after the first interval, so that short runs stay silent.
         let first = self.last_drawing.replace(now).is_none();
         let line = self.line(left);
         match self.audience {
@@ -180,7 +180,7 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
             Audience::Terminal { rows } => {
                 let map = PairMap::new(Cow::Borrowed(&self.filling), &self.topology, MapSource::Unfinished);
                 let mut lines = map.draw(&self.style).0.lines;
-                // One pair has no map, and a map that scrolls off the screen cannot be redrawn in place.
+                // One pair has no map. A map that scrolls off the screen cannot be redrawn in place.
                 if self.in_trials || self.filling.len() < 3 || lines.len() + 2 > rows {
                     lines.clear();
                 }
@@ -222,7 +222,7 @@ impl<W: Write, C: FnMut() -> Duration> Progress<W, C> {
         let span = (high / low).ln().max(CHANGED.ln());
         let glyph = |value: &f64| HEIGHTS[(((value / low).ln() / span * 7.0) as usize).min(7)];
         let drawn: String = strip.iter().map(glyph).collect();
-        // The range of the strip is printed only if its values differ visibly.
+        // The range is printed only if the values differ visibly.
         let (words, scale) = if high < CHANGED * low {
             let half_width = (known.high - known.point).max(known.point - known.low);
             let value = format!("{} {}", ns(known.point), plus_minus(known.point, half_width));

@@ -32,20 +32,15 @@ use std::path::PathBuf;
 /// A run to resume.
 pub struct ResumableRun {
     file: RunFile,
-    /// Name of the run in output.
     name: String,
     path: PathBuf,
-    /// Names and state of the run.
     header: RunHeader,
-    /// The new budget, if one is given.
+    /// New budget, if given.
     budget: Option<Picos>,
 }
 
 impl ResumableRun {
-    /// Opens the file of a run.
-    ///
-    /// # Errors
-    /// An option or a command would change the settings of the run; there is no such run, or its file cannot be used.
+    /// Opens the file of a run. Fails if it cannot be used, or if an option or a command would change its settings.
     pub fn open(invocation: &Invocation, subject: Subject<'_>, run: &str) -> Result<ResumableRun, Failure> {
         refuse_settings(invocation)?;
         let global = &invocation.cli.global;
@@ -57,25 +52,20 @@ impl ResumableRun {
         Ok(ResumableRun { file, name, path, header, budget: global.budget })
     }
 
-    /// Opens the machine of the run.
-    ///
-    /// # Errors
-    /// The machine cannot measure, or the simulated machine came from a file that must be given again.
+    /// Opens the machine of the run. Fails if it cannot measure. A simulated machine from a file must be given again.
     pub fn machine(&self, global: &Global) -> Result<Box<dyn Machine>, Failure> {
         let environment = self.file.environment()?;
         let word = machine_word(global, environment.simulated.as_deref())?;
         let mut machine = machine::open(word.as_ref(), self.header.seed)?;
         if environment.cpu_use.is_some() {
-            // Quiet CPUs are chosen by the CPU use recorded in the run, so they stay the same.
+            // Quiet CPUs are chosen by the CPU use in the run file, so they stay the same.
             machine.sample_use(environment.cpu_use);
         }
         Ok(machine)
     }
 
-    /// Shows a run that is complete; `None` if it is not.
-    ///
-    /// # Errors
-    /// The file cannot be read, an output is not writable, or its format cannot hold the run.
+    /// Shows a complete run; `None` for an incomplete one. Fails if the file cannot be read, an output is not writable,
+    /// or its format cannot hold the run.
     pub fn show_if_complete(&self, global: &Global) -> Result<Option<ExitCode>, Failure> {
         let (latency, series) = (self.file.settings()?, self.file.series_settings()?);
         let settings = RunSettings { latency: latency.as_ref(), series: series.as_ref(), place: None };
@@ -112,10 +102,8 @@ impl ResumableRun {
         }))
     }
 
-    /// Returns the measurement of the run, and prepares its runtimes.
-    ///
-    /// # Errors
-    /// The file cannot be used, a placement or program of a comparison is gone, or a runtime cannot be prepared.
+    /// Returns the measurement of the run, and prepares its runtimes. Fails if the file cannot be used, a placement or
+    /// program of a comparison is gone, or a runtime cannot be prepared.
     pub fn measure(
         &self,
         machine: &mut dyn Machine,
@@ -141,10 +129,7 @@ impl ResumableRun {
         Ok(Measure::new(global, task, notices, &self.file.topology()?))
     }
 
-    /// Begins a new segment. The task gets the budget of the new segment.
-    ///
-    /// # Errors
-    /// The machine differs from the one of the run, or cannot start the workers.
+    /// Begins a new segment and gives its budget to the task. Fails on another machine, or if the workers cannot start.
     pub fn go_on(
         self,
         machine: &mut dyn Machine,
@@ -189,8 +174,7 @@ impl ResumableRun {
     }
 }
 
-/// Refuses a command other than the one that made the run. Without a command, the subject is the quick look, which is
-/// always accepted.
+/// Refuses a command other than that of the run. Without a command, the subject is the quick look, which is accepted.
 fn refuse_command(file: &RunFile, subject: Subject<'_>) -> Result<(), Failure> {
     let series = file.series_settings()?;
     let probes = series.as_ref().map_or(&[][..], |series| &series.probes);
@@ -218,7 +202,7 @@ fn refuse_command(file: &RunFile, subject: Subject<'_>) -> Result<(), Failure> {
     Err(Failure::Usage(format!("the run to resume was made by `{command}`; leave out the command")))
 }
 
-/// Returns the machine as typed, else as in the file.
+/// Returns the machine as typed, else from the file.
 fn machine_word(global: &Global, simulated: Option<&str>) -> Result<Option<MachineWord>, Failure> {
     match (&global.machine, simulated) {
         (Some(word), _) => Ok(Some(word.clone())),
@@ -230,7 +214,7 @@ fn machine_word(global: &Global, simulated: Option<&str>) -> Result<Option<Machi
     }
 }
 
-/// Refuses an option that would change what is measured: a resumed run keeps the settings in its file.
+/// Refuses an option that would change what is measured, because a resumed run keeps its settings.
 fn refuse_settings(invocation: &Invocation) -> Result<(), Failure> {
     let shared = options::all();
     let is_setting = |typed: &&TypedOption| {

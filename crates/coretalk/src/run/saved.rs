@@ -1,4 +1,4 @@
-//! Saved runs: finds them by name, reads them, and writes them in a format.
+//! Finds saved runs by name, reads them, and writes them in a format.
 
 use crate::args::options::Global;
 use crate::exit::Failure;
@@ -15,18 +15,12 @@ use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Returns the directory of run files.
-///
-/// # Errors
-/// No directory is known.
+/// Returns the directory of run files. Fails if no directory is known.
 pub fn directory(option: Option<&PathBuf>) -> Result<Directory, Failure> {
     Ok(Directory::resolve(&DirectorySources::of_process(option.cloned()))?)
 }
 
-/// Finds the file of a run by its selector; prints a note if several runs have the tag.
-///
-/// # Errors
-/// The run does not exist.
+/// Finds the file of a run by its selector. Prints a note if several runs have the tag.
 pub fn locate(global: &Global, run: impl AsRef<OsStr>) -> Result<PathBuf, Failure> {
     let found = find(&directory(global.store.as_ref())?, run)?;
     if let Some(notice) = found.notice {
@@ -35,15 +29,12 @@ pub fn locate(global: &Global, run: impl AsRef<OsStr>) -> Result<PathBuf, Failur
     Ok(found.path)
 }
 
-/// Opens a run by its selector.
-///
-/// # Errors
-/// The run does not exist, or its file cannot be read.
+/// Opens a run by its selector. Fails if the run does not exist or its file cannot be read.
 pub fn open(global: &Global, run: impl AsRef<OsStr>) -> Result<RunFile, Failure> {
     Ok(RunFile::open(&locate(global, run)?)?)
 }
 
-/// Returns the name of a run in output: the shortest suffix of its id that no other run in its directory has.
+/// Returns the name of a run in output: the shortest suffix of its id that is unique in its directory.
 pub fn name_of(id: &str, path: &Path) -> String {
     let names = path.parent().map(Directory::at).and_then(|directory| directory.names().ok());
     names.map_or(id, |names| names.short(id)).to_owned()
@@ -57,10 +48,7 @@ pub struct Saved {
     name: String,
 }
 
-/// Reads a saved run by its selector.
-///
-/// # Errors
-/// As [`open`].
+/// Reads a saved run by its selector. Fails as [`open`] does.
 pub fn read(global: &Global, run: impl AsRef<OsStr>) -> Result<Saved, Failure> {
     let file = open(global, run)?;
     let mut report = file.report()?;
@@ -78,14 +66,11 @@ pub struct Chosen<'a> {
     pub protocol: Option<Protocol>,
     /// Only the trials of this probe.
     pub probe: Option<&'a str>,
-    /// Every step of the ladder, for text.
+    /// All steps of the ladder, for text.
     pub ladder: bool,
 }
 
-/// Writes a saved run in a format.
-///
-/// # Errors
-/// The output is not writable, the format cannot hold the run, or a choice would have no effect.
+/// Writes a saved run in a format. Fails if the format cannot hold the run, or if a choice would have no effect.
 pub fn write(global: &Global, saved: &Saved, format: Format, chosen: Chosen<'_>) -> Result<(), Failure> {
     let has_ladder = saved.report.latencies().is_some_and(|result| !result.ladder.is_empty());
     if chosen.ladder && !has_ladder {

@@ -1,4 +1,4 @@
-//! Opens and closes one segment of a run of any kind, and stores its rounds.
+//! Opens and closes one segment of any run, and stores its rounds.
 
 use crate::args::parse::Invocation;
 use crate::exit::{ExitCode, Failure};
@@ -32,24 +32,21 @@ pub struct Segment {
     pub topology: Topology,
     /// Receives the rounds.
     pub sink: SegmentSink,
-    /// The run file, unless the run is not saved.
+    /// Path of the run file; `None` if the run is not saved.
     pub path: Option<PathBuf>,
 }
 
-/// Measurements of earlier segments; by default none, as in a new run.
+/// Measurements of earlier segments; empty for a new run.
 #[derive(Debug, Clone, Default)]
 pub struct Past {
-    /// Of the map.
+    /// Earlier measurements of the map.
     pub latency: ResumedState,
-    /// Of the trials or the comparison.
+    /// Earlier measurements of the trials or the comparison.
     pub series: SeriesResumedState,
 }
 
 impl Segment {
     /// Examines the machine, starts its workers and creates the run file.
-    ///
-    /// # Errors
-    /// [`Failure`]: the machine cannot start the workers, or the file cannot be created.
     pub fn open(
         machine: &mut dyn Machine,
         invocation: &Invocation,
@@ -78,10 +75,8 @@ impl Segment {
         Ok(Segment { header, environment, findings, topology, sink, path })
     }
 
-    /// Closes the run file and returns the results. `streamed` is the result of `Watcher::end`.
-    ///
-    /// # Errors
-    /// [`Failure`]: interrupted, the machine or the store failed, or the lines could not be written.
+    /// Closes the run file and returns the results. `streamed` is the result of `Watcher::end`. Fails after an
+    /// interruption, after a failure of the machine or the store, or if the lines could not be written.
     pub fn close<R>(
         self,
         measured: Result<(R, Ended), RunError>,
@@ -98,7 +93,7 @@ impl Segment {
         let say_where = |failure: &Failure| end.say_where(failure);
         let (result, ended) = match (measured, &end.name) {
             (Err(RunError::Interrupted), Some(name)) => {
-                // A failed output interrupts the run and is the reason to report.
+                // A failed output interrupts the run, so the output error is reported.
                 streamed.inspect_err(say_where)?;
                 return Err(Failure::Interrupted(interrupted(name)));
             }
@@ -135,7 +130,7 @@ fn open_sink(
     Ok((SegmentSink::File(Box::new(writer)), Some(path)))
 }
 
-/// Sink of a run: its file, or nothing.
+/// Sink of a run.
 pub enum SegmentSink {
     /// Run file.
     File(Box<RunWriter>),
@@ -167,20 +162,17 @@ pub struct Closed {
     pub end: End,
 }
 
-/// Remaining work after everything is measured and saved: writing the results.
+/// Last step of a run: writing the results. Everything is measured and saved.
 pub struct End {
-    /// Name of the run, if it is saved.
+    /// Name of a saved run.
     name: Option<String>,
     ended: Ended,
     verbosity: Verbosity,
 }
 
 impl End {
-    /// Writes the results; `write` gets the name of the run. Interruptible if the run is saved: drawing a large machine
-    /// takes seconds and can be repeated.
-    ///
-    /// # Errors
-    /// [`Failure`]: an output is not writable, or interrupted.
+    /// Writes the results; `write` gets the name of the run. If the run is saved, an interruption ends the writing.
+    /// Drawing a large machine takes seconds and can be repeated.
     pub fn write(
         &self,
         stop: &Stop,
@@ -195,7 +187,7 @@ impl End {
             ),
             None => "interrupted; nothing was saved because of --no-save".into(),
         };
-        // A run that is not saved would be lost, so it is always written.
+        // A run that is not saved would be lost, so its results are always written.
         let guard =
             name.filter(|_| !was_interrupted).map(|_| Guard::begin(stop, Failure::Interrupted(sentence())));
         let written = write(name);
@@ -211,7 +203,7 @@ impl End {
         self.name.as_deref()
     }
 
-    /// Prints where a measured run is saved when a later step fails.
+    /// Prints the name of the saved run if a later step fails.
     pub(super) fn say_where(&self, failure: &Failure) {
         // A closed pipe is not an error.
         let (Some(name), true) = (&self.name, failure.code() != ExitCode::Done) else { return };
@@ -232,16 +224,16 @@ fn interrupted(name: &str) -> String {
     )
 }
 
-/// Thread that ends the process on interruption while there is nothing left to measure or save.
+/// Thread that ends the process on interruption when nothing is left to measure or save.
 struct Guard {
-    /// Set before the guard ends the process, or at the end of the guarded work, whichever is first.
+    /// Set once, either before the guard ends the process or at the end of the guarded work.
     over: Arc<AtomicBool>,
     /// Disconnected at the end of the guarded work.
     working: Option<mpsc::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Poll interval for the interruption: negligible cost, unnoticeable delay.
+/// Poll interval for the interruption. The cost is negligible and the delay unnoticeable.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 impl Guard {
@@ -251,7 +243,7 @@ impl Guard {
         let (is_over, stop) = (Arc::clone(&over), stop.clone());
         let watch = move || {
             while ended.recv_timeout(POLL_INTERVAL) == Err(mpsc::RecvTimeoutError::Timeout) {
-                // Exactly one of the two swaps returns false, and that side proceeds. The flag publishes no other data.
+                // Exactly one of the two swaps returns false, and its side proceeds. The flag publishes no other data.
                 if stop.is_raised() && !is_over.swap(true, AcqRel) {
                     last_words.tell();
                     Part::remove_all();
@@ -270,7 +262,7 @@ impl Drop for Guard {
         let is_ending = self.over.swap(true, AcqRel);
         self.working = None;
         if let (Some(thread), true) = (self.thread.take(), is_ending) {
-            // Never returns: the guard exits the process.
+            // `join` never returns, because the guard exits the process.
             let _ = thread.join();
         }
     }

@@ -1,5 +1,4 @@
-//! [`ShortMeasurement`]: a measurement of all pairs for a few seconds that is not saved; the basis of `topology` and
-//! `advise`.
+//! [`ShortMeasurement`]: measures all pairs for a few seconds without saving them. `topology` and `advise` use it.
 
 use crate::args::latency::LatencyArgs;
 use crate::args::options::Global;
@@ -16,7 +15,7 @@ use coretalk_model::run::RunSettings;
 use coretalk_model::{CpuId, CpuLoss, CpuSet, Environment, Picos, Topology};
 use coretalk_report::fmt::digits::duration;
 
-/// Budget of machine time: the structure shows long before every cell is precise.
+/// Budget of machine time. The structure is visible long before every cell is precise.
 const BUDGET: Picos = Picos::from_ms(10_000);
 /// Budget above `MANY` CPUs.
 const BUDGET_OF_MANY: Picos = Picos::from_ms(30_000);
@@ -36,15 +35,12 @@ pub struct ShortMeasurement {
     pub departed: Vec<CpuLoss>,
     /// Machine time spent.
     pub took: Picos,
-    /// Measured latencies, or the reason for having none, without a full stop.
+    /// Measured latencies, or why there are none, without a full stop.
     pub result: Result<LatencyResult, String>,
 }
 
-/// Measures this machine or a simulated one if it has at least `fewest` CPUs. The message of an interruption names
-/// `command`.
-///
-/// # Errors
-/// The options make no sense, the machine fails, or an interruption.
+/// Measures this or a simulated machine if it has at least `fewest` CPUs. The message of an interruption names
+/// `command`. Fails for impossible options, a failed machine or an interruption.
 pub fn measure(global: &Global, command: &str, fewest: usize) -> Result<ShortMeasurement, Failure> {
     let mut machine = machine::open(global.machine.as_ref(), 0)?;
     let defaults = LatencyArgs::default();
@@ -62,7 +58,7 @@ pub fn measure(global: &Global, command: &str, fewest: usize) -> Result<ShortMea
     };
     let request = match request {
         Ok(request) => request,
-        // The reported topology is useful even if nothing can be measured.
+        // The reported topology is useful even without measurements.
         Err(Failure::Environment(reason)) => {
             unmeasured.result = Err(reason);
             return Ok(unmeasured);

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 type Clock = Box<dyn FnMut() -> Duration>;
 
-/// Facts about a measurement that progress and JSON lines need in advance.
+/// Facts about a measurement that progress and JSON lines need before it begins.
 #[derive(Debug, Clone, Default)]
 pub struct Watched {
     cpus: Vec<CpuId>,
@@ -30,7 +30,7 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// Collects these facts from the settings.
+    /// Collects the facts from the settings.
     pub fn new(topology: &Topology, settings: RunSettings<'_>) -> Watched {
         let placed = settings.place.map(PlaceSettings::to_series);
         let series = settings.series.or(placed.as_ref());
@@ -49,7 +49,7 @@ impl Watched {
     }
 }
 
-/// Draws progress and streams JSON lines, only when the session commits, while no CPU measures.
+/// Draws progress and streams JSON lines. Works only at commits, when no CPU measures.
 pub struct Watcher<'a> {
     progress: Option<Progress<Stderr, Clock>>,
     lines: Vec<&'a mut Out>,
@@ -63,7 +63,7 @@ pub struct Watcher<'a> {
 }
 
 impl<'a> Watcher<'a> {
-    /// Watches one segment of a run. `lines` are the outputs that get one line per trial.
+    /// Watches one segment of a run. `lines` are the outputs for JSON lines.
     pub fn new(
         options: &OutputOptions,
         topology: &Topology,
@@ -81,7 +81,7 @@ impl<'a> Watcher<'a> {
         };
         let style = output::progress_style(options);
         let progress = (options.verbosity > Verbosity::Quiet).then(|| {
-            // A log shows no map, so it needs no cells: half a million would take 12 MB and two look-ups per visit.
+            // A log shows no map and needs no cells. Half a million cells take 12 MB and two look-ups per visit.
             let is_drawn = matches!(audience, Audience::Terminal { .. });
             let (cpus, cells) = if is_drawn { (&cpus[..], cells.clone()) } else { (&[][..], Vec::new()) };
             Progress::new(io::stderr(), clock, audience, style, topology.clone(), cpus, cells)
@@ -106,10 +106,7 @@ impl<'a> Watcher<'a> {
         &self.departed
     }
 
-    /// Clears the progress from the terminal and returns the lost CPUs.
-    ///
-    /// # Errors
-    /// Writing the JSON lines failed, which stopped the run.
+    /// Clears the progress from the terminal and returns the lost CPUs. The error is that of writing JSON lines.
     pub fn end(mut self) -> Result<Vec<CpuLoss>, Failure> {
         if let Some(progress) = &mut self.progress {
             progress.clear();
@@ -146,7 +143,7 @@ impl Observer for Watcher<'_> {
             _ => Ok(()),
         };
         if let Err(failure) = streamed {
-            // The reader is gone or the disk is full, so there is no reason to continue.
+            // The reader is gone or the disk is full, so the run stops.
             self.failure = Some(failure);
             self.stop.raise();
         }

@@ -1,4 +1,4 @@
-//! [`Child`]: this program run as a child process, as a user would run it, with a store of its own.
+//! [`Child`]: this program as a child process, started as a user would start it, with its own store.
 
 use coretalk_measure::Stop;
 use serde_json::Value;
@@ -10,12 +10,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
-/// Time limit; every budget is much shorter, so a process that takes longer hangs.
+/// Time limit. Every budget is much shorter, so a process that takes longer hangs.
 const LONGEST: Duration = Duration::from_secs(40);
 
 pub struct Child<'a> {
     pub program: &'a Path,
-    /// An empty directory for the store, documents and printed output.
+    /// Empty directory for the store, documents and printed output.
     pub scratch: &'a Path,
     pub stop: &'a Stop,
 }
@@ -25,15 +25,12 @@ pub struct Running(process::Child);
 
 impl Child<'_> {
     /// Runs a command line, split at spaces, and parses the document that it prints. Calls `watch` with the process id
-    /// at each poll.
-    ///
-    /// # Errors
-    /// A sentence: the process cannot be started, failed, was killed, or printed no document.
+    /// at each poll. The error is a sentence.
     pub fn document(&self, words: &str, watch: &mut dyn FnMut(u32)) -> Result<Value, String> {
         self.document_of(&words.split(' ').collect::<Vec<_>>(), watch)
     }
 
-    /// As [`Child::document`], with separate words, which may contain spaces.
+    /// As [`Child::document`], but with separate words, which may contain spaces.
     pub fn document_of(&self, words: &[&str], watch: &mut dyn FnMut(u32)) -> Result<Value, String> {
         let path = self.scratch.join("document.json");
         let output = path.to_string_lossy();
@@ -56,7 +53,7 @@ impl Child<'_> {
         serde_json::from_slice(&text).map_err(|error| format!("its document is not JSON: {error}"))
     }
 
-    /// Starts a command line, split at spaces; its output goes to files called `name`.
+    /// Starts a command line, split at spaces. Its output goes to files called `name`.
     pub fn start(&self, name: &str, words: &str) -> Result<Running, String> {
         self.spawn(name, &words.split(' ').collect::<Vec<_>>())
     }
@@ -75,7 +72,6 @@ impl Child<'_> {
             .map_err(failed)
     }
 
-    /// Returns the last message of a failed process.
     fn last_message(&self, name: &str, status: ExitStatus) -> String {
         let text = fs::read_to_string(self.scratch.join(format!("{name}.err"))).unwrap_or_default();
         let last = text.lines().rev().find(|line| !line.trim().is_empty());
@@ -108,7 +104,7 @@ impl Child<'_> {
 }
 
 impl Running {
-    /// CPU time of the process and its finished children, in seconds; `None` once it has ended.
+    /// CPU time of the process and its finished children in seconds; `None` after its end.
     pub fn cpu_seconds(&self) -> Option<f64> {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.0.id())).ok()?;
         let fields = stat.rsplit(')').next()?.split_ascii_whitespace();
@@ -117,10 +113,10 @@ impl Running {
         (ticks.len() == 4).then(|| ticks.iter().sum::<f64>() / 100.0)
     }
 
-    /// Kills the process; returns whether it had already ended.
+    /// Kills the process. Returns whether it had already ended.
     pub fn end(&mut self) -> bool {
         let ended = self.0.try_wait().is_ok_and(|status| status.is_some());
-        // Killing fails only if the process has ended.
+        // Killing fails only after the end of the process.
         let _ = self.0.kill();
         let _ = self.0.wait();
         ended

@@ -1,7 +1,7 @@
-//! Derived tables `maps` and `cells`, for people who open a run file with `sqlite3`; coretalk never reads them back.
+//! Derived tables `maps` and `cells`, for people who open a run file with `sqlite3`. Coretalk never reads them back.
 //!
-//! Values are whole thousandths (picoseconds, MHz, per mille), which the views divide: SQLite stores them in two to
-//! four bytes, a float in eight. On 1,024 CPUs this saves a tenth of the file.
+//! Values are whole thousandths (picoseconds, MHz, per mille), which the views divide. SQLite stores such an integer in
+//! two to four bytes and a float in eight. On 1,024 CPUs, integers save a tenth of the file.
 
 use coretalk_measure::Stop;
 use coretalk_model::Flag;
@@ -9,10 +9,7 @@ use coretalk_model::latency::{CellValue, LatencyResult, PairOutcome};
 use coretalk_report::reasons::Worded;
 use rusqlite::{Connection, Statement, ffi, params};
 
-/// Replaces the derived rows of a run.
-///
-/// # Errors
-/// SQLite failed, or `stop` was raised, which interrupts the writing: half a million rows take a second.
+/// Replaces the derived rows of a run. Fails once `stop` is raised, because half a million rows take a second.
 pub(super) fn write_cells(db: &Connection, result: &LatencyResult, stop: &Stop) -> rusqlite::Result<()> {
     db.execute_batch("DELETE FROM cells; DELETE FROM maps;")?;
     let mut map_row = db.prepare(
@@ -87,7 +84,6 @@ fn write_value(
     .map(drop)
 }
 
-/// Rounds to whole thousandths; `None` for NaN and infinity.
 fn thousandths(value: f64) -> Option<i64> {
     value.is_finite().then(|| (value * 1e3).round() as i64)
 }

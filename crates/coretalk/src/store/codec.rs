@@ -1,10 +1,9 @@
-//! Binary columns of a run file. Every blob begins with a version byte; docs/format/run-file.md describes them.
+//! Binary columns of a run file. Every blob begins with a version byte. Encodings: docs/format/run-file.md.
 //!
-//! Encoding is **exact**: every float keeps its bits, so [`analyse`] returns the same result for a run and for
-//! its file. Blobs are small because neighbouring values are similar: cells and clocks are stored as differences,
-//! kernels and homes once per file as a [`Shapes`] entry, raw ticks as Rice-coded residuals (within 0.2 bit of the
-//! entropy of their noise, see `ticks`). A trial with raw ticks stores no summary if the reader can compute the same
-//! summary from the ticks; the writer checks that it can.
+//! Encoding is **exact**: every float keeps its bits, so [`analyse`] returns the same result for a run and its file.
+//! Blobs are small because neighbouring values are similar. Cells and clocks are stored as differences. Kernels and
+//! NUMA nodes are stored once per file, as [`Shapes`]. Raw ticks are Rice-coded. A trial with raw ticks stores no
+//! summary if the reader can compute the same summary from the ticks. The writer checks this.
 //!
 //! [`analyse`]: coretalk_model::latency::analyse()
 
@@ -22,19 +21,19 @@ pub(super) use trials::{decode_trials, encode_trials};
 use coretalk_model::{Hint, Home, KernelId, Protocol};
 use std::collections::HashMap;
 
-/// Reference for the first difference of core clocks; any typical frequency would do.
+/// Typical frequency, from which the first core clock is stored as a difference.
 const CLOCK_START_GHZ: f32 = 3.0;
 
-/// Kernels of a trial with the homes of their lines, in the order of execution.
+/// Kernels of a trial with the NUMA nodes of their lines, in the order of execution.
 pub type Shape = Vec<(KernelId, Home)>;
 
 #[derive(Debug, Clone, Default)]
 pub struct Shapes {
     by_number: Vec<Shape>,
     numbers: HashMap<Shape, u32>,
-    /// Reused buffer for lookups: a large machine makes four million, and nearly all find a known shape.
+    /// Buffer for lookups, reused because a large machine makes four million.
     lookup: Shape,
-    /// Number of shapes that the file already has.
+    /// Number of shapes in the file.
     stored: usize,
 }
 
@@ -62,7 +61,7 @@ impl Shapes {
         self.by_number.get(number as usize)
     }
 
-    /// Returns the shapes that the file does not have yet, with their numbers.
+    /// Returns the shapes that are not yet in the file, with their numbers.
     pub fn fresh(&self) -> impl Iterator<Item = (u32, &Shape)> {
         self.by_number.iter().enumerate().skip(self.stored).map(|(number, shape)| (number as u32, shape))
     }
@@ -79,7 +78,7 @@ impl Shapes {
     }
 }
 
-/// Converts a name to a kernel. Known names are static, so a million visits of a large machine share them.
+/// Converts a name to a kernel. Millions of visits share the static string of a known name.
 pub fn kernel(name: String) -> KernelId {
     let known = Protocol::ALL
         .into_iter()

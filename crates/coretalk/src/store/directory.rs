@@ -1,4 +1,4 @@
-//! [`Directory`]: the folder of run files. It holds no other state, so files may be copied, mailed or deleted freely.
+//! [`Directory`]: the folder of run files. It has no other state, so users may copy, mail or delete run files.
 
 use super::ENDING;
 use super::error::{Operation, StoreError, io_error};
@@ -10,7 +10,7 @@ use etcetera::BaseStrategy;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Name of the folder that is searched for in the working directory and above.
+/// Name of the folder that is searched for in the working directory and its parents.
 const FOLDER: &str = ".coretalk";
 
 /// A directory of run files; it need not exist yet.
@@ -19,7 +19,7 @@ pub struct Directory {
     path: PathBuf,
 }
 
-/// Sources of the directory path, passed in so that this module does not read the process environment.
+/// Sources of the directory path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DirectorySources {
     /// `--store`.
@@ -51,9 +51,9 @@ pub struct Listed {
     pub path: PathBuf,
     /// Run id, from the file name.
     pub id: String,
-    /// Name of the run in output: the shortest suffix that no other id has.
+    /// Name of the run in output: the shortest unique suffix of its id.
     pub name: String,
-    /// Contents for the listing, or why they cannot be read. A damaged file never hides the others.
+    /// Contents for the listing, or why they cannot be read.
     pub run: Result<ListedRun, StoreError>,
 }
 
@@ -70,9 +70,7 @@ pub struct ListedRun {
 
 impl Directory {
     /// Chooses the directory: the option, the variable, a `.coretalk` folder here or above, or the user's data folder.
-    ///
-    /// # Errors
-    /// [`StoreError::NoPlace`] if none of them is known.
+    /// Fails with [`StoreError::NoPlace`] if none of them is known.
     pub fn resolve(from: &DirectorySources) -> Result<Directory, StoreError> {
         let given = from.option.clone();
         let variable = || from.variable.clone().filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -98,11 +96,8 @@ impl Directory {
         &self.path
     }
 
-    /// Returns the run files, newest first by their names, which are ids that sort by time. Opens none of them. A
-    /// directory that does not exist is empty.
-    ///
-    /// # Errors
-    /// The directory exists but cannot be read.
+    /// Returns the run files, newest first, without opening them. File names are ids, which sort by time. A missing
+    /// directory is empty; an unreadable directory is an error.
     pub fn files(&self) -> Result<Vec<PathBuf>, StoreError> {
         let entries = match std::fs::read_dir(&self.path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -120,18 +115,12 @@ impl Directory {
         Ok(files)
     }
 
-    /// Returns the names by which output refers to the runs.
-    ///
-    /// # Errors
-    /// The directory exists but cannot be read.
+    /// Returns the names of the runs in output. An unreadable directory is an error.
     pub fn names(&self) -> Result<Names, StoreError> {
         Ok(Names::from_ids(self.files()?.iter().map(|path| id_of(path))))
     }
 
-    /// Lists the runs, newest first. Opens every file once.
-    ///
-    /// # Errors
-    /// The directory exists but cannot be read.
+    /// Lists the runs, newest first, and opens every file once. An unreadable directory is an error.
     pub fn list(&self) -> Result<Vec<Listed>, StoreError> {
         let files = self.files()?;
         let names = Names::from_ids(files.iter().map(|path| id_of(path)));
@@ -142,10 +131,7 @@ impl Directory {
         Ok(files.into_iter().map(listed).collect())
     }
 
-    /// Removes a run file and the journal that a crash may have left.
-    ///
-    /// # Errors
-    /// The file cannot be removed, or another process has it open, whose measurement would be lost.
+    /// Removes a run file and its journal. Fails if another process has the file open, because it may be measuring.
     pub fn remove(path: &Path) -> Result<(), StoreError> {
         if let Some(process) = holder(path) {
             return Err(StoreError::InUse { operation: Operation::Remove, path: path.to_owned(), process });
@@ -157,7 +143,7 @@ impl Directory {
     }
 }
 
-/// Returns another process that has the file open, if the system tells: Linux does for processes of the same user.
+/// Returns another process that has the file open. Linux shows the open files of processes of the same user.
 fn holder(path: &Path) -> Option<u32> {
     let path = path.canonicalize().ok()?;
     let names_of = |folder: PathBuf| std::fs::read_dir(folder).into_iter().flatten().flatten();

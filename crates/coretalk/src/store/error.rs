@@ -1,4 +1,4 @@
-//! [`StoreError`]: errors of run files. Each message is one sentence: the file, what is wrong, what to do.
+//! [`StoreError`]: errors of run files. Each message is one sentence with the file, the problem and the remedy.
 
 use coretalk_model::excerpt;
 use std::fmt;
@@ -21,21 +21,21 @@ pub enum FailureClass {
 /// Operation on a run file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
-    /// Open it.
+    /// Open the file.
     Open,
-    /// Read it.
+    /// Read the file.
     Read,
-    /// Write to it.
+    /// Write to the file.
     Write,
-    /// Create it, or the directory.
+    /// Create the file or the directory.
     Create,
     /// List the directory.
     List,
-    /// Migrate it to the current schema.
+    /// Migrate the file to the current schema.
     Migrate,
-    /// Tag its run.
+    /// Tag the run.
     Tag,
-    /// Remove it.
+    /// Remove the file.
     Remove,
 }
 
@@ -68,7 +68,7 @@ pub enum StoreError {
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What it seems to be.
+        /// What the file seems to be.
         what: &'static str,
     },
     /// The end of the file is missing.
@@ -76,9 +76,9 @@ pub enum StoreError {
     Truncated {
         /// The file.
         path: PathBuf,
-        /// Bytes according to its header.
+        /// File size in bytes according to the header.
         expected: u64,
-        /// Bytes in the file.
+        /// Actual file size in bytes.
         found: u64,
     },
     /// The contents contradict themselves.
@@ -96,19 +96,19 @@ pub enum StoreError {
     Newer {
         /// The file.
         path: PathBuf,
-        /// Its version.
+        /// Schema version of the file.
         found: u32,
-        /// The newest version that is known.
+        /// Newest version that this tool knows.
         known: u32,
     },
-    /// This version numbers the pairs of the run differently.
+    /// The version that wrote the run numbered the pairs differently.
     #[error(
         "read {path}: coretalk {wrote} numbered its pairs differently from this version; export it with that version"
     )]
     OtherPlan {
         /// The file.
         path: PathBuf,
-        /// The version that wrote it.
+        /// Version that wrote the run.
         wrote: String,
     },
     /// The file needs a migration but is not writable.
@@ -118,12 +118,12 @@ pub enum StoreError {
     OldAndReadOnly {
         /// The file.
         path: PathBuf,
-        /// Its version.
+        /// Schema version of the file.
         found: u32,
         /// Version after the migration.
         known: u32,
     },
-    /// A crash left an unfinished write, and the directory does not allow the rollback.
+    /// A crash left an unfinished write, and the read-only directory prevents the rollback.
     #[error(
         "read {path}: a write to it was interrupted, which cannot be rolled back in a read-only directory; \
          copy it together with its -journal file to a writable directory and use the copy"
@@ -169,7 +169,7 @@ pub enum StoreError {
     NoFolder {
         /// Failed operation.
         operation: Operation,
-        /// The path itself, or a path below it.
+        /// The path, or a path below it.
         path: PathBuf,
     },
     /// The file is not readable.
@@ -197,7 +197,7 @@ pub enum StoreError {
         operation: Operation,
         /// The file.
         path: PathBuf,
-        /// Id of that process.
+        /// Id of the process.
         process: u32,
     },
     /// The file system does not support locks.
@@ -227,7 +227,7 @@ pub enum StoreError {
         /// The limit.
         limit: u64,
     },
-    /// A run that was written elsewhere could not be moved to its destination.
+    /// The run file could not be moved from a temporary directory to its destination.
     #[error("move {local} to {destination}: {reason}; the run stays in {local}")]
     NotMoved {
         /// Current path.
@@ -260,7 +260,7 @@ pub enum StoreError {
     /// No run matches.
     #[error("find the run `{selector}`: {why}")]
     UnknownRun {
-        /// As typed.
+        /// Selector as typed.
         selector: String,
         /// Hint at the existing runs.
         why: String,
@@ -268,15 +268,15 @@ pub enum StoreError {
     /// Several runs match.
     #[error("find the run `{selector}`: {} runs match ({}); type more of the ID", .fitting.len(), .fitting.join(", "))]
     AmbiguousRun {
-        /// As typed.
+        /// Selector as typed.
         selector: String,
-        /// Their ids.
+        /// Ids of the matching runs.
         fitting: Vec<String>,
     },
     /// The tag is not allowed.
     #[error("tag a run `{tag}`: {why}")]
     BadTag {
-        /// As typed.
+        /// Tag as typed.
         tag: String,
         /// Reason.
         why: &'static str,
@@ -355,7 +355,6 @@ pub(super) fn sqlite_error(
     move |reason| classify(operation, path.clone(), reason)
 }
 
-/// Formats an SQLite error: its message and its code, or only the code if there is no message.
 fn sqlite_words(reason: &rusqlite::Error) -> String {
     match reason {
         rusqlite::Error::SqliteFailure(code, Some(message)) => format!("{message}: {code}"),
@@ -407,7 +406,7 @@ fn classify(operation: Operation, path: PathBuf, reason: rusqlite::Error) -> Sto
     }
 }
 
-/// Extended codes for a file system without locks (network file systems without a lock server answer ENOTSUP).
+/// Extended codes for a file system without locks. Network file systems without a lock server answer ENOTSUP.
 const LOCK_FAILURES: [i32; 4] = [
     rusqlite::ffi::SQLITE_IOERR_LOCK,
     rusqlite::ffi::SQLITE_IOERR_RDLOCK,

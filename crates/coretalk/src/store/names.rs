@@ -3,7 +3,7 @@
 /// Minimum length of an id suffix that selects a run. Suffixes are random; ids of one hour have a common prefix.
 pub(super) const MIN_END: usize = 4;
 
-/// Ids of a directory, sorted forwards and backwards, so that naming all runs does not compare every pair.
+/// Ids of the runs in a directory. Two sorted lists, forwards and backwards, avoid comparing every pair of ids.
 ///
 /// ```
 /// # use coretalk::store::Names;
@@ -19,7 +19,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Creates the table for runs with these ids.
+    /// Creates the names of the runs with these ids.
     pub fn from_ids(ids: impl IntoIterator<Item = String>) -> Names {
         let sorted = |mut ids: Vec<String>| {
             ids.sort_unstable();
@@ -30,8 +30,8 @@ impl Names {
         Names { backwards: sorted(ids.iter().map(|id| backwards(id)).collect()), ids }
     }
 
-    /// Returns the name of a run in output, by which [`find`](super::find) finds it: the shortest suffix of at least
-    /// four characters that neither begins nor ends another id.
+    /// Returns the shortest suffix of at least four characters that neither begins nor ends another id.
+    /// [`find`](super::find) accepts this name.
     pub fn short<'a>(&self, id: &'a str) -> &'a str {
         let reversed = backwards(id);
         let mut ends = (MIN_END..id.len()).filter_map(|length| id.get(id.len() - length..));
@@ -46,7 +46,7 @@ fn backwards(id: &str) -> String {
     id.chars().rev().collect()
 }
 
-/// Whether no id in the sorted list, other than `exempt`, begins with `beginning`.
+/// Whether no id in the sorted list, except `exempt`, begins with `beginning`.
 fn is_alone(sorted: &[String], beginning: &str, exempt: &str) -> bool {
     let from = sorted.partition_point(|id| id.as_str() < beginning);
     sorted[from..].iter().take(2).take_while(|id| id.starts_with(beginning)).all(|id| id == exempt)

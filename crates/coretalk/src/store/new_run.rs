@@ -1,4 +1,4 @@
-//! [`NewRun`]: the data of a run before its first round, and creation of its file under a temporary name.
+//! [`NewRun`]: the data of a run before its first round, and the creation of its file.
 
 use super::error::{Operation, StoreError, io_error, sqlite_error};
 use super::run_file::journal;
@@ -17,7 +17,7 @@ use std::time::Duration;
 /// Data of a run before its first round.
 #[derive(Debug, Clone, Copy)]
 pub struct NewRun<'a> {
-    /// Names and state, except `complete`, `segments` and `departed`, which a new file does not store.
+    /// Names and state. A new file does not store `complete`, `segments` and `departed`.
     pub header: &'a RunHeader,
     /// Environment of the measurement.
     pub environment: &'a Environment,
@@ -35,7 +35,7 @@ pub fn file_of(directory: &Path, id: &str) -> PathBuf {
     directory.join(format!("{id}.{ENDING}"))
 }
 
-/// Creates the file of a new run under a temporary name, and renames it once its first rows are written.
+/// Creates the file of a new run under a temporary name, and renames the file after writing its first rows.
 pub fn create_file(
     directory: &Path,
     path: &Path,
@@ -66,7 +66,7 @@ pub fn move_to(local: &Path, destination: &Path) -> Result<(), StoreError> {
 
 fn write_new(path: &Path, run: &NewRun<'_>, plan_fingerprint: (u32, u32)) -> Result<(), StoreError> {
     let error = sqlite_error(Operation::Create, path);
-    // Created here and not by SQLite, which would hide the system's reason for a failure.
+    // Created here because SQLite would hide the system's reason for a failure.
     File::create_new(path).map_err(io_error(Operation::Create, path))?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut db = Connection::open_with_flags(path, flags).map_err(error.clone())?;
@@ -115,7 +115,7 @@ fn write_first_rows(
     rows::write_environment(&transaction, run.environment)?;
     rows::write_findings(&transaction, run.findings)?;
     rows::write_topology(&transaction, run.topology)?;
-    // A comparison is stored as series: each trial is a piece of work on a placement.
+    // A comparison is stored as series, with one trial per workload or command and placement.
     let placed = run.settings.place.map(PlaceSettings::to_series);
     let series = run.settings.series.or(placed.as_ref());
     rows::write_settings(&transaction, run.settings.latency, series)?;
@@ -137,7 +137,7 @@ fn temporary(directory: &Path, id: &str) -> PathBuf {
     directory.join(format!(".{id}.{ENDING}-new"))
 }
 
-/// Removes incomplete files that are older than an hour: creating one takes a moment, so a crash left them.
+/// Removes incomplete files that are older than an hour. Creation takes a moment, so a crash left them.
 fn sweep(directory: &Path) {
     const MAX_AGE: Duration = Duration::from_secs(3600);
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
@@ -151,10 +151,10 @@ fn sweep(directory: &Path) {
     }
 }
 
-/// Renames a complete file, so that a crash leaves it under one of the two names and never partly written.
+/// Renames a complete file. After a crash, the file has one of the two names and is never partly written.
 fn rename_synced(new: &Path, path: &Path) -> Result<(), StoreError> {
     fs::rename(new, path).map_err(io_error(Operation::Create, path))?;
-    // The name is data of the directory. Some systems cannot sync a directory; they order renames by themselves.
+    // Makes the new name durable. Systems that cannot sync a directory order renames by themselves.
     if let Some(Ok(directory)) = path.parent().map(File::open) {
         let _ = directory.sync_all();
     }

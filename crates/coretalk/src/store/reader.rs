@@ -1,4 +1,4 @@
-//! Reads measurements: round by round, and as the [`Record`] for analysis.
+//! Reads measurements, round by round or as the [`Record`] for analysis.
 
 use super::codec::{Damage, Events, Shapes, checksum, decode_recordings, decode_trials, kernel};
 use super::error::{Operation, StoreError, sqlite_error};
@@ -13,14 +13,14 @@ use coretalk_model::run::{LatencyReport, PlaceReport, RunReport, SeriesReport};
 use coretalk_model::series::{SeriesEntry, SeriesRecord, SeriesSettings, analyse_series};
 use coretalk_model::{Home, Picos, TickRate, Topology};
 
-/// Raw ticks to read; they take up most of the file of a small machine.
+/// Raw ticks to read. They are most of the file of a small machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RawTicks {
-    /// None.
+    /// No ticks.
     Leave,
-    /// Those that results need: tails and imitations.
+    /// Ticks that results need: tails and imitations of other tools.
     ForResults,
-    /// All in the file.
+    /// All ticks in the file.
     All,
 }
 
@@ -36,17 +36,11 @@ impl RawTicks {
 
 impl RunFile {
     /// Reads all data for output.
-    ///
-    /// # Errors
-    /// [`StoreError`]: the file is damaged or could not be read.
     pub fn report(&self) -> Result<RunReport, StoreError> {
         Ok(self.report_and_record()?.0)
     }
 
     /// Reads [`report`](RunFile::report) and [`record`](RunFile::record) in one pass.
-    ///
-    /// # Errors
-    /// As [`report`](RunFile::report).
     pub fn report_and_record(&self) -> Result<(RunReport, Record), StoreError> {
         let header = self.header()?;
         let environment = self.environment()?;
@@ -62,7 +56,7 @@ impl RunFile {
         let (mut series, mut place) = (None, None);
         if let Some(settings) = self.series_settings()? {
             let record = self.series_record(&settings)?;
-            // A comparison is stored as series: each trial is a piece of work on a placement.
+            // A comparison is stored as series, with one trial per workload or command and placement.
             if let Some(settings) = PlaceSettings::of_series(&settings) {
                 let result = analyse_places(&settings, &record);
                 place = Some(PlaceReport { settings, result });
@@ -78,17 +72,12 @@ impl RunFile {
     }
 
     /// Reads the settings of series; `None` if the run has none.
-    ///
-    /// # Errors
-    /// As [`report`](RunFile::report).
     pub fn series_settings(&self) -> Result<Option<SeriesSettings>, StoreError> {
         self.read(rows::read_series_settings)
     }
 
-    /// Calls `take` with each pass of series, in the order made.
-    ///
-    /// # Errors
-    /// As [`report`](RunFile::report); `take` has then received the passes before the damaged one.
+    /// Calls `take` with each pass of series, in the order performed. After an error, `take` has had the earlier
+    /// passes.
     pub fn each_pass(
         &self,
         settings: &SeriesSettings,
@@ -115,9 +104,6 @@ impl RunFile {
     }
 
     /// Reads all passes of series and how they ended.
-    ///
-    /// # Errors
-    /// As [`report`](RunFile::report).
     pub fn series_record(&self, settings: &SeriesSettings) -> Result<SeriesRecord, StoreError> {
         let mut record = SeriesRecord::new();
         self.each_pass(settings, |entry| record.push(entry))?;
@@ -128,24 +114,17 @@ impl RunFile {
     }
 
     /// Reads all visits.
-    ///
-    /// # Errors
-    /// As [`report`](RunFile::report).
     pub fn record(&self) -> Result<Record, StoreError> {
         self.record_of(&self.topology()?, self.settings()?.as_ref())
     }
 
-    /// Calls `take` with each round and the number of its segment, in the order performed; one at a time, because a run
-    /// over 1,024 CPUs has four million visits.
-    ///
-    /// # Errors
-    /// As [`report`](RunFile::report); `take` has then received the rounds before the damaged one.
+    /// Calls `take` with each round and its segment number, in the order performed. Rounds are read one at a time,
+    /// because a run over 1,024 CPUs has four million visits. After an error, `take` has received the earlier rounds.
     pub fn each_round(&self, raw: RawTicks, take: impl FnMut(u32, RecordedRound)) -> Result<(), StoreError> {
         let plan = self.plan(&self.topology()?, self.settings()?.as_ref())?;
         self.each_round_of(plan.len() as u32, raw, take)
     }
 
-    /// Reads the kernels and homes that the trials timed.
     pub(super) fn shapes(&self) -> Result<Shapes, StoreError> {
         let shapes = self.read(|db| {
             let mut select = db.prepare("SELECT shape, spans, spans_check FROM shapes ORDER BY shape")?;
@@ -262,7 +241,7 @@ impl RunFile {
     }
 }
 
-/// Columns of a round other than its blob.
+/// Columns of a round except its blob.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RoundKey {
     pub segment: u32,
@@ -273,7 +252,7 @@ pub(super) struct RoundKey {
 }
 
 impl RoundKey {
-    /// Returns the bytes that the checksum of the blob covers in addition to the blob.
+    /// Returns the columns as bytes, for the checksum of the blob.
     pub fn bytes(&self) -> [u8; 25] {
         let mut bytes = [0; 25];
         bytes[0..4].copy_from_slice(&self.segment.to_le_bytes());

@@ -1,4 +1,4 @@
-//! Resuming a run: the same machine and tool, a new segment.
+//! Resumes a run in a new segment, on the same machine and with the same tool.
 
 use super::error::{FailureClass, StoreError};
 use super::run_file::RunFile;
@@ -10,7 +10,7 @@ use coretalk_model::stats::MAX_ANALYSES;
 use coretalk_model::{CpuSet, Environment, Picos, Topology};
 use std::path::Path;
 
-/// Conditions of a measurement: those of a run, or the present ones.
+/// Conditions of a past or present measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conditions {
     /// Facts about the machine.
@@ -19,23 +19,20 @@ pub struct Conditions {
     pub allowed: CpuSet,
 }
 
-/// Difference between a run and this machine that prevents resuming: exit code 3.
+/// Difference between a run and this machine that prevents resuming. The exit code is 3.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("resume on this machine: the run was made with {what} {was}, but here it is {here}; start a new run")]
 pub struct ResumeRefusal {
     /// Fact that differs: `the CPU`, `the kernel` …
     pub what: &'static str,
-    /// Its value in the run.
+    /// Value in the run.
     pub was: String,
-    /// Its present value.
+    /// Present value.
     pub here: String,
 }
 
-/// Checks that two segments may be combined in one run: CPU model, kernel, tool version, allowed CPUs and runtime
-/// versions must agree, and a simulated machine matches only itself.
-///
-/// # Errors
-/// [`ResumeRefusal`] names the first difference.
+/// Checks that two segments may be combined in one run. CPU model, kernel, tool version, allowed CPUs and runtime
+/// versions must agree. A simulated machine matches only itself. The error names the first difference.
 pub fn compatible(was: &Conditions, here: &Conditions) -> Result<(), ResumeRefusal> {
     let unknown = || "unknown".to_owned();
     let facts = |conditions: &Conditions| {
@@ -66,7 +63,7 @@ pub fn compatible(was: &Conditions, here: &Conditions) -> Result<(), ResumeRefus
     Ok(())
 }
 
-/// A run opened to continue it.
+/// A run opened to be continued.
 #[derive(Debug)]
 pub struct ResumedRun {
     /// Writer of the new segment.
@@ -77,9 +74,9 @@ pub struct ResumedRun {
     pub settings: Option<LatencySettings>,
     /// Series settings and the passes of earlier segments.
     pub series: Option<(SeriesSettings, SeriesRecord)>,
-    /// Topology as reported when the run began; cells are numbered by it.
+    /// Topology reported when the run began. It defines the cell numbers.
     pub topology: Topology,
-    /// Environment when the run began; analysis uses its clock rate.
+    /// Environment when the run began. Analysis uses its clock rate.
     pub environment: Environment,
     /// Visits of earlier segments.
     pub record: Record,
@@ -108,10 +105,7 @@ impl ResumeError {
 
 impl RunWriter {
     /// Opens a run and begins a new segment. The caller first checks with [`RunFile::header`] whether the run is
-    /// complete.
-    ///
-    /// # Errors
-    /// [`ResumeError`]; the file is then unchanged.
+    /// complete. After an error, the file is unchanged.
     pub fn resume(path: &Path, here: &Conditions, budget: Option<Picos>) -> Result<ResumedRun, ResumeError> {
         let file = RunFile::open(path)?;
         let was = Conditions { environment: file.environment()?, allowed: file.allowed()? };

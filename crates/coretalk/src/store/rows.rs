@@ -1,5 +1,5 @@
-//! Stored rows. They repeat the fields of the domain types, so that changing a domain type does not silently change the
-//! format; a test compares the stored keys and values of settings with a list.
+//! Stored rows. They repeat the fields of the domain types, so that a change of such a type leaves the format
+//! unchanged. A test compares the stored keys and values of settings with a list.
 
 mod machine;
 mod series;
@@ -22,10 +22,10 @@ use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-/// Valid rates of counters in Hz; others count as damage.
+/// Valid rates of counters in Hz. Other rates count as damage.
 pub(super) const COUNTERS_HZ: RangeInclusive<f64> = 1e3..=1e12;
 
-/// Writes the fields of a row struct as one JSON value per key; null fields are left out.
+/// Writes one key with a JSON value per field of a row struct; leaves out null fields.
 fn write_keys(db: &Connection, table: &str, fields: &impl serde::Serialize) -> rusqlite::Result<()> {
     let value = serde_json::to_value(fields)
         .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
@@ -51,8 +51,7 @@ fn read_keys<T: DeserializeOwned>(db: &Connection, table: &str) -> rusqlite::Res
     serde_json::from_value(Value::Object(fields)).map_err(|error| conversion(1, format!("{table}: {error}")))
 }
 
-/// Reads the CPUs lost in the last segment, in the order noticed, from the decisions of the run. Those of earlier
-/// segments have been measured since, or were lost again.
+/// Reads the CPUs that the last segment lost, in order. CPUs lost earlier were measured since, or were lost again.
 pub(super) fn read_departed(db: &Connection) -> rusqlite::Result<Vec<CpuLoss>> {
     let last: u32 = db.query_row("SELECT ifnull(max(segment), 0) FROM segments", [], |row| row.get(0))?;
     let mut select = db.prepare("SELECT key, value FROM decisions WHERE key LIKE 'departed:%'")?;
@@ -79,13 +78,12 @@ mod decimal {
     }
 }
 
-/// Text of a column, borrowed. The error is that of `get`, which names the column.
+/// Borrows the text of a column. The error names the column.
 fn text<'a>(row: &'a rusqlite::Row<'_>, column: usize) -> rusqlite::Result<&'a str> {
     let text = row.get_ref(column)?.as_str();
     text.or_else(|error| row.get::<_, String>(column).and(Err(error.into())))
 }
 
-/// Bytes of a column, as [`text`].
 fn blob<'a>(row: &'a rusqlite::Row<'_>, column: usize) -> rusqlite::Result<&'a [u8]> {
     let blob = row.get_ref(column)?.as_blob();
     blob.or_else(|error| row.get::<_, Vec<u8>>(column).and(Err(error.into())))
@@ -106,7 +104,6 @@ pub(super) fn time(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<u
 /// Lower bound for numbers that must be positive.
 const SMALLEST: f64 = 1e-9;
 
-/// Checks that a number is within bounds; NaN never is.
 fn within<T: PartialOrd + Display>(what: &str, value: T, bounds: RangeInclusive<T>) -> rusqlite::Result<T> {
     if bounds.contains(&value) {
         Ok(value)
@@ -132,10 +129,10 @@ fn once(cpus: &[CpuId]) -> rusqlite::Result<()> {
     }
 }
 
-/// Maximum characters of an error text: a JSON parser may repeat its whole input.
+/// Maximum characters of an error text, because a JSON parser may repeat its whole input.
 const MAX_ERROR_CHARS: usize = 80;
 
-/// Makes an error for a damaged column; `error` must name the column. `column` is its position in the row.
+/// Makes an error for the damaged column at position `column`. `error` must name the column.
 pub(super) fn conversion(column: usize, error: impl Display) -> rusqlite::Error {
     let mut message = error.to_string();
     if let Some((end, _)) = message.char_indices().nth(MAX_ERROR_CHARS) {
@@ -145,7 +142,6 @@ pub(super) fn conversion(column: usize, error: impl Display) -> rusqlite::Error 
     rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, message.into())
 }
 
-/// Finds the value with this name in a closed list.
 fn named<T: Copy>(all: &[T], name: impl Fn(T) -> &'static str, text: &str) -> rusqlite::Result<T> {
     all.iter()
         .copied()

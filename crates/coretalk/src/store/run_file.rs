@@ -1,4 +1,4 @@
-//! [`RunFile`]: a run file opened for reading, with checks that report damage instead of returning wrong values.
+//! [`RunFile`]: a run file opened for reading. Its checks report damage instead of returning wrong values.
 
 use super::BLOB_LIMIT_BYTES;
 use super::codec::checksum;
@@ -16,7 +16,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Maximum CPUs in one run: the largest kernels are built for 8,192. Bounds the list of pairs (33.5 million).
+/// Maximum CPUs in one run; the largest Linux kernels support 8,192. Bounds the list of pairs (33.5 million).
 pub(super) const MAX_CPUS: usize = 8192;
 
 /// First bytes of every SQLite file.
@@ -25,7 +25,7 @@ const MAGIC: &[u8] = b"SQLite format 3\0";
 /// Maximum wait for another process that is writing a commit.
 const BUSY_LIMIT: Duration = Duration::from_secs(10);
 
-/// A run file opened for reading.
+/// A run file opened for reading. Every method that reads fails if the file is damaged or unreadable.
 #[derive(Debug)]
 pub struct RunFile {
     pub(super) path: PathBuf,
@@ -46,10 +46,8 @@ pub struct Segment {
 }
 
 impl RunFile {
-    /// Opens a run file, rolls back an unfinished write, and migrates an older file to the newest schema.
-    ///
-    /// # Errors
-    /// [`StoreError`] if this is not a readable run file. Neither changes a foreign file nor creates a journal.
+    /// Opens a run file, rolls back an unfinished write, and migrates an older file to the newest schema. Fails if this
+    /// is not a readable run file. Never changes a foreign file, and never creates a journal.
     pub fn open(path: &Path) -> Result<RunFile, StoreError> {
         let (mut file, found) = RunFile::open_and_read(path, |file| file.check_schema(None))?;
         file.read(|db| db.execute_batch("COMMIT"))?;
@@ -59,7 +57,7 @@ impl RunFile {
         Ok(file)
     }
 
-    /// Reads one table that every version has, without checking or reading the others.
+    /// Reads one table that every version has. Leaves the other tables unchecked.
     pub(super) fn peek<T>(
         path: &Path,
         table: &str,
@@ -72,8 +70,8 @@ impl RunFile {
         RunFile::open_and_read(path, read).map(|(_, read)| read)
     }
 
-    /// Opens the file and runs `read` in a transaction that stays open; its first read rolls back a write that a crash
-    /// interrupted. A single transaction takes the locks once, and sees no half-done migration by another process.
+    /// Opens the file and runs `read` in a transaction that stays open. The first read rolls back a write that a crash
+    /// interrupted. One transaction takes the locks once, and sees no half-done migration by another process.
     fn open_and_read<T>(
         path: &Path,
         read: impl Fn(&RunFile) -> Result<T, StoreError>,
@@ -97,9 +95,6 @@ impl RunFile {
     }
 
     /// Reads the names and state of the run.
-    ///
-    /// # Errors
-    /// [`StoreError`], as in every other reading method: the file is damaged or could not be read.
     pub fn header(&self) -> Result<RunHeader, StoreError> {
         self.read(|db| {
             let mut tags = db.prepare("SELECT tag FROM tags ORDER BY created, tag")?;
@@ -132,33 +127,21 @@ impl RunFile {
     }
 
     /// Reads the environment of the measurement.
-    ///
-    /// # Errors
-    /// As [`header`](RunFile::header).
     pub fn environment(&self) -> Result<Environment, StoreError> {
         self.read(rows::read_environment)
     }
 
     /// Reads the findings of `doctor` before the run.
-    ///
-    /// # Errors
-    /// As [`header`](RunFile::header).
     pub fn findings(&self) -> Result<Vec<DoctorFinding>, StoreError> {
         self.read(rows::read_findings)
     }
 
     /// Reads the topology that the machine reported.
-    ///
-    /// # Errors
-    /// As [`header`](RunFile::header).
     pub fn topology(&self) -> Result<Topology, StoreError> {
         self.read(rows::read_topology)
     }
 
     /// Reads the latency settings, with the budget of the last segment; `None` for a run without a latency map.
-    ///
-    /// # Errors
-    /// As [`header`](RunFile::header).
     pub fn settings(&self) -> Result<Option<LatencySettings>, StoreError> {
         let settings = self.read(rows::read_settings)?;
         match settings.as_ref().map_or(0, |settings| settings.cpus.len()) {
@@ -168,9 +151,6 @@ impl RunFile {
     }
 
     /// Reads the requested CPUs, in matrix order.
-    ///
-    /// # Errors
-    /// As [`header`](RunFile::header).
     pub fn cpus(&self) -> Result<Vec<CpuId>, StoreError> {
         match self.settings()? {
             Some(settings) => Ok(settings.cpus),
@@ -179,9 +159,6 @@ impl RunFile {
     }
 
     /// Reads the CPUs that the process was allowed to use.
-    ///
-    /// # Errors
-    /// As [`header`](RunFile::header).
     pub fn allowed(&self) -> Result<CpuSet, StoreError> {
         self.read(|db| {
             let list: String = db.query_row("SELECT allowed FROM run", [], |row| row.get(0))?;
@@ -190,9 +167,6 @@ impl RunFile {
     }
 
     /// Reads the segments in order.
-    ///
-    /// # Errors
-    /// As [`header`](RunFile::header).
     pub fn segments(&self) -> Result<Vec<Segment>, StoreError> {
         self.read(|db| {
             let mut select =
@@ -213,9 +187,6 @@ impl RunFile {
     }
 
     /// Reads the decisions made during the run: key and JSON.
-    ///
-    /// # Errors
-    /// As [`header`](RunFile::header).
     pub fn decisions(&self) -> Result<Vec<(String, String)>, StoreError> {
         self.read(|db| {
             let mut select = db.prepare("SELECT key, value FROM decisions ORDER BY key")?;
@@ -225,17 +196,14 @@ impl RunFile {
     }
 
     /// Counts the rounds without reading them; zero for a run that ended before its first commit.
-    ///
-    /// # Errors
-    /// As [`header`](RunFile::header).
     pub fn rounds(&self) -> Result<u64, StoreError> {
         self.read(|db| {
             db.query_row("SELECT count(*) FROM rounds", [], |row| row.get::<_, u32>(0)).map(u64::from)
         })
     }
 
-    /// Returns the pairs by cell number. Fails if this version numbers them differently from the version that measured:
-    /// visits would be shown for the wrong pairs.
+    /// Returns the pairs by cell number. Fails if the version that measured numbered them differently, because visits
+    /// would be shown for the wrong pairs.
     pub(super) fn plan(
         &self,
         topology: &Topology,
@@ -276,9 +244,9 @@ impl RunFile {
         })
     }
 
-    /// Returns the schema version after comparing the schema with the expected one: all objects, or only the one named.
+    /// Compares the schema with the expected one: all objects, or only the one named. Returns the schema version.
     fn check_schema(&self, only: Option<&str>) -> Result<u32, StoreError> {
-        // Reading the version needs no schema, so it comes first: outside a transaction, SQLite would take more locks.
+        // The version is read first, because that read needs no schema.
         let version = self.read(|db| db.query_row("PRAGMA user_version", [], |row| row.get(0)))?;
         if version > VERSION {
             return Err(StoreError::Newer { path: self.path.clone(), found: version, known: VERSION });
@@ -338,9 +306,9 @@ fn harden(db: &Connection) -> rusqlite::Result<()> {
     db.execute_batch("PRAGMA cell_size_check = ON")
 }
 
-/// Checks the first bytes before SQLite does, which identifies foreign files without creating anything.
+/// Checks the first bytes before SQLite does. This identifies a foreign file without creating anything.
 pub(super) fn inspect(path: &Path) -> Result<(), StoreError> {
-    // While a commit is being written, the first page may announce a larger size than the file has yet.
+    // During a commit, the first page may state a larger size than the file has yet.
     for _ in 0..2 {
         match inspect_once(path) {
             Err(StoreError::Truncated { .. }) => std::thread::sleep(Duration::from_millis(1)),
@@ -359,14 +327,14 @@ fn inspect_once(path: &Path) -> Result<(), StoreError> {
         bytes => u64::from(bytes),
     };
     let expected = page * u64::from(number(28));
-    // If there is a journal, the rollback will repair the truncation.
+    // The rollback of a journal repairs the truncation.
     if length < expected && !has_journal(path) {
         return Err(StoreError::Truncated { path: path.to_owned(), expected, found: length });
     }
     Ok(())
 }
 
-/// Reads the header of a SQLite file (its format is frozen: sqlite.org/fileformat.html, "The Database Header").
+/// Reads the header of a SQLite file. Its format is frozen (sqlite.org/fileformat.html, "The Database Header").
 fn head(path: &Path) -> Result<([u8; 100], u64), StoreError> {
     let metadata = std::fs::metadata(path).map_err(io_error(Operation::Open, path))?;
     let foreign = |what| StoreError::Foreign { path: path.to_owned(), what };
@@ -385,7 +353,7 @@ fn head(path: &Path) -> Result<([u8; 100], u64), StoreError> {
     Ok((head, metadata.len()))
 }
 
-/// Whether bytes are those of a run file.
+/// Whether a file that begins with these bytes is a run file.
 pub fn is_run_file(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC) && bytes.get(68..72) == Some(&APPLICATION_ID.to_be_bytes()[..])
 }
@@ -416,7 +384,6 @@ fn has_journal(path: &Path) -> bool {
     std::fs::metadata(journal(path)).is_ok_and(|metadata| metadata.len() > 0)
 }
 
-/// Returns the path of SQLite's rollback journal.
 pub(super) fn journal(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push("-journal");

@@ -1,17 +1,15 @@
-//! Schema of run files and its numbered, append-only migrations; docs/format/run-file.md describes it.
+//! Schema of run files and its numbered migrations. docs/format/run-file.md describes the tables.
 
 use coretalk_model::excerpt;
 use rusqlite::Connection;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
-/// "CTLK" in the header of every run file, by which `file` and coretalk recognise one.
+/// "CTLK" in the header of every run file; identifies run files to `file` and coretalk.
 pub const APPLICATION_ID: i32 = 0x4354_4C4B;
 
 /// Migrations from version `n - 1` to `n`; the first creates a new file. **Append, never edit**: files of every version
-/// exist.
-///
-/// No STRICT tables: the `sqlite3` of systems that are still in use (3.26) could not open them.
+/// exist. Tables are not STRICT, because SQLite 3.26, which is still in use, cannot open STRICT tables.
 pub(super) const MIGRATIONS: &[&str] = &[V1, V2, V3, V4];
 
 /// Schema version that this tool writes.
@@ -129,19 +127,16 @@ CREATE VIEW series AS SELECT
     FROM passes JOIN trials USING (trial);
 "#;
 
-/// Adds the clock step: raw ticks may replace the summary of a trial, which then depends on the clock of the segment.
+/// Adds the clock step, from which the reader computes summaries of raw ticks.
 const V3: &str = "ALTER TABLE segments ADD COLUMN step_ns REAL;";
 
-/// Adds reported facts that are not groups of CPUs. Files may also contain a level that older versions do not know.
+/// Adds reported facts that are not groups of CPUs. Files may also have a topology level unknown to older versions.
 const V4: &str = "CREATE TABLE beside (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;";
 
 /// Migrates a file to the newest version in one transaction. The caller has checked that the file is not newer.
-///
-/// # Errors
-/// SQLite failed; the file is then unchanged.
 pub(super) fn migrate(connection: &mut Connection, migrations: &[&str]) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    // Read inside the transaction: another process may have migrated the file meanwhile.
+    // Read inside the transaction, because another process may have migrated the file meanwhile.
     let version: u32 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     for migration in migrations.iter().skip(version as usize) {
         transaction.execute_batch(migration)?;
@@ -153,14 +148,9 @@ pub(super) fn migrate(connection: &mut Connection, migrations: &[&str]) -> rusql
 /// Schema objects by name, each with its kind and SQL text (`None` for an index that SQLite made).
 type Objects = BTreeMap<String, (String, Option<String>)>;
 
-/// Finds a difference between the schema of a file and the one of its version, restricted to the object `only` if
-/// given.
+/// Finds a difference between the schema of a file and that of its version. `only` limits the check to one object.
 ///
-/// Unknown objects would act when rows are read or written: a trigger changes measurements, and a view, a generated
-/// column or a virtual table may compute without end.
-///
-/// # Errors
-/// SQLite failed.
+/// Unknown objects are dangerous. A trigger can change measurements. A view or virtual table can compute without end.
 pub(super) fn contradiction(
     db: &Connection,
     version: u32,

@@ -1,4 +1,4 @@
-//! Selection of runs: resolves `latest`, `latest~N`, a tag, part of an id or a path to a run file, and sets tags.
+//! Finds the run file for `latest`, `latest~N`, a tag, part of an id or a path. Also sets tags.
 
 use super::directory::{Directory, id_of};
 use super::error::{Operation, StoreError, sqlite_error};
@@ -15,19 +15,18 @@ use std::path::{Path, PathBuf};
 pub struct SelectedRun {
     /// Path of its file.
     pub path: PathBuf,
-    /// Note for the user: several runs have this tag.
+    /// Note for the user, if several runs have this tag.
     pub notice: Option<String>,
 }
 
 /// Finds a run. Tries in this order: `latest` and `latest~N`; a unique prefix of an id, or a unique suffix of at least
-/// four characters; a tag (the one given last, if several runs have it); a path. Ids come first because they are file
-/// names, while tags require reading every file.
+/// four characters; a tag; a path. If several runs have a tag, the run tagged last is found. Tags come after ids,
+/// because reading tags opens every file.
 ///
-/// # Errors
 /// [`StoreError::UnknownRun`] names the existing runs, [`StoreError::AmbiguousRun`] the matching ones.
 pub fn find(directory: &Directory, selector: impl AsRef<OsStr>) -> Result<SelectedRun, StoreError> {
     let path = Path::new(&selector);
-    // A selector that is not text can only be a path: no tag and no id equals it.
+    // A selector that is not valid UTF-8 can only be a path.
     let selector: &str = &path.to_string_lossy();
     let files = directory.files()?;
     let unknown = |why| StoreError::UnknownRun { selector: excerpt(selector), why };
@@ -53,14 +52,14 @@ pub fn find(directory: &Directory, selector: impl AsRef<OsStr>) -> Result<Select
     if path.is_file() {
         return Ok(SelectedRun { path: path.into(), notice: None });
     }
-    // Does not open the file: opening a pipe would block until it has a writer.
+    // The file is not opened, because opening a pipe blocks until the pipe has a writer.
     let metadata = std::fs::metadata(path).ok();
     if metadata.as_ref().is_some_and(|metadata| !metadata.is_dir()) {
         let what = "it is not a regular file but a pipe, a device or a socket";
         return Err(StoreError::Foreign { path: path.into(), what });
     }
     if is_path || selector.ends_with(&format!(".{}", super::ENDING)) {
-        // A path, so the store is not searched.
+        // The user typed a path, so the store is not searched.
         if metadata.is_some() {
             return Err(StoreError::Foreign { path: path.into(), what: "it is a directory" });
         }
@@ -69,10 +68,10 @@ pub fn find(directory: &Directory, selector: impl AsRef<OsStr>) -> Result<Select
     Err(unknown(existing_runs(directory, &files)))
 }
 
-/// Returns the files whose id begins with `typed` or, from four characters on, ends with it.
+/// Returns the files whose id begins with `typed`, or ends with it if `typed` has at least four characters.
 pub(super) fn with_id<'a>(files: &'a [PathBuf], typed: &str) -> Vec<&'a PathBuf> {
     let typed = typed.to_ascii_lowercase();
-    // Prefixes and suffixes are treated alike: the short name of one run may begin the id of another.
+    // Prefixes and suffixes have equal rank, because the short name of one run may begin the id of another.
     let fits = |id: &str| {
         !typed.is_empty() && (id.starts_with(&typed) || (typed.len() >= MIN_END && id.ends_with(&typed)))
     };
@@ -119,10 +118,7 @@ fn existing_runs(directory: &Directory, files: &[PathBuf]) -> String {
 }
 
 impl RunFile {
-    /// Reads the tags with the time when each was given (RFC 3339, UTC), oldest first.
-    ///
-    /// # Errors
-    /// [`StoreError`]: the file is damaged or could not be read.
+    /// Reads the tags with the times when they were given (RFC 3339, UTC), oldest first.
     pub fn tags(&self) -> Result<Vec<(String, String)>, StoreError> {
         self.read(|db| {
             let mut select = db.prepare("SELECT tag, created FROM tags ORDER BY created, tag")?;
@@ -131,10 +127,7 @@ impl RunFile {
         })
     }
 
-    /// Tags the run; an existing tag becomes the newest.
-    ///
-    /// # Errors
-    /// [`StoreError::BadTag`], or the file is not writable.
+    /// Tags the run; an existing tag becomes the newest. [`StoreError::BadTag`] names a tag that is not allowed.
     pub fn tag(&self, tag: &str) -> Result<(), StoreError> {
         check_tag(self.path.parent().unwrap_or(Path::new("")), tag)?;
         self.db
@@ -144,8 +137,7 @@ impl RunFile {
     }
 }
 
-/// Checks that a tag selects the same run when typed: it must not be `latest`, part of an id in this directory, or a
-/// path.
+/// Checks that a tag always selects its run: it is neither `latest`, nor part of an id here, nor a path.
 pub(super) fn check_tag(directory: &Path, tag: &str) -> Result<(), StoreError> {
     const LONGEST: usize = 100;
     let bad = |why| Err(StoreError::BadTag { tag: excerpt(tag), why });

@@ -24,8 +24,8 @@ fn fresh_id() -> String {
     uuid::Builder::from_unix_timestamp_millis(millis, &random()).into_uuid().to_string()
 }
 
-/// Returns random bytes from the keys of hash maps, which the standard library gets by a system call. Libraries that
-/// look up a libc function instead find none in a static binary and fall back to /dev, which containers may lack.
+/// Returns random bytes from the keys of hash maps, which the standard library gets by a system call. Other libraries
+/// need a libc function that static binaries lack. Their fallback is /dev, which containers may lack.
 fn random() -> [u8; 10] {
     let hashes = [0, 1].map(|_| RandomState::new().hash_one(std::process::id()).to_ne_bytes());
     std::array::from_fn(|index| hashes[index / 8][index % 8])

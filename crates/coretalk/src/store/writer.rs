@@ -1,4 +1,4 @@
-//! [`RunWriter`]: a run file being written; the sink of a session.
+//! [`RunWriter`]: a run file being written, and the sink of a session.
 
 use super::cells::write_cells;
 use super::codec::{Shapes, checksum, encode_recordings, encode_trials};
@@ -39,7 +39,7 @@ impl Budgets {
     }
 }
 
-/// End of a map that was not requested: nothing is left to do.
+/// End of a map that was not requested.
 pub(super) const NO_MAP: PartEnd = PartEnd { complete: true, budget_ended: false };
 
 /// A run file being written.
@@ -53,23 +53,20 @@ pub struct RunWriter {
     segment: u32,
     clock: Scale,
     counts: Counts,
-    /// How the map ended, if trials follow it. Otherwise the run ends with the map.
+    /// How the map ended, if trials follow the map. Otherwise the end of the map ends the run.
     pub(super) map_of_both: Option<PartEnd>,
-    /// Raised to end early, without writing derived tables.
+    /// Once raised, the run ends early, without derived tables.
     stop: Stop,
     /// Whether the last commit already recorded the interruption of the segment.
     interrupted: bool,
 }
 
 impl RunWriter {
-    /// Creates the file of a new run in a directory: written under a temporary name in one transaction, then renamed,
-    /// so a file under its final name is always valid.
+    /// Creates the file of a new run in a directory. One transaction writes the file under a temporary name, and a
+    /// rename follows, so a file under its final name is always valid. After an error, no files are left.
     ///
-    /// If the file system of the directory does not support locks, writes the run to a local temporary folder and moves
-    /// it at the end; [`notice`](RunWriter::notice) says so.
-    ///
-    /// # Errors
-    /// [`StoreError`]; no files are left.
+    /// If the file system does not support locks, the run is written to a local temporary folder and moved at the end.
+    /// [`notice`](RunWriter::notice) tells the user.
     pub fn create(directory: &Path, run: &NewRun<'_>) -> Result<RunWriter, StoreError> {
         fs::create_dir_all(directory).map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => {
@@ -124,7 +121,7 @@ impl RunWriter {
         let db = connect(&path, None)?;
         db.busy_timeout(BUSY_LIMIT)
             .and_then(|()| db.execute_batch("PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = FULL;"))
-            // The first access, which takes a lock: this detects a file system without locks.
+            // The first access takes a lock, which detects a file system without locks.
             .and_then(|()| db.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())))
             .map_err(sqlite_error(Operation::Write, &path))?;
         let (map_of_both, stop) = (None, Stop::new());
@@ -142,7 +139,7 @@ impl RunWriter {
         })
     }
 
-    /// Sets a flag that, when raised, skips derived tables, which can be computed from the rounds.
+    /// Sets the flag that ends a run early. A raised flag skips derived tables, which can be computed from the rounds.
     pub fn set_stop(&mut self, stop: &Stop) {
         self.stop = stop.clone();
     }
@@ -162,9 +159,7 @@ impl RunWriter {
         ))
     }
 
-    /// Finishes the file: removes the journal, and moves the file to its destination if needed. Returns the final path.
-    ///
-    /// # Errors
+    /// Removes the journal, moves the file to its destination if needed, and returns the final path.
     /// [`StoreError::NotMoved`] names the path where the run remains.
     pub fn close(mut self) -> Result<PathBuf, StoreError> {
         self.remove_journal();
@@ -224,8 +219,8 @@ impl RunWriter {
         let mut shapes = std::mem::take(&mut self.shapes);
         let mut reducer = Reducer::new(self.clock, self.counts);
         let segment = self.segment;
-        // After a request to stop, this commit is probably the last, so it includes the end of the segment: another
-        // transaction would wait for the disk again and delay the exit. A later commit or end overwrites this end.
+        // After a request to stop, this commit is probably the last, so it also records the end of the segment. Another
+        // transaction would wait for the disk and delay the exit. A later commit or end overwrites this end.
         let interrupted = self.stop.is_raised();
         let written = self.write(|db| {
             if interrupted {
@@ -255,7 +250,7 @@ impl RunWriter {
         written
     }
 
-    /// Removes the journal, as SQLite does on leaving the mode that keeps it. A failure leaves an empty journal.
+    /// Removes the journal by leaving the mode that keeps it. A failure leaves an empty journal.
     fn remove_journal(&self) {
         let _ = self.db.pragma_update(None, "journal_mode", "DELETE");
     }
@@ -303,8 +298,8 @@ impl Sink for RunWriter {
         Ok(())
     }
 
-    /// Leaves the derived tables empty, as a kill does: they can be computed from the rounds, and filling them takes
-    /// seconds for a large machine.
+    /// Leaves the derived tables empty, as a kill does. The rounds can refill them, which takes seconds for large
+    /// machines.
     fn interrupt(&mut self) -> Result<Kept, SinkError> {
         let segment = self.segment;
         if !self.interrupted {
@@ -320,7 +315,7 @@ fn write_interrupted(db: &Connection, segment: u32) -> rusqlite::Result<()> {
 }
 
 fn write_end(db: &Connection, segment: u32, complete: bool, budget_ended: bool) -> rusqlite::Result<()> {
-    // An ended budget takes precedence, even if the run is incomplete because of a lost CPU.
+    // An ended budget has priority, even if a lost CPU makes the run incomplete.
     let ended = match (complete, budget_ended) {
         (_, true) => "budget",
         (true, false) => "complete",
@@ -335,7 +330,7 @@ impl Drop for RunWriter {
     fn drop(&mut self) {
         self.remove_journal();
         if let Some(destination) = self.destination.take() {
-            // Callers that need the result call `close`.
+            // The result is ignored; callers that need it call `close`.
             let _ = move_to(&self.path, &destination);
         }
     }

@@ -1,4 +1,4 @@
-//! The screen that shows the result of checking an adapter, and the list of adapters.
+//! Screens for the check of an adapter and for the list of adapters.
 
 use coretalk_measure::adapters::conformance::{Conformance, ConformingPasses, Thing, median_of};
 use coretalk_measure::adapters::found::AdapterStatus as Listed;
@@ -9,7 +9,7 @@ use coretalk_report::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence
 use coretalk_report::blocks::{Block, Cell, Column, Table};
 use std::path::Path;
 
-/// A thread that waits for a CPU for more than this share of a pass is disturbed by other threads.
+/// Share of a pass. Other threads disturb a thread that waits longer than this for a CPU.
 const BUSY: f64 = 0.05;
 
 /// Names a thing that an adapter offers: `queue channel of u64`.
@@ -25,7 +25,7 @@ pub fn thing(kind: Kind, name: &str, payload: Option<Payload>) -> Sentence {
         .with("payload", payload.map_or("", Payload::word))
 }
 
-/// Lists the available adapters with their offers, and why the other adapters are unavailable.
+/// Lists the available adapters with their offers, and why others are unavailable.
 pub fn list(found: &[Listed], user_folder: &Path, cache: &Path) -> Vec<Block<'static>> {
     let mut available = Table::new([
         Column::words("adapter"),
@@ -93,7 +93,6 @@ fn offers(name: &str, description: &Description) -> Vec<Block<'static>> {
     Kind::ALL.into_iter().filter_map(names_of_kind).collect()
 }
 
-/// The result of the check of an adapter.
 pub fn conformance(name: &str, cpus: [CpuId; 2], found: &Conformance) -> Vec<Block<'static>> {
     let [first, second] = cpus;
     let on = Sentence::new(match first == second {
@@ -111,7 +110,7 @@ pub fn conformance(name: &str, cpus: [CpuId; 2], found: &Conformance) -> Vec<Blo
     if !table.rows.is_empty() {
         blocks.extend([Block::Table(table), Block::Gap]);
     }
-    // Two threads on one CPU necessarily wait for each other.
+    // Two threads on one CPU always wait for each other.
     blocks.extend(busy(&found.things).filter(|_| first != second).map(Block::Remark));
     let note = |note: &Note| {
         Sentence::new("{name} {text}").with_name("name", &note.name).with_name("text", &note.text)
@@ -171,9 +170,9 @@ fn range(values: &[f64]) -> Option<[f64; 2]> {
     Some([least, values.iter().copied().max_by(f64::total_cmp)?])
 }
 
-/// A warning if other threads used the CPUs of the measured threads, because the numbers then include their time.
+/// Warns if other threads used the CPUs of the measured threads, because the numbers then include their time.
 fn busy(things: &[Thing]) -> Option<Sentence> {
-    // Spawning is excluded: the creator waits on its own CPU for what it creates.
+    // Spawning is excluded, because the creator waits on its own CPU for the created thread.
     let without_spawn = things.iter().filter(|thing| thing.kind != Kind::Spawn);
     let passes = without_spawn.filter_map(|thing| thing.found.as_ref().ok());
     let passes = passes.flat_map(|found| &found.passes).flat_map(|(_, passes)| passes);

@@ -43,7 +43,7 @@ impl Known {
         let reported = reported.unwrap_or_else(|| names.clone());
         let known =
             Known::of_result(Origin::Measurement, Some(&result), &measured.environment, names, reported)?;
-        // Threads cannot be placed on offline CPUs, even if these were measured before.
+        // Threads cannot be placed on offline CPUs, even if these CPUs were measured before.
         let online = |cpu: &CpuId| measured.departed.iter().all(|departure| departure.cpu != *cpu);
         let online: Vec<CpuId> = known.observed.cpus().iter().copied().filter(online).collect();
         let known = Known {

@@ -19,9 +19,6 @@ pub struct Noise {
 }
 
 /// Reads the noisy CPUs from a run of `jitter`.
-///
-/// # Errors
-/// The run does not exist, or is of another kind.
 pub fn of_run(global: &Global, word: impl AsRef<OsStr>) -> Result<Noise, Failure> {
     let source = Source::open(global, word)?;
     let run = source.name();
@@ -52,7 +49,7 @@ impl Noise {
         self.noisy.iter().map(|cpu| cpu.cpu).collect()
     }
 
-    /// Refuses a run of another machine, whose noise is irrelevant here.
+    /// Refuses a run of another machine, because its noise is irrelevant here.
     pub fn refuse_another(&self, here: &Environment) -> Result<(), Failure> {
         match is_same(&self.environment, here) {
             true => Ok(()),

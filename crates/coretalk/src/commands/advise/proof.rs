@@ -1,5 +1,4 @@
-//! `advise --prove`: tests the advice by running a workload with the same communication pattern alternately on the
-//! advised and the usual placements.
+//! `advise --prove`: runs a workload with the same communication pattern on the advised and the usual placements.
 
 use crate::args::options::Global;
 use crate::exit::Failure;
@@ -18,11 +17,8 @@ use coretalk_report::advice::ProofView;
 use coretalk_report::blocks::value::Sentence;
 
 /// Runs the work of a claim on its placements and compares the results with the predictions. Saves nothing.
-/// `measured_on` is the machine of the latencies, if known; `spent` is the used part of the budget; lost CPUs are added
-/// to `departed`.
-///
-/// # Errors
-/// The machine differs, lacks a CPU, or fails; or the command was interrupted.
+/// `measured_on` is the machine of the latencies, if known. `spent` is the used part of the budget. Lost CPUs are added
+/// to `departed`. Fails if the machine differs, lacks a CPU or fails, or after an interruption.
 pub fn prove(
     global: &Global,
     wanted: &Chosen,
@@ -84,7 +80,7 @@ pub fn prove(
     }
 }
 
-/// Refuses a machine other than the measured one, where the workload would prove nothing.
+/// Refuses a machine that was not measured, because the workload would prove nothing there.
 fn refuse_other_machine(measured: &Environment, here: &Environment) -> Result<(), Failure> {
     match is_same(measured, here) {
         true => Ok(()),
@@ -103,7 +99,7 @@ pub(super) fn called(environment: &Environment) -> String {
     }
 }
 
-/// Whether two environments may describe the same machine, judged by scenario and CPU model.
+/// Whether two environments may describe the same machine. Compares scenario and CPU model.
 pub(super) fn is_same(a: &Environment, b: &Environment) -> bool {
     a.simulated == b.simulated && (b.simulated.is_some() || a.cpu_model == b.cpu_model)
 }

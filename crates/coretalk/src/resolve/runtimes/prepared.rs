@@ -39,7 +39,7 @@ pub(super) fn prepare(
     runtimes.dedup();
     for runtime in runtimes {
         let spec = catalogue.find(runtime).ok_or_else(|| no_adapter(runtime, &catalogue))?;
-        // A quarter of the remaining budget, so that an adapter that does not answer leaves time for the others.
+        // A quarter of the remaining budget: an adapter that does not answer leaves time for the others.
         let patience =
             Duration::from_millis(Picos((budget - machine.preparing()).0 / 4).duration().as_millis() as u64);
         let preparation = Preparation { users: &users, cache: &cache, patience };
@@ -73,7 +73,6 @@ fn no_adapter(runtime: &str, catalogue: &Catalogue) -> Failure {
     ))
 }
 
-/// Checks that a runtime offers what these trials need.
 fn check(
     runtime: &str,
     description: &Description,

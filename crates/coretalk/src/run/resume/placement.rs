@@ -1,4 +1,4 @@
-//! `--resume RUN` of a comparison: parses the original command line again, which the run file keeps.
+//! `--resume RUN` of a comparison. Parses the original command line again, which the run file keeps.
 
 use crate::args::options::Global;
 use crate::args::parse::{Typed, parse};
@@ -12,7 +12,7 @@ use coretalk_model::place::PlaceSettings;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Parses the command line of the run again and checks that it still means the same.
+/// Parses the command line of the run again and checks that its meaning is unchanged.
 pub(super) fn again(
     machine: &mut dyn Machine,
     words: &[String],
@@ -34,7 +34,7 @@ pub(super) fn again(
     let Typed::Command(invocation) = parsed(words)? else {
         return Err(changed("this version does not know the command of the run"));
     };
-    // The notices of the command were shown when the run began.
+    // The notices of the command were already shown when the run began.
     let global = Global { quiet: true, ..invocation.cli.global };
     let mut task = match invocation.cli.command {
         Some(Command::Measure(MeasureCommand::Place(args))) => {
@@ -66,7 +66,7 @@ pub(super) fn again(
     Ok(task)
 }
 
-/// The `--fail-on` of the command line of a run.
+/// Returns the value of `--fail-on` in the command line of a run.
 pub(super) fn fail_on(words: &[String]) -> Option<FailOnWord> {
     let Typed::Command(invocation) = parsed(words).ok()? else { return None };
     match invocation.cli.command {

@@ -13,12 +13,12 @@ pub enum Damage {
     Long(usize),
     #[error("its checksum does not match")]
     CheckSum,
-    /// A newer version of the tool wrote it, or it is not a blob of this kind.
+    /// A newer version of the tool wrote the blob, or the blob is of another kind.
     #[error("its encoding has version {found}, but this tool supports {known}")]
     Version {
         /// Version of the blob.
         found: u8,
-        /// Newest supported version.
+        /// Newest supported version of this kind of blob.
         known: u8,
     },
     #[error("{what} is {value}, which is impossible")]
@@ -35,7 +35,7 @@ pub enum Damage {
     },
 }
 
-/// Maximum duration or moment within a segment, in picoseconds: 53 days. Sums of a few of them fit 64 bits.
+/// Maximum duration or moment within a segment, in picoseconds: 53 days. The sum of a few such values fits 64 bits.
 pub const MAX_PS: u64 = 1 << 62;
 
 /// Maximum number of events in all rows of a file: one per nanosecond for 36 years. Twice the sum over any rows does
@@ -67,14 +67,12 @@ pub fn core_clock(ghz: f32) -> Result<f32, Damage> {
     number("a core clock", ghz, 0.0..=FASTEST_GHZ)
 }
 
-/// Checks that a number is within bounds; NaN never is.
 pub fn number(what: &'static str, value: f32, bounds: RangeInclusive<f32>) -> Result<f32, Damage> {
     if bounds.contains(&value) { Ok(value) } else { Err(Damage::Number { what, value }) }
 }
 
-/// Computes CRC-32 (IEEE 802.3, reflected, as in zlib and PNG) over several slices.
-///
-/// SQLite has no checksums of its own: a flipped bit in a blob would otherwise read as a slightly different number.
+/// Computes CRC-32 (IEEE 802.3, reflected, as in zlib and PNG) over several slices. SQLite has no checksums, so a
+/// flipped bit in a blob would read as a slightly different number.
 pub fn checksum(parts: &[&[u8]]) -> u32 {
     let mut sum = flate2::Crc::new();
     parts.iter().for_each(|part| sum.update(part));
@@ -93,7 +91,7 @@ impl Writer {
         self.0.push(value);
     }
 
-    /// Appends seven bits per byte, lowest first; the high bit is set on all but the last byte (LEB128).
+    /// Appends a number in LEB128: seven bits per byte, lowest first. The high bit is set on all but the last byte.
     pub fn varint(&mut self, mut value: u64) {
         while value >= 0x80 {
             self.0.push(value as u8 | 0x80);
@@ -102,18 +100,17 @@ impl Writer {
         self.0.push(value as u8);
     }
 
-    /// Appends a signed number in zigzag code: 0, −1, 1, −2, 2 … become 0, 1, 2, 3, 4 …, so small numbers are short.
+    /// Appends a signed number in zigzag code: 0, −1, 1, −2, 2 … become 0, 1, 2, 3, 4 …
     pub fn signed(&mut self, value: i64) {
         self.varint((value << 1 ^ value >> 63) as u64);
     }
 
-    /// Appends the four bytes of a float, lowest first.
     pub fn float(&mut self, value: f32) {
         self.0.extend_from_slice(&value.to_bits().to_le_bytes());
     }
 
-    /// Appends an optional float as a difference from `near`: 0 for `None`, else 1 + the zigzag difference of the bits.
-    /// Floats of one sign are ordered like their bits, so similar floats have small differences.
+    /// Appends 0 for `None`, else 1 + the zigzag difference between the bits of the float and of `near`. Floats of one
+    /// sign have the same order as their bits, so similar floats have small differences.
     pub fn float_near(&mut self, value: Option<f32>, near: f32) {
         match value {
             None => self.byte(0),
@@ -128,7 +125,7 @@ impl Writer {
         self.0.extend_from_slice(bytes);
     }
 
-    /// Finishes the blob with its checksum, which also covers `context`: the other columns of its row.
+    /// Finishes the blob with a checksum, which also covers `context`: the other columns of the row.
     pub fn seal(mut self, context: &[u8]) -> Vec<u8> {
         let sum = checksum(&[context, &self.0]);
         self.0.extend_from_slice(&sum.to_le_bytes());
@@ -136,7 +133,7 @@ impl Writer {
     }
 }
 
-/// Reads numbers from a blob. Never allocates by an unchecked length in the blob: see [`Reader::count`].
+/// Reads numbers from a blob. [`Reader::count`] checks a length in the blob before it is used to allocate.
 #[derive(Debug)]
 pub struct Reader<'a> {
     rest: &'a [u8],
@@ -206,7 +203,7 @@ impl<'a> Reader<'a> {
         self.up_to("a CPU", MAX_CPU.into()).map(|id| CpuId(id as u32))
     }
 
-    /// Reads a moment of a segment, stored as a difference from `near`.
+    /// Reads a time within a segment, stored as a difference from `near`.
     pub fn moment_near(&mut self, near: Picos) -> Result<Picos, Damage> {
         let value = near.0.wrapping_add(self.signed()? as u64);
         if value > MAX_PS { Err(Damage::Value { what: "a time in ps", value }) } else { Ok(Picos(value)) }
@@ -234,8 +231,8 @@ impl<'a> Reader<'a> {
             .map_err(|_| Damage::Value { what: "the difference of two floats", value })
     }
 
-    /// Reads a number of items, each of which takes at least `least_bits` of the remaining bytes. Larger numbers are an
-    /// error, so allocations stay within a small multiple of the blob.
+    /// Reads a number of items that take at least `least_bits` each. Fails if they cannot fit in the remaining bytes,
+    /// so allocations stay within a small multiple of the blob.
     pub fn count(&mut self, what: &'static str, least_bits: usize) -> Result<usize, Damage> {
         let value = self.varint()?;
         let most = (self.rest.len() * 8 / least_bits.max(1)) as u64;

@@ -1,4 +1,4 @@
-//! Histograms of a pass: `(name, (value, count)…)…`, values as differences.
+//! Histograms of a pass: `(name, (value, count)…)…`, with values as differences.
 
 use super::bytes::{Damage, Events, Reader, Writer};
 use coretalk_model::Histogram;

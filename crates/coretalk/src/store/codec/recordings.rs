@@ -1,4 +1,4 @@
-//! Raw recordings. One that determines the summary of its trial replaces it; others are in a separate blob per round.
+//! Raw recordings. A recording replaces the summary that it determines. Other recordings of a round share one blob.
 
 use super::CLOCK_START_GHZ;
 use super::bytes::{Damage, Events, Reader, Writer, core_clock, number};
@@ -11,15 +11,14 @@ const VERSION: u8 = 2;
 /// Last version that stores the bits of a [`Disturbance`] in one byte.
 const DISTURBANCE_IN_A_BYTE: u8 = 1;
 
-/// Maximum counted value: ticks, or a packed `OneWay`, whose number is about four times its difference in ticks.
+/// Maximum counted value in ticks. A packed `OneWay` is about four times its difference in ticks.
 const MAX_TICKS: u64 = 1 << 62;
 
-/// Maximum time taken by the host, in milliseconds: one day of 10,000 CPUs. Also limits
-/// negative values, because counters of a guest may step back.
+/// Maximum time that the host took, in milliseconds: one day of 10,000 CPUs. Also limits negative values, because
+/// counters of a guest may step back.
 const STOLEN_MS: f32 = 86_400e3 * 10_000.0;
 
-/// Encodes recordings whose trials also have a summary, each with the position of its trial in the round; `None` if
-/// there are none.
+/// Encodes recordings whose trials also have a summary, each with the index of its trial in the round.
 pub fn encode_recordings(
     kept: &[(usize, &Recording)],
     started: Picos,
@@ -39,7 +38,7 @@ pub fn encode_recordings(
     Some(out.seal(context))
 }
 
-/// Returns the recording of a trial if the summary follows from it, so that only the recording must be stored.
+/// Returns the recording of a trial if it determines the summary. Then only the recording is stored.
 pub fn saying_all<'a>(trial: &'a RecordedTrial, reducer: &mut Reducer) -> Option<&'a Recording> {
     let raw = trial.raw.as_ref()?;
     let visit = trial.outcome.as_ref().ok()?;
@@ -70,7 +69,7 @@ pub fn write_recording(out: &mut Writer, recording: &Recording, started: Picos) 
     }
 }
 
-/// Decodes what [`encode_recordings`] wrote: recordings with the position of their trial in the round.
+/// Decodes what [`encode_recordings`] wrote.
 pub fn decode_recordings(
     blob: &[u8],
     started: Picos,
@@ -94,7 +93,7 @@ pub fn decode_recordings(
     Ok(recordings)
 }
 
-/// Encoding of the bits of a [`Disturbance`], which outgrew the single byte of the first versions.
+/// Encoding of the bits of a [`Disturbance`]. The first versions used a single byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Evidence {
     Byte,
@@ -102,7 +101,7 @@ pub enum Evidence {
 }
 
 impl Evidence {
-    /// Returns the encoding of a blob, where versions up to `last` use a byte.
+    /// Returns the encoding of a blob. Versions up to `last` use a byte.
     pub fn read(from: &Reader<'_>, last: u8) -> Evidence {
         if from.version() <= last { Evidence::Byte } else { Evidence::Varint }
     }
@@ -215,7 +214,6 @@ fn write_disturbance(out: &mut Writer, found: &Disturbance) {
     }
 }
 
-/// Reads a float for which `None` is an error.
 fn read_known(from: &mut Reader<'_>, near: f32) -> Result<f32, Damage> {
     from.float_near(near)?.ok_or(Damage::Value { what: "a float that must be known", value: 0 })
 }

@@ -1,14 +1,14 @@
-//! Compression of raw ticks: each is predicted from its neighbours, and the residual is stored in a Rice code.
+//! Compression of raw ticks. Each tick is predicted from its neighbours, and the residual is stored in a Rice code.
 //!
-//! The encoder tries three predictors and stores the number of the best, because spans differ: in some, all ticks
-//! differ by noise only; in others, the batches of one line are similar while lines differ, more or less. Residuals of
-//! noise with a standard deviation of σ ticks have an entropy of log₂(4.13 σ) bits, which the Rice code (Rice, Plaunt
-//! 1971: quotient by 2ᵏ in unary, then the k low bits) reaches within about 0.2 bit. General byte compression does
-//! worse here (it sees no numbers) and would be another dependency.
+//! The encoder tries three predictors and stores the number of the best. In some spans, all ticks differ by noise only.
+//! In other spans, the batches of one line are similar while lines differ.
+//! A Rice code writes the quotient by 2ᵏ in unary, then the k low bits (Rice, Plaunt 1971). Residuals of noise with a
+//! standard deviation of σ ticks have an entropy of log₂(4.13 σ) bits; the code takes about 0.2 bit more. General byte
+//! compression sees no numbers, so it does worse, and it would be another dependency.
 
 use super::bytes::{Damage, Reader, Writer};
 
-/// Quotients from here on are written as a raw value, so that a gap of a millisecond does not take a million bits.
+/// Quotients from here on are written as raw values. A gap of a millisecond would take a million bits in unary.
 const ESCAPE: u32 = 24;
 /// Bits of a raw value: the zigzag difference of two `u32`.
 const RAW_BITS: u32 = 33;
@@ -20,7 +20,7 @@ pub fn write_ticks(out: &mut Writer, ticks: &[u32], ticks_per_line: usize) {
     if ticks.is_empty() {
         return;
     }
-    // Without this division, a counter with steps of 26 would waste log₂ 26 bits per value.
+    // Without this division, ticks of a counter with steps of 26 would waste log₂ 26 bits per value.
     let step = ticks.iter().fold(0, |step, &tick| gcd(step, tick)).max(1);
     let mut sorted = ticks.to_vec();
     let middle = sorted.len() / 2;
@@ -90,11 +90,11 @@ pub fn read_ticks(from: &mut Reader<'_>, ticks_per_line: usize) -> Result<Vec<u3
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Predictor {
-    /// Median of the span: lines do not differ.
+    /// Median of the span, for lines that do not differ.
     Centre = 0,
-    /// Mean of the line so far: lines differ much more than batches.
+    /// Mean of the line so far, for lines that differ much more than batches.
     Line = 1,
-    /// Mean of the line so far with the centre counted once: lines and batches differ.
+    /// Mean of the median and the line so far, for lines and batches that differ.
     Mixed = 2,
 }
 
@@ -152,7 +152,7 @@ fn residuals(ticks: &[u32], ticks_per_line: usize, step: u32, centre: u32, predi
         .collect()
 }
 
-/// Returns the best Rice parameter, which is near log₂ of the median, and its cost in bits; the escape handles gaps.
+/// Returns the best Rice parameter and its cost in bits. The parameter is near log₂ of the median.
 fn cheapest(residuals: &[u64]) -> (u32, u64) {
     let mut sorted = residuals.to_vec();
     let middle = sorted.len() / 2;
@@ -228,7 +228,7 @@ impl BitReader<'_, '_> {
         Ok(value)
     }
 
-    /// Counts the following one bits, at most `most`; if fewer, consumes the zero bit after them, too.
+    /// Counts the following one bits, up to `most`. If there are fewer, also consumes the zero bit after them.
     fn ones(&mut self, most: u32) -> Result<u32, Damage> {
         for count in 0..most {
             if self.take(1)? == 0 {

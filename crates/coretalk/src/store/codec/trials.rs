@@ -1,4 +1,4 @@
-//! Trials of one round: the summary or recording of each visit, or its failure.
+//! Trials of one round: a summary, a recording or a failure for each visit.
 
 use super::CLOCK_START_GHZ;
 use super::Shapes;
@@ -13,12 +13,11 @@ const DISTURBANCE_IN_A_BYTE: u8 = 2;
 /// Version that stored a summary for every trial and no recordings.
 const ONLY_SUMMARIES: u8 = 1;
 
-/// Encodes the trials of a round that began at `started`.
+/// Encodes the trials of a round that began at `started`. A visit takes about 6 bytes, and 10 to 13 for each span.
 ///
-/// A visit takes about 6 bytes, and 10 to 13 for each span. Only the location of a span (4 bytes) is stored as it is;
-/// other values are differences: floor from location, spread from 1, cell and clock from the previous trial, start from
-/// that of the round. A recording replaces a summary that follows from it; other recordings are
-/// returned, each with the index of its trial.
+/// Only the location of a span (4 bytes) is stored as it is. Other values are differences: floor from location, spread
+/// from 1, cell and clock from the previous trial, start from `started`. A recording replaces the summary that it
+/// determines. Other recordings are returned with the index of their trial.
 pub fn encode_trials<'a>(
     trials: &'a [RecordedTrial],
     started: Picos,
@@ -60,8 +59,8 @@ pub fn encode_trials<'a>(
     (out.seal(context), separate)
 }
 
-/// Decodes what [`encode_trials`] wrote, except the recordings that it returned. A cell number ≥ `cells` is damage.
-/// `reducer` is that of the round's segment; `None` if the file lacks that segment.
+/// Decodes what [`encode_trials`] wrote, without the returned recordings. A cell number ≥ `cells` is damage. `reducer`
+/// belongs to the segment of the round; `None` if the file lacks that segment.
 pub fn decode_trials(
     blob: &[u8],
     started: Picos,
@@ -135,9 +134,9 @@ pub fn decode_trials(
     Ok(trials)
 }
 
-/// Checks the numbers of a span, even if computed from ticks: the clock rate is from the same file and may be damaged.
+/// Checks the numbers of a span. A damaged clock rate in the file also damages numbers that are computed from ticks.
 fn check_span(span: &SpanSummary) -> Result<(), Damage> {
-    // A one-way message is a packed difference of two clocks, whose median has no meaning and is not used.
+    // A one-way message is a packed difference of two clocks. Its median has no meaning and is not used.
     if span.kernel != KernelId::new(Protocol::OneWay, Hint::None) {
         latency("a latency in ns", span.location_ns)?;
         latency("the fastest batch in ns", span.floor_ns)?;
@@ -209,7 +208,7 @@ fn write_failure(out: &mut Writer, failure: &TrialFailure) {
 
 fn text(from: &mut Reader<'_>) -> Result<String, Damage> {
     let length = from.varint()?;
-    // Byte by byte: a damaged length stops at the end of the blob instead of allocating.
+    // Bytes are read one by one, so that a damaged length cannot allocate more than the blob.
     let bytes: Vec<u8> = (0..length).map(|_| from.byte()).collect::<Result<_, _>>()?;
     String::from_utf8(bytes)
         .map_err(|error| Damage::Value { what: "a letter", value: error.utf8_error().valid_up_to() as u64 })

@@ -12,8 +12,8 @@ use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// One key per field; an absent key is unknown. Repeats the fields of `Environment`, so that a new field does not
-/// compile until the format has a place for it.
+/// One key per field; an absent key is unknown. Repeats the fields of `Environment`, so that the compiler demands a
+/// place in the format for each new field.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(remote = "Environment", rename_all = "kebab-case", default)]
 struct EnvironmentRow {
@@ -44,7 +44,7 @@ struct EnvironmentRow {
     cpu_use: Option<CpuUse>,
     load_1min: Option<f64>,
     others_share: Option<f64>,
-    /// Stored in the decisions, because it is known only after the measurement.
+    /// Stored in the decisions, because the value is known only after the measurement.
     #[serde(skip)]
     throttled: Option<Throttled>,
     compiler: Option<String>,
@@ -108,7 +108,7 @@ pub fn read_environment(db: &Connection) -> rusqlite::Result<Environment> {
     Ok(environment)
 }
 
-/// Returns the largest share that other programs took in any segment; each segment stores its own at its end.
+/// Returns the largest share that other programs took in any segment.
 fn others_of_segments(db: &Connection) -> rusqlite::Result<Option<f64>> {
     let mut select = db.prepare("SELECT value FROM decisions WHERE key LIKE 'others-share:%'")?;
     let shares = select.query_map([], |row| row.get::<_, String>(0))?;
@@ -119,7 +119,7 @@ fn others_of_segments(db: &Connection) -> rusqlite::Result<Option<f64>> {
     Ok(all)
 }
 
-/// Combines the throttling by a CPU quota over all segments; each segment stores its own at its end.
+/// Combines the throttling by a CPU quota over all segments.
 fn throttled_of_segments(db: &Connection) -> rusqlite::Result<Option<Throttled>> {
     let mut select =
         db.prepare("SELECT value FROM decisions WHERE key LIKE 'throttled:%' ORDER BY segment")?;
@@ -161,7 +161,6 @@ pub fn read_findings(db: &Connection) -> rusqlite::Result<Vec<DoctorFinding>> {
 struct OtherFactsRow {
     same: Option<BTreeMap<String, String>>,
     memory_nodes: Option<Vec<MemoryRow>>,
-    /// Absent if unknown.
     caches: Option<Vec<CacheRow>>,
 }
 
@@ -170,7 +169,7 @@ struct OtherFactsRow {
 struct MemoryRow {
     node: u32,
     memory_bytes: Option<u64>,
-    /// Pairs of node and distance from `node` to it.
+    /// Pairs of a node and the distance from `node` to it.
     distances: Vec<(u32, u32)>,
 }
 
@@ -212,7 +211,7 @@ pub fn write_topology(db: &Connection, topology: &Topology) -> rusqlite::Result<
     write_keys(db, "beside", &row)
 }
 
-/// Maximum 64-bit words for the CPU sets of all groups: a dozen levels with one group for each of 8,192 CPUs.
+/// Maximum 64-bit words for the CPU sets of all groups: twelve levels, each with one group per CPU of 8,192.
 const MAX_WORDS: usize = 12 * 8192 * (8192 / 64);
 
 pub fn read_topology(db: &Connection) -> rusqlite::Result<Topology> {

@@ -71,7 +71,7 @@ struct RoleFields {
 }
 
 pub fn write_series_settings(db: &Connection, settings: &SeriesSettings) -> rusqlite::Result<()> {
-    // Without `..`, so that a new setting does not compile until the format has a place for it.
+    // Without `..`, so that the compiler demands a place in the format for each new setting.
     let SeriesSettings { probes, cpus, options, trials, headlines, quantities: _, precision, budget, seed } =
         settings;
     let row = SettingsRow {
@@ -169,7 +169,7 @@ pub struct Counted {
     events: Events,
 }
 
-/// Reads one pass from the columns of the table in order, without the first.
+/// Reads one pass from all columns of the table except the first.
 pub fn read_pass(
     row: &Row<'_>,
     settings: &SeriesSettings,
@@ -212,7 +212,7 @@ pub fn read_pass(
     Ok(Ok(SeriesEntry { segment, pass, trial, outcome }))
 }
 
-/// Checks the numbers of a pass: JSON numbers are finite but otherwise arbitrary.
+/// Checks the numbers of a pass. JSON numbers are finite but otherwise arbitrary.
 fn check(
     fields: &ObservationRow,
     settings: &SeriesSettings,
@@ -272,17 +272,17 @@ fn observation(outcome: &PassOutcome, numbers: &Numbers) -> ObservationRow {
     }
 }
 
-/// Most passes are undisturbed, so their rows omit the field.
+/// Rows of undisturbed passes omit the field.
 fn is_false(disturbed: &bool) -> bool {
     !disturbed
 }
 
-/// Most passes run alone, so their rows omit the field.
+/// Rows of passes that run alone omit the field.
 fn is_alone(concurrent: &u32) -> bool {
     *concurrent == 0
 }
 
-/// Returns the other columns of the row as bytes, which the checksum of the blob also covers.
+/// Returns the other columns of the row as bytes, for the checksum of the blob.
 fn context(numbers: [u64; 5], fields: &str) -> Vec<u8> {
     let mut bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
     bytes.extend_from_slice(&checksum(&[fields.as_bytes()]).to_le_bytes());

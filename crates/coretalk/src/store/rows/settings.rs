@@ -10,7 +10,7 @@ use coretalk_model::{CpuId, Picos, Protocol, Tool};
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 
-/// Repeats the fields of `LatencySettings`, so that a new setting does not compile until the format has a place for it.
+/// Repeats the fields of `LatencySettings`, so that the compiler demands a place in the format for each new setting.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "LatencySettings", rename_all = "kebab-case")]
 struct SettingsRow {
@@ -23,7 +23,7 @@ struct SettingsRow {
     counts: Counts,
     parallel: Parallel,
     precision: f64,
-    /// Absent in files of older versions, which made two analyses.
+    /// Absent in files of older versions, whose runs had two analyses.
     #[serde(rename = "looks", default = "usual_analyses")]
     analyses: u32,
     #[serde(rename = "budget-ps")]
@@ -60,7 +60,7 @@ mod rate {
 #[serde(transparent)]
 struct Row(#[serde(with = "SettingsRow")] LatencySettings);
 
-/// Writes the settings. A run without a map also has these rows, with no pairs and no protocols.
+/// Writes the settings. A run without a map has the same rows, with no pairs and no protocols.
 pub fn write_settings(
     db: &Connection,
     latency: Option<&LatencySettings>,
@@ -81,7 +81,7 @@ pub fn write_settings(
     }
 }
 
-/// Replaces the budget, the only setting that resuming may change, and allows more analyses of wide intervals.
+/// Replaces the budget, the only setting that resuming may change. Also allows more analyses of wide intervals.
 pub fn write_budget(db: &Connection, budget: Picos) -> rusqlite::Result<()> {
     let mut replace = db.prepare("INSERT OR REPLACE INTO settings (key, value) VALUES (?1, ?2)")?;
     replace.execute(("budget-ps", budget.0.to_string()))?;
