@@ -48,7 +48,7 @@ pub struct AdviceView {
 }
 
 impl AdviceView {
-    /// Returns the placement, if there is a reason to recommend it.
+    /// Returns the placement if there is a reason to recommend it.
     pub fn recommended(&self) -> Option<&Advice> {
         self.outcome.as_ref().ok().filter(|advice| advice.ground != Ground::Nothing)
     }
@@ -86,7 +86,7 @@ impl AdviceView {
         })
     }
 
-    /// Returns the snippets to copy: none without a recommendation, and none that would only select all CPUs.
+    /// Returns the snippets to copy; empty without a recommendation. Snippets that only select all CPUs are left out.
     pub fn snippets(&self) -> Vec<Snippet> {
         let all = self.recommended().map(|advice| snippets(&advice.cpus)).unwrap_or_default();
         all.into_iter().filter(|snippet| snippet.each || self.threads < self.known).collect()
@@ -96,7 +96,7 @@ impl AdviceView {
 /// Outcome of a requested proof.
 #[derive(Debug, Clone)]
 pub enum ProofView {
-    /// Nothing ran; the reason, without a full stop.
+    /// Nothing ran. The sentence is the reason, without a full stop.
     NotRun(Sentence),
     /// The work ran.
     Ran {
@@ -108,7 +108,7 @@ pub enum ProofView {
 }
 
 impl ProofView {
-    /// Formats for documents why nothing ran; `None` if the work ran.
+    /// Formats the reason why nothing ran, for documents; `None` if the work ran.
     pub fn reason_text(&self) -> Option<String> {
         match self {
             ProofView::NotRun(reason) => Some(fmt::sentence(reason)),

@@ -1,4 +1,4 @@
-//! The screen of `advise`: the placement, its cost compared with others, the uncertainty, and the commands to type.
+//! The screen of `advise`: the placement, its cost compared with others, the uncertainty, and commands to type.
 
 mod proof;
 
@@ -37,7 +37,7 @@ pub fn blocks(view: &AdviceView) -> Vec<Block<'static>> {
         blocks.push(Block::Gap);
         blocks.extend(proof::blocks(proof, view.threads));
     }
-    // CPUs lost during the proof may be among those of the advice, which was made before.
+    // CPUs lost during the proof may be part of the advice, which is older.
     let is_used = |it: &CpuLoss| view.recommended().is_some_and(|advice| advice.cpus.contains(&it.cpu));
     let departed = view.departed.iter().enumerate();
     let (used, avoided): (Vec<_>, Vec<_>) = departed.partition(|(_, it)| is_used(it));
@@ -99,7 +99,6 @@ fn recommendation(advice: &Advice) -> Sentence {
     Sentence::new(template).with("placed", placed(&advice.cpus))
 }
 
-/// Where threads are placed: `Threads 0 to 5 on CPUs 0-5`, or one by one if the CPUs are not in ascending order.
 fn placed(cpus: &[CpuId]) -> Sentence {
     let set: CpuSet = cpus.iter().copied().collect();
     let source = field("cpus").unlisted(1);
@@ -238,7 +237,6 @@ fn what_to_type(advice: &Advice, snippets: Vec<Snippet>) -> Vec<Block<'static>> 
     blocks
 }
 
-/// Lines to copy, which are never wrapped.
 fn to_copy(snippets: Vec<Snippet>) -> Block<'static> {
     Block::drawing(move |_| {
         snippets

@@ -10,7 +10,7 @@ fn field(at: usize, key: &str, number: Number) -> DisplayValue {
     DisplayValue::field(pointer!("/topology/agreement/{at}/{key}"), number)
 }
 
-/// Reported levels that the latencies contradict, one line each.
+/// Reported levels that the latencies contradict, one line for each level.
 pub fn doubts(findings: &Findings, unit: &'static str) -> Vec<Block<'static>> {
     let contradicted =
         findings.agreement.iter().enumerate().filter_map(|(at, agreement)| match agreement.standing {
@@ -99,8 +99,7 @@ fn standing_words(at: usize, agreement: &Agreement, structure: &Structure) -> Se
     }
 }
 
-/// Whether pairs inside a group are slower than pairs across groups by more than the scatter of a level, as in modules
-/// of small cores.
+/// Slower by more than the scatter of a level, as in modules of small cores.
 fn is_slower_inside(agreement: &Agreement) -> bool {
     matches!((agreement.inside, agreement.across), (Some(inside), Some(across)) if inside > 1.05 * across)
 }

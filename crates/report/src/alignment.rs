@@ -1,4 +1,4 @@
-//! Describes which parts of two sides are compared, so that matched levels are not mistaken for identical pairs.
+//! Describes the compared parts of two sides, so that matched levels are not mistaken for identical pairs.
 
 use super::compare::paths::median_source;
 use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Operation, Sentence};
@@ -9,13 +9,12 @@ use coretalk_model::compare::{
 };
 use std::collections::BTreeMap;
 
-/// Limitation of a comparison by levels.
 const UNKNOWN: &str =
     "Latencies alone do not show whether groups are threads of a core or cores of a cluster.";
 const MAX_SIZES: usize = 3;
 const MAX_GROUPS: usize = 8;
 
-/// Why the comparison is not pair by pair; `None` if it is. Sides have the names that the user gave.
+/// Why the comparison is not pair by pair; `None` if it is. Sides have the names given by the user.
 pub fn pairing_words(
     alignment: &Alignment,
     comparison: &Comparison,
@@ -77,7 +76,6 @@ fn with_sides(sentence: Sentence, [a, b]: &[String; 2]) -> Sentence {
     sentence.with_name("a", a).with_name("b", b)
 }
 
-/// Why the pairing is not pair by pair; `None` if it is.
 fn not_by_pair(alignment: &Alignment, comparison: &Comparison, names: &[String; 2]) -> Option<Sentence> {
     let [a, b] = alignment.levels();
     let with_makeups =
@@ -155,7 +153,6 @@ fn listed(levels: &Levels, side_name: Option<&String>, evidence: &'static str) -
     shown.collect()
 }
 
-/// The groups of a side, finest level first: `12 groups of 2 in 2 groups of 12`.
 fn makeup(levels: &Levels) -> Sentence {
     let shown = levels.observed().unwrap_or_default();
     let alone = shown.last().map_or(0, |level| level.alone);
@@ -169,7 +166,7 @@ fn makeup(levels: &Levels) -> Sentence {
     }
 }
 
-/// Sizes of groups: `4 groups of 3`; of several sizes, the one with the most groups comes first.
+/// Sizes of groups: `4 groups of 3`. The size with the most groups comes first.
 fn sizes(groups: &[CpuSet]) -> Sentence {
     let mut by_size: BTreeMap<usize, usize> = BTreeMap::new();
     for group in groups {

@@ -20,22 +20,19 @@ use coretalk_model::{CpuId, CpuSet, Level, Relation, Scope, Topology};
 
 #[derive(Debug)]
 pub(super) struct Answer {
-    /// The sentence, including its doubt.
     pub sentence: Sentence,
     /// The numbers in the order of the sentence; empty if no number represents the map.
     pub numbers: Vec<KeyNumber>,
-    /// Why the answer should not be trusted.
     pub doubt: Option<&'static str>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct KeyNumber {
     pub ns: f64,
-    /// What the number describes: `inside an L3`.
     pub words: String,
 }
 
-/// What a map of several pairs shows; `None` if it has no value or does not hold latencies.
+/// What a map of several pairs shows; `None` for a map without values or without latencies.
 pub(super) fn answer(report: &RunReport, map: &LatencyMap) -> Option<Answer> {
     let finding = MapFinding::find(map, report.watch(), &report.topology)?;
     let words = Words { kernel: map.kernel.to_string(), finding: &finding, topology: &report.topology };
@@ -54,7 +51,7 @@ pub(super) fn answer(report: &RunReport, map: &LatencyMap) -> Option<Answer> {
             .with("usual", usual)
             .with("pair", pair)
             .with("levels", states::levels(levels, None));
-        // The other levels are the doubt, and the sentence already states them.
+        // The other levels are the doubt, which the sentence already states.
         return Some(Answer { sentence, numbers: Vec::new(), doubt: None });
     }
     let doubt = finding.is_doubtful.then_some("most pairs are doubtful");
@@ -69,7 +66,6 @@ pub(super) fn sentence(report: &RunReport, map: &LatencyMap) -> Option<Sentence>
     answer(report, map).map(|answer| answer.sentence)
 }
 
-/// The tail of a map: `Tail, net of the clock: up to 296 ns on CPUs 1 → 8 but for 836 of 836 372 hops …`.
 pub(super) fn tail(tails: &[TailSeries]) -> Option<Sentence> {
     let TailFinding { pair, p99_9_ns, events, beyond, slowest_pair, slowest_ns } = TailFinding::find(tails)?;
     // Each pair has two series: one of round trips and one at a rate.
@@ -103,8 +99,8 @@ struct Words<'a> {
 }
 
 impl Words<'_> {
-    /// The groups of a map: `18 ns inside an L3, 86 across (4.7 ×), 7.5 between the threads of a core`;
-    /// `36 ns P–P, 44 P–E, 52 E–E same cluster, 44 E–E other cluster: slower inside a cluster than out of it`.
+    /// For example `18 ns inside an L3, 86 across (4.7 ×), 7.5 between the threads of a core`, or `36 ns P–P, 44 P–E,
+    /// 52 E–E same cluster, 44 E–E other cluster: slower inside a cluster than out of it`.
     fn groups(&self) -> (Sentence, Vec<KeyNumber>) {
         let MapFinding { shape, groups, siblings, .. } = self.finding;
         let mut numbers = Vec::new();
@@ -234,7 +230,7 @@ impl Words<'_> {
         numbers.map(|(ns, words)| KeyNumber { ns, words: fmt::sentence(&words) }).to_vec()
     }
 
-    /// A number of a group without a unit; the first number of the sentence states it.
+    /// A number of a group, without the unit, which the first number of the sentence states.
     fn value(&self, group: &PairGroup, statistic: Statistic, ns: f64) -> DisplayValue {
         let source = self.source(group, statistic);
         DisplayValue { number: Number::Short(ns), unit: DisplayUnit::OfColumn(1.0), source }
@@ -255,7 +251,7 @@ fn place(scope: Scope) -> Sentence {
     Sentence::new("{pairs}").with("pairs", Arg::Place(scope))
 }
 
-/// Where communicating threads should run according to this map, and which command gives more detail.
+/// The recommended CPUs for communicating threads according to this map, and the command for more detail.
 pub(super) fn what_to_do(report: &RunReport, saved: Saved<'_>) -> Option<Block<'static>> {
     let map = report.maps().first().filter(|map| map.protocol.is_latency())?;
     let moved = report.watch().is_some_and(levels_changed);
@@ -309,7 +305,7 @@ fn advice_for_moving_guest(report: &RunReport) -> Option<Sentence> {
     Some(advice.with("worst", worst))
 }
 
-/// The core kind of a hybrid machine whose cores are clearly nearer to each other than any other pair of cores.
+/// The kind of cores of a hybrid machine that are clearly nearer to each other than any other pair of cores.
 fn nearest_kind(classes: &[ClassPair], map: &LatencyMap, topology: &Topology) -> Option<Sentence> {
     let cores = || classes.iter().filter(|pair| pair.relation != Relation::Smt);
     let nearest = cores().min_by(|a, b| a.median_ns.total_cmp(&b.median_ns))?;
@@ -326,7 +322,7 @@ fn nearest_kind(classes: &[ClassPair], map: &LatencyMap, topology: &Topology) ->
     Some(advice.with_name("kind", kind).with("cpus", cpus))
 }
 
-/// If all cores of the machine are about equally near, any core will do.
+/// The advice to use any cores; `None` unless all cores of the machine are about equally near.
 fn any_cores(map: &LatencyMap, topology: &Topology) -> Option<Sentence> {
     let is_whole = MapFinding::find(map, None, topology)?.is_whole;
     (is_whole && map.cells.cpus().len() > 2 && is_flat(map, topology))

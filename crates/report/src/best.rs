@@ -1,5 +1,4 @@
-//! The [`Ranking`] of a probe in one sentence. The model decides what is compared, under which condition, and the
-//! verdict.
+//! The [`Ranking`] of a probe in one sentence. The model decides the subjects, the condition and the verdict.
 
 use super::trial_words::place_sentence;
 use super::{fmt, parameters};
@@ -24,7 +23,6 @@ pub(super) fn under_every_condition<'a>(
     rankings(&series.settings, &series.result, probe, probes::parameters(probe), &report.topology)
 }
 
-/// Equally good subjects: `(alike: ttas, mcs)`; `None` for an empty list.
 pub(super) fn alike(ranking: &Ranking<'_>, like: &[usize]) -> Option<Sentence> {
     let names = names(like.iter().map(|&index| subject_name(ranking, index)));
     (!like.is_empty()).then(|| Sentence::new("(alike: {names})").with("names", names))
@@ -54,7 +52,6 @@ pub(super) fn condition(report: &RunReport, ranking: &Ranking<'_>) -> Vec<Senten
     words
 }
 
-/// A parameter in a condition: text alone, `std-mutex`; a number with its name, `capacity 10`.
 fn parameter_sentence(name: &str, value: &ParameterValue) -> Sentence {
     match value {
         ParameterValue::Number(_) => {
@@ -73,7 +70,6 @@ pub(super) fn value_of(quantity: &Quantity, subject: &Subject<'_>) -> DisplayVal
     }
 }
 
-/// Qualifiers of a value: `over 3 pairs`, and a mark if the value may be wrong by more than its interval.
 pub(super) fn qualifiers(subject: &Subject<'_>) -> Vec<Sentence> {
     let pairs = (subject.placements > 1).then(|| {
         Sentence::new("over {number} pairs").with("number", DisplayValue::listed(subject.placements))
@@ -81,7 +77,6 @@ pub(super) fn qualifiers(subject: &Subject<'_>) -> Vec<Sentence> {
     pairs.into_iter().chain(subject.may_be_wrong.then(|| Sentence::new("!"))).collect()
 }
 
-/// A result with its qualifiers: `3.61 µs ±2 % over 3 pairs !`.
 fn number(quantity: &Quantity, subject: &Subject<'_>) -> Sentence {
     let value = Sentence::new("{value}").with("value", value_of(quantity, subject));
     joined(" ", [value].into_iter().chain(qualifiers(subject)))
@@ -188,7 +183,6 @@ pub(super) fn not_ranked(ranking: &Ranking<'_>) -> Option<Sentence> {
     has_any.then(|| Sentence::new("not ranked: {reasons}").with("reasons", Arg::Parts(reasons, ", ")))
 }
 
-/// A list of names, cut if long: `ttas, mcs, tas, 2 others`.
 fn names(all: impl Iterator<Item = Sentence>) -> Arg {
     let mut names: Vec<Sentence> = all.collect();
     let more = names.len().saturating_sub(MAX_ALIKE);
@@ -213,7 +207,6 @@ fn extremes(quantity: &Quantity) -> [&'static str; 2] {
     }
 }
 
-/// The quantity as the start of a sentence: `Time until a sleeping thread runs again, median`.
 fn subject(quantity: &Quantity) -> Sentence {
     let words = match (quantity.unit, quantity.meaning) {
         (Unit::PerSecond(what), _) => Sentence::new("{what} per second").with("what", what),
@@ -224,7 +217,7 @@ fn subject(quantity: &Quantity) -> Sentence {
     Sentence::new("{words}{median}").with("words", words).with("median", median).capitalized()
 }
 
-/// The heading of a quantity without its unit, which each number states.
+/// The heading of a quantity without its unit. Each number states the unit.
 pub(super) fn bare_title(quantity: &Quantity) -> Sentence {
     Sentence::joined(quantity.title.split(' ').filter(|word| *word != "ns").map(Sentence::from), " ")
 }

@@ -1,7 +1,6 @@
 //! [`Block`]: a part of the output for people, independent of the medium.
 //!
-//! A result is converted to blocks once; [`crate::render`] turns them into terminal lines and into HTML, so both have
-//! the same content. Code that creates blocks does not know their width.
+//! [`crate::render`] turns blocks into terminal lines or HTML. Code that creates blocks does not know the output width.
 
 mod source;
 pub mod value;
@@ -9,7 +8,7 @@ pub mod value;
 use crate::style::Style;
 use value::{DisplayValue, Sentence};
 
-/// Function that draws with characters; its lines must fit the width of the style.
+/// Function that draws with characters. The lines must fit the width of the style.
 type Draw<'a> = Box<dyn Fn(&Style) -> Drawing + 'a>;
 
 /// Lines of characters, with their numbers as typed values.
@@ -17,11 +16,11 @@ type Draw<'a> = Box<dyn Fn(&Style) -> Drawing + 'a>;
 pub struct Drawing {
     /// Lines from top to bottom.
     pub lines: Vec<String>,
-    /// Sentences among the lines.
+    /// Sentences in the lines.
     pub said: Vec<Sentence>,
     /// Further numbers in the lines.
     pub numbers: Vec<DrawnNumber>,
-    /// Unit symbol of the numbers that have no unit of their own.
+    /// Unit symbol of numbers without a unit of their own.
     pub unit: String,
 }
 
@@ -30,7 +29,7 @@ pub struct Drawing {
 pub struct DrawnNumber {
     /// The number.
     pub value: DisplayValue,
-    /// Whether it is marked as possibly wrong.
+    /// Whether a mark shows that the number may be wrong.
     pub doubtful: bool,
 }
 
@@ -81,7 +80,7 @@ pub enum Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// Returns the typed numbers, except those of drawings, which depend on the style: [`Drawing::numbers`].
+    /// Returns the typed numbers. For drawings, whose numbers depend on the style, see [`Drawing::numbers`].
     pub fn values(&self) -> Vec<&DisplayValue> {
         match self {
             Block::Table(table) | Block::Wide(table, _) => {
@@ -150,13 +149,13 @@ pub struct Column {
     pub least_width: usize,
     /// Whether each cell reserves a character for a mark after its value.
     pub is_marked: bool,
-    /// Whether cells are truncated: at half of the terminal width, those of the last column at its edge.
+    /// Whether cells are truncated: in the last column at the edge of the terminal, else at half of its width.
     pub is_cut: bool,
-    /// Whether the column and those before it identify the row; each part of a split table repeats them.
+    /// Whether the columns up to this one identify the row. Each part of a split table repeats them.
     pub is_name: bool,
-    /// Meaning for the legend; empty if the title says it.
+    /// Meaning for the legend; empty if the title suffices.
     pub meaning: &'static str,
-    /// Whether the meaning continues that of the previous column.
+    /// Whether the meaning continues the meaning of the previous column.
     pub is_continued: bool,
 }
 
@@ -202,7 +201,7 @@ impl Column {
         Column { is_name: true, ..self }
     }
 
-    /// Sets a meaning that continues that of the previous column in the legend.
+    /// Sets a meaning that continues the meaning of the previous column.
     pub fn continuing(self, meaning: &'static str) -> Column {
         Column { meaning, is_continued: true, ..self }
     }
@@ -222,7 +221,7 @@ pub enum Cell {
     Sentence(Sentence),
     /// An unknown value.
     Unknown,
-    /// Empty: repeats the cell above, or has no content.
+    /// An empty cell: the same value as above, or no value.
     Blank,
 }
 

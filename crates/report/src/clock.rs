@@ -9,8 +9,7 @@ pub struct ClockView {
     pub facts: ClockFacts,
     /// Costs of a pair of start and stop reads in nanoseconds, ascending, with their counts.
     pub cost: Vec<(f64, u64)>,
-    /// Bounds of the offset of the row CPU's counter relative to the column CPU's in nanoseconds, low and high; `None`
-    /// for pairs that were not compared.
+    /// Bounds of the counter of the row CPU minus that of the column CPU, in nanoseconds; `None` if not compared.
     pub offsets: Option<Matrix<Option<[f64; 2]>>>,
     /// CPUs lost during the comparison.
     pub departed: Vec<CpuLoss>,

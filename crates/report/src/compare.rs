@@ -30,7 +30,7 @@ pub struct SideView {
     pub cpus: usize,
     /// Whether the name may be published: part of a run's id, or a name that the user gave to a file.
     pub is_public: bool,
-    /// The user's name for the side: the name before `=`, the file name, or the tag of a run.
+    /// The user's name for the side: the name before `=`, the file name, or the tag of the run.
     pub given: Option<String>,
 }
 
@@ -43,7 +43,7 @@ pub struct CompareView<'a> {
     pub mismatches: &'a [Mismatch],
     /// The result.
     pub comparison: &'a Comparison,
-    /// Which parts of the two sides are compared with each other.
+    /// The parts of the two sides that are compared with each other.
     pub alignment: &'a Alignment,
     /// Whether the user insists on comparing different experiments (`--force`).
     pub is_forced: bool,
@@ -59,7 +59,6 @@ impl CompareView<'_> {
         called(&self.sides)
     }
 
-    /// The topology that pairs are grouped by, if the system reports one.
     pub(super) fn topology(&self) -> Option<&Topology> {
         self.alignment.levels()[0].topology()
     }

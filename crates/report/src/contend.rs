@@ -1,4 +1,4 @@
-//! Contention: a table for each pair of sections, details of one of its columns, and whether the counts were exact.
+//! Contention: a table for each pair of sections, details of one column, and whether the counts were exact.
 
 use super::trial_cells::{self, MICROS, PERCENT, PLAIN, percentile, value};
 use super::trial_words::legend_of_trials;
@@ -10,7 +10,6 @@ use coretalk_model::quantity::Unit;
 use coretalk_model::run::{RunReport, SeriesReport};
 use coretalk_model::series::TrialResult;
 
-/// Width from which the table of details shows every column.
 const ROOMY: usize = 100;
 const MAX_CPUS: usize = 8;
 const MAX_WRONG: usize = 4;
@@ -132,7 +131,7 @@ fn detail(table: &MethodTable<'_>) -> Option<Table> {
     Some(Table::new(columns).about(threads_sentence("With {number} thread{s}", threads)).with(rows))
 }
 
-/// Whether each counter shows the sum that the threads added.
+/// Whether each counter has the sum that the threads added.
 fn counts(trials: &[&TrialResult]) -> Vec<Sentence> {
     let exactness = exactness(trials.iter().copied());
     let mut sentences = Vec::new();

@@ -13,7 +13,7 @@ use coretalk_model::compare::{
 };
 use std::collections::BTreeMap;
 
-/// Share of the colour that an unproven difference keeps; its number is shown in full.
+/// Factor that makes the colour of an unproven difference paler. The shown number keeps its full value.
 pub const PALE: f64 = 0.15;
 
 /// Two runs, B compared with A.
@@ -22,7 +22,7 @@ pub struct Differing<'a> {
     a: &'a ReportInput<'a>,
     b: &'a ReportInput<'a>,
     mismatches: Vec<Mismatch>,
-    /// `None` if the two are different experiments.
+    /// `None` for two different experiments.
     comparison: Option<Comparison>,
     alignment: Alignment,
 }
@@ -30,7 +30,7 @@ pub struct Differing<'a> {
 /// The difference of two maps.
 #[derive(Debug)]
 pub struct DifferenceMap<'a> {
-    /// The map of A, which defines CPUs, order and rows.
+    /// The map of A. It defines CPUs, order and rows.
     pub of: &'a Map,
     /// B ÷ A - 1 in percent for the cells of A; empty where a side was not measured.
     pub columns: Columns,
@@ -57,7 +57,7 @@ impl<'a> Differing<'a> {
         Some(Differing { a, b, mismatches, alignment, comparison })
     }
 
-    /// Both runs or files. A run has the name of its first tag.
+    /// A run has the name of its first tag.
     fn sides(&self) -> [SideView; 2] {
         [self.a, self.b].map(|input| SideView {
             name: input.name.to_owned(),
@@ -72,7 +72,7 @@ impl<'a> Differing<'a> {
         })
     }
 
-    /// Why nothing is compared; `None` if a comparison exists.
+    /// Why nothing is compared; `None` if there is a comparison.
     pub fn refusal(&self) -> Option<Sentence> {
         if self.comparison.is_some() {
             return None;
@@ -106,8 +106,7 @@ impl<'a> Differing<'a> {
         })
     }
 
-    /// A difference map for each map of A that B has too, in the order of A. Empty if it is unknown whether equal
-    /// CPU numbers mean the same pairs.
+    /// A difference map for each map of A that B also has; empty if equal CPU numbers may mean different pairs.
     pub fn maps(&self) -> Vec<DifferenceMap<'a>> {
         let Some(comparison) =
             self.comparison.as_ref().filter(|_| *self.alignment.pairing() == Pairing::Pairs)

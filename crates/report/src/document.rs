@@ -1,5 +1,4 @@
-//! [`Document`]: the JSON of docs/format/json.md. Wire types are separate from domain types: fields are added and never
-//! renamed, and unknown is null, never 0.
+//! [`Document`]: the JSON of docs/format/json.md. Fields are added and never renamed. Unknown is null, never 0.
 //!
 //! A document borrows its run and is written cell by cell, so that 523,776 cells are not copied.
 
@@ -53,7 +52,7 @@ use std::io::{BufWriter, IntoInnerError, Write};
 /// Name and version of the document.
 pub const SCHEMA: &str = "coretalk.run/1";
 
-/// Whether private parts are included (`--with-identity`): host name, paths and commands, and output of adapters.
+/// Whether private parts are included (`--with-identity`): host name, paths, commands, and output of adapters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Identity {
     /// Omitted.
@@ -227,7 +226,7 @@ impl<'a> Document<'a> {
         &self.matrices
     }
 
-    /// Empties the lists of cells and series, which are written separately; a few kilobytes remain.
+    /// Empties the lists of cells and series, which are written separately.
     pub fn without_cells(mut self) -> Document<'a> {
         self.matrices.iter_mut().for_each(MatrixDoc::leave_out_cells);
         self.series.iter_mut().for_each(|one| one.is_elsewhere = true);
@@ -254,12 +253,9 @@ impl<'a> Document<'a> {
     }
 }
 
-/// Writes a value as JSON with a line end, and escapes characters that could control a terminal.
-///
-/// # Errors
-/// If the writer fails.
+/// Escapes characters that could control a terminal.
 pub(crate) fn write_json(value: &impl Serialize, out: impl Write) -> std::io::Result<()> {
-    // The serializer writes a few bytes at a time; buffered, they are escaped in large pieces.
+    // The serializer writes a few bytes at a time; a buffer lets the escaping work on large pieces.
     let mut out = BufWriter::new(Harmless::new(out, Replacement::JsonEscape));
     serde_json::to_writer(&mut out, value).map_err(std::io::Error::from)?;
     out.write_all(b"\n")?;
@@ -339,8 +335,8 @@ fn names_a_path(option: &str) -> bool {
 
 const ADAPTER: &str = "--adapter";
 
-/// Puts placeholders in place of paths, commands of adapters, all arguments after `--`, and all words of `versus`
-/// except the names of its options.
+/// Replaces private parts by placeholders: paths, commands of adapters, all arguments after `--`, and all words of
+/// `versus` except the names of options.
 pub fn without_private_parts(command: &[String]) -> Vec<String> {
     let is_path = |text: &str| {
         let machine = text.strip_prefix("sim:");
@@ -356,7 +352,6 @@ pub fn without_private_parts(command: &[String]) -> Vec<String> {
     let mut previous = "";
     for argument in command {
         if is_versus && argument != "versus" {
-            // Only names of options are shown.
             let name = argument.split('=').next().filter(|name| name.starts_with('-'));
             shown.push(name.unwrap_or("…").to_owned());
             continue;
@@ -389,12 +384,12 @@ pub fn schema() -> serde_json::Value {
 
 pub(crate) type Ci = [f64; 2];
 
-/// Rounds to 0.0001: finer than any interval, in a fifth of the bytes. Infinity and NaN become null in JSON.
+/// Rounds to 0.0001, finer than any interval, in a fifth of the bytes. Infinity and NaN become null in JSON.
 pub(crate) fn rounded(value: f64) -> f64 {
     (value * 1e4).round() / 1e4
 }
 
-/// Rounds a number that may be far below 1, such as the seconds of a short command, to four significant digits.
+/// Rounds to four significant digits; for numbers far below 1, such as the seconds of a short command.
 pub(crate) fn significant(value: f64) -> Option<f64> {
     let magnitude = value.abs();
     if magnitude == 0.0 || magnitude >= 0.1 || !value.is_finite() {

@@ -26,7 +26,7 @@ pub(super) fn of_trials(series: &SeriesReport) -> Vec<Block<'static>> {
             None => reasons.push((group, vec![trial])),
         }
     }
-    // Reasons with the most trials come first; ties keep the order of the trials.
+    // Reasons with the most trials come first.
     reasons.sort_by_key(|(_, doubted)| std::cmp::Reverse(doubted.len()));
     let shown = reasons.iter().take(MAX_REASONS).map(|(group, doubted)| {
         let first = doubted.first().map_or(Sentence::new(""), |trial| named(trial));
@@ -114,7 +114,6 @@ fn worst(doubted: &[&TrialResult]) -> Sentence {
 
 const MAX_NAMED: usize = 4;
 
-/// A trial in a sentence: `wait, strategy busy, CPUs 0-1`.
 pub(super) fn named(trial: &TrialResult) -> Sentence {
     let placement = &trial.spec.placement;
     let place = match (trial.spec.mask(), &placement[..]) {

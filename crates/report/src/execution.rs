@@ -1,4 +1,4 @@
-//! Describes which CPUs share execution units.
+//! CPUs that share execution units, in words.
 
 use crate::blocks::Block;
 use crate::blocks::value::{DisplayValue, Number, Sentence, Source, pointer};
@@ -6,7 +6,7 @@ use crate::reasons::Worded;
 use coretalk_model::latency::execution::{Execution, ExecutionTest, TestReason, Unclear, Unit, verdicts};
 use coretalk_model::{Level, Topology, quantity};
 
-/// The results of the tests, and where the reported cores contradict them; `reported` is `None` without a report.
+/// The results of the tests, and contradictions with the reported cores. `reported` is `None` without a report.
 pub fn sentences(tests: &[ExecutionTest], reported: Option<&Topology>) -> Vec<Block<'static>> {
     // Without reported cores there is nothing to confirm or contradict.
     let reported = reported.filter(|topology| !topology.level(Level::Core).is_empty());

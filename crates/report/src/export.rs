@@ -27,7 +27,7 @@ pub struct Export<'a> {
     pub trials: Option<&'a dyn RecordSource>,
     /// Protocol of the map for single-map formats; required if a run has several.
     pub protocol: Option<Protocol>,
-    /// Probe whose trials tables show alone; `None` for a map and all trials.
+    /// The only probe in tables of trials; `None` for a map and all trials.
     pub probe: Option<&'a str>,
     /// Whether private parts are included.
     pub identity: Identity,
@@ -43,7 +43,7 @@ pub struct Export<'a> {
 
 /// The trials of a run, which are too many to keep in memory.
 pub trait RecordSource {
-    /// Writes a line for each trial, as it was printed during the measurement.
+    /// Writes one line per trial, as printed during the measurement.
     ///
     /// # Errors
     /// [`ExportError`] if the trials cannot be read, or the writer fails.
@@ -137,8 +137,8 @@ pub fn export(format: Format, what: &Export<'_>, out: &mut dyn Write) -> Result<
         }
         (series, None) => series.is_some() && what.report.latency.is_none(),
     };
-    // Tables of a suite hold its map and its trials unless one of them was chosen. A quick look exports only its map,
-    // because readers of a matrix expect nothing after it.
+    // Tables of a suite contain its map and its trials, unless one of them was chosen. A quick look exports only its
+    // map: readers of a matrix expect nothing after it.
     let includes_trials =
         !is_series && what.protocol.is_none() && what.report.gathering() == Some(Gathering::Suite);
     match (format, &what.report.place) {
@@ -203,7 +203,7 @@ fn facts(report: &RunReport) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// A field of comma-separated values (RFC 4180).
+/// As in RFC 4180.
 fn quoted(field: &str) -> String {
     if field.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", field.replace('"', "\"\""))

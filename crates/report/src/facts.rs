@@ -14,15 +14,15 @@ use coretalk_model::{CpuId, CpuLoss, DoctorFinding, Hint, KernelId, LadderStep, 
 /// An entry in the list of probes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbeRow {
-    /// Its stable name.
+    /// Stable name of the probe.
     pub id: String,
-    /// The question it answers.
+    /// The question that the probe answers.
     pub question: String,
-    /// The unit of its result.
+    /// The unit of the result.
     pub unit: String,
-    /// The stable names of its kernels.
+    /// The stable names of the kernels.
     pub kernels: Vec<String>,
-    /// For a probe of trials: the names of the measured variants, each with a description.
+    /// For a probe of trials: the name and the description of each measured variant.
     pub variants: Vec<(String, String)>,
 }
 
@@ -80,7 +80,7 @@ fn timed(kernel: &str) -> Sentence {
     Sentence::new("{what}{hint}").with("what", what).with("hint", hint)
 }
 
-/// What to fix first, all findings by decreasing severity, and a last line with their counts.
+/// The first problem to fix, all findings by decreasing severity, and their counts.
 pub fn doctor(findings: &[DoctorFinding]) -> Vec<Block<'static>> {
     let mut sorted: Vec<&DoctorFinding> = findings.iter().collect();
     sorted.sort_by_key(|finding| std::cmp::Reverse(finding.verdict));
@@ -228,7 +228,7 @@ pub fn build(facts: &BuildFacts, compiler: Option<&str>, libc: Option<&str>) -> 
     vec![Block::Prose(concat!("coretalk ", env!("CARGO_PKG_VERSION")).into()), Block::Table(table)]
 }
 
-/// States whether the clocks of CPUs agree; then facts, histogram of costs, and offsets.
+/// Whether the clocks of CPUs agree, then facts, a histogram of costs, and offsets.
 pub fn clock(view: &ClockView) -> Vec<Block<'_>> {
     let facts = &view.facts;
     let field = |name: &str, number| DisplayValue::field(pointer!("/environment/clock/{name}"), number);
@@ -342,7 +342,6 @@ fn histogram(cost: &[(f64, u64)], width: usize) -> Vec<String> {
     lines
 }
 
-/// The clock offsets as a square if it fits, and what is missing in it.
 fn offsets<'a>(offsets: &'a Matrix<Option<[f64; 2]>>, departed: &[CpuLoss]) -> Vec<Block<'a>> {
     let cpus = offsets.cpus();
     // Lost CPUs are not counted as missing: more time would not have measured them.

@@ -1,4 +1,4 @@
-//! The figures of a report: heat map, curves, time line, intervals. Each is drawn once, as a [`Picture`].
+//! The figures of a report: heat map, curves, time line, intervals. Each figure is a [`Picture`].
 
 pub mod batches;
 mod card;
@@ -28,7 +28,6 @@ use super::picture::{Ink, Picture, Type, Weight, text_width};
 const BODY: Type = Type::with_size(12.0);
 const SMALL: Type = Type::with_size(11.0);
 
-/// Colour of warnings: dark orange, readable on white.
 const MARK: Ink = Ink::Rgb([0xb4, 0x3c, 0x00]);
 
 fn wrapped(text: &str, width: f64, style: Type) -> Vec<String> {

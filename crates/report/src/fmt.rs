@@ -13,7 +13,7 @@ use digits::{
     of_any_size, p_value, percent, plus_minus, short_ns, signed_percent,
 };
 
-/// A number with its interval, and with its unit unless the column states it.
+/// A number with its interval and its unit, unless the column states the unit.
 pub fn value(value: &DisplayValue) -> String {
     point(value).join(" ").trim_end().to_owned() + &interval(value)
 }
@@ -82,7 +82,6 @@ pub fn point(value: &DisplayValue) -> [String; 2] {
     [text, unit.to_owned()]
 }
 
-/// A relative difference with its sign; zero has no sign.
 fn relative(share: f64) -> String {
     match share {
         share if !share.is_finite() => if share < 0.0 { "-∞" } else { "+∞" }.to_owned(),
@@ -94,7 +93,7 @@ fn relative(share: f64) -> String {
     }
 }
 
-/// The interval of a number: ` ±2 %`, or its ends, ` (1.2 µs to 60 µs)`, if it extends beyond ten times the number.
+/// The interval of a number: ` ±2 %`; beyond ten times the number its two ends, ` (1.2 µs to 60 µs)`.
 pub fn interval(value: &DisplayValue) -> String {
     let estimate = match value.number {
         Number::Estimate(estimate) => estimate,
@@ -172,7 +171,7 @@ fn filled(sentence: &Sentence, name: fn(&str) -> String) -> String {
     written + rest
 }
 
-/// A number and half its interval; an estimate from a few passes has no interval.
+/// A number and half its interval; an estimate from few passes has no interval.
 pub fn with_reach(source: Source, estimate: Estimate) -> Sentence {
     let point = DisplayValue::bare(Number::Point(estimate.point), source.clone());
     match estimate.is_sure() {
@@ -226,7 +225,7 @@ pub fn cell(cell: &Cell) -> String {
     }
 }
 
-/// Half the width of an interval, as a share of its point; `?` if unknown.
+/// Half the width of an interval, as a share of the point; `?` if unknown.
 pub fn half_width(estimate: &Estimate) -> String {
     estimate.stated_reach(estimate.point).map_or("?".to_owned(), percent)
 }
@@ -237,12 +236,11 @@ pub fn with_unit(value: f64, unit: Unit) -> String {
     format!("{value} {unit}").trim_end().to_owned()
 }
 
-/// A number with three significant digits, and the unit that reads best; for rates the letter of its magnitude.
+/// A number with three significant digits, and the unit that is most readable; for rates the letter of the magnitude.
 pub fn amount(value: f64, unit: Unit) -> (String, &'static str) {
     scaled(value, unit, ns)
 }
 
-/// Scales a number to the unit that reads best and formats it with `digits`.
 fn scaled(value: f64, unit: Unit, digits: impl Fn(f64) -> String) -> (String, &'static str) {
     match unit {
         Unit::Ns if value < 1e3 => (digits(value), "ns"),

@@ -5,14 +5,13 @@ use std::io::{self, Write};
 /// Replacement for a harmful character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Replacement {
-    /// U+FFFD, the replacement character; sequences that set colours stay.
+    /// U+FFFD, the replacement character. Sequences that set colours are kept.
     Mark,
-    /// JSON escape, from which a JSON reader restores the character.
+    /// JSON escape; a JSON reader restores the character.
     JsonEscape,
 }
 
-/// Whether a character controls a terminal, reverses the direction of text, or is invisible; false for line ends and
-/// tabs.
+/// Whether a character other than a line end or tab controls a terminal, reverses text, or is invisible.
 pub fn is_harmful(c: char) -> bool {
     match c {
         '\n' | '\r' | '\t' => false,
@@ -23,7 +22,7 @@ pub fn is_harmful(c: char) -> bool {
     }
 }
 
-/// Writer that replaces harmful characters and invalid UTF-8. A character may be split over several writes.
+/// Writer that replaces harmful characters and invalid UTF-8. One character may be split over several writes.
 #[derive(Debug)]
 pub struct Harmless<W: Write> {
     out: W,
@@ -32,7 +31,6 @@ pub struct Harmless<W: Write> {
     pending: Vec<u8>,
 }
 
-/// Upper bound for the length of a sequence that sets colours.
 const MAX_SEQUENCE: usize = 32;
 
 impl<W: Write> Harmless<W> {
@@ -51,7 +49,7 @@ impl<W: Write> Harmless<W> {
         self.out.flush()
     }
 
-    /// Writes text except an incomplete sequence at its end, whose length it returns.
+    /// Writes text except an incomplete sequence at the end. Returns the length of that sequence.
     fn write_text(&mut self, text: &str) -> io::Result<usize> {
         let mut rest = text;
         while let Some(at) = rest.find(is_harmful) {
@@ -110,7 +108,7 @@ impl<W: Write> Write for Harmless<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         // Fast path for nearly all output: plain ASCII.
         let is_plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t');
-        // Without an exit inside a chunk, so that a CPU can compare several bytes at once.
+        // No early exit within a chunk, so that a CPU compares several bytes at once.
         let all_plain = |chunk: &[u8]| chunk.iter().fold(true, |all, byte| all & is_plain(byte));
         if self.pending.is_empty() && bytes.chunks(256).all(all_plain) {
             self.out.write_all(bytes)?;

@@ -1,7 +1,7 @@
 //! [`PairMap`]: a text picture of the latency between each pair of CPUs, as wide as the terminal allows.
 //!
-//! Numbers on coloured ground if they fit the width, else half-block pixels; without colours, glyphs that grow denser
-//! with the latency. Bars mark the ends of reported groups.
+//! Cells are numbers on a coloured background if they fit, else half-block pixels. Without colours, denser glyphs show
+//! higher latencies. Bars mark the ends of reported groups.
 
 mod axis;
 mod numbers;
@@ -18,13 +18,12 @@ use coretalk_model::series::MapUnit;
 use coretalk_model::{CpuId, Matrix, Relation, Topology};
 use std::borrow::Cow;
 
-/// The readings of one map, complete or still being measured.
+/// The readings of a complete or unfinished map.
 #[derive(Debug)]
 pub struct PairMap<'a> {
     readings: Cow<'a, Matrix<Option<Reading>>>,
     topology: &'a Topology,
     source: MapSource,
-    /// Unit of the readings.
     unit: MapUnit,
 }
 
@@ -53,11 +52,11 @@ pub enum MapFormat {
 /// The content of the diagonal of a map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Diagonal {
-    /// Nothing, or pairs of two CPUs as in other cells.
+    /// Nothing, or pairs of two CPUs, as in other cells.
     Pairs,
     /// Both roles on the CPU of the row.
     Own,
-    /// Both roles on one CPU of the row and, separately, two CPUs of it.
+    /// Both roles on one CPU of the row and, separately, on two CPUs of the row.
     Both,
 }
 
@@ -122,7 +121,7 @@ impl HeatMap<'_> {
         self.rows.iter().map(Vec::len).max().unwrap_or(0)
     }
 
-    /// The numbers of a cell: of two CPUs and, if it is separate, of both roles on one CPU.
+    /// The numbers of a cell: for two CPUs and, if separate, for both roles on one CPU.
     fn shown(&self, cells: &Table, [row, column]: [usize; 2]) -> [Option<DrawnNumber>; 2] {
         let cell = cells.get(row, column);
         let divisor = self.map.unit.divisor;

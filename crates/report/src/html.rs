@@ -1,7 +1,7 @@
 //! The HTML report: a self-contained file for one or several runs.
 //!
-//! Text, tables and curves are rendered here; the script of the page draws the heat map from data blocks. The content
-//! security policy permits only this script, this style and these blocks, by their hashes.
+//! Text, tables and curves are rendered here. The script of the page draws the heat map from data blocks. The content
+//! security policy permits only this script, the style and these blocks, by their hashes.
 
 pub mod data;
 pub mod escape;
@@ -65,7 +65,7 @@ pub fn page_of_spectra(views: &[SpectrumView]) -> String {
     assembled(&spectra::title(views), spectra::header(views), &spectra::sections(views), "", &[])
 }
 
-/// Fills the template. The scripts follow the section of the maps, which are then drawn before the rest is parsed.
+/// Fills the template. The scripts follow the section of the maps, so that maps are drawn before the rest is parsed.
 fn assembled(title: &str, header: String, parts: &[Section], scripts: &str, hashes: &[String]) -> String {
     let maps = parts.iter().position(|part| part.id == section::MAPS).map_or(parts.len(), |at| at + 1);
     let html = |parts: &[Section]| parts.iter().map(Section::html).collect();
@@ -95,7 +95,7 @@ fn hash(content: &str) -> String {
     format!("'sha256-{}'", STANDARD.encode(Sha256::digest(content.as_bytes())))
 }
 
-/// Replaces the placeholders of the template in one pass: inserted text is never searched for placeholders.
+/// Replaces all placeholders in one pass: inserted text is never searched for placeholders.
 fn filled(template: &str, fill: &[(&str, String)]) -> String {
     let mut page =
         String::with_capacity(template.len() + fill.iter().map(|(_, text)| text.len()).sum::<usize>());

@@ -7,11 +7,10 @@ use coretalk_model::quantity::Unit;
 use coretalk_model::series::{TrialId, TrialResult};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Number of wake-ups, entries into each state meanwhile, and the trials that counted them.
 type Entered<'a> = (u64, BTreeMap<&'a str, u64>, Vec<TrialId>);
 
 /// The entries into idle states per wake-up for each idle gap; `None` if no kernel counted them. The state that a CPU
-/// wakes from explains jumps of the latency from gap to gap.
+/// leaves explains jumps of the latency between gaps.
 pub(super) fn sentence(trials: &[&TrialResult]) -> Option<Sentence> {
     // The key is the gap in whole nanoseconds, and whether deep idle states were disabled.
     let mut by_gap: BTreeMap<(u64, bool), Entered<'_>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! [`ImportedFile`]: matrices of another tool, as reports use them.
+//! [`ImportedFile`]: matrices of another tool.
 
 use super::fmt::digits::count;
 use super::lint;
@@ -43,12 +43,12 @@ impl ImportedFile {
         &self.name
     }
 
-    /// Its CPUs, without any structure.
+    /// The CPUs of the file, without any structure.
     pub fn topology(&self) -> &Topology {
         &self.topology
     }
 
-    /// Its CPUs in the groups that its values show, the finest as clusters; for drawing only.
+    /// The CPUs in the groups that the values show, the finest as clusters; for drawing only.
     pub fn groups(&self) -> &Topology {
         &self.groups
     }
@@ -71,7 +71,7 @@ impl ImportedFile {
         format!("a file ({format}) · {} · {unit}", count(self.topology.cpus().len() as u64, "CPU"))
     }
 
-    /// A description of one of its matrices, in one line.
+    /// A description of one matrix, in one line.
     pub fn question(&self, index: usize) -> String {
         let title = self.matrices.get(index).and_then(|imported| imported.title.as_deref());
         let title = title.map_or(String::new(), |title| format!("{}: ", plain(title)));
@@ -81,7 +81,7 @@ impl ImportedFile {
         format!("{title}{whose}, as in its file, {unit}")
     }
 
-    /// Its document: the matrices, and the structure that the first of them shows.
+    /// The document: the matrices, and the structure that the first matrix shows.
     pub fn document(&self) -> Document<'static> {
         let first = self.matrices.first();
         let view = StructureView {
@@ -115,7 +115,7 @@ impl ImportedFile {
         }
     }
 
-    /// A summary of its numbers.
+    /// A summary of the numbers.
     pub fn summary(&self) -> Vec<Block<'static>> {
         let mut blocks: Vec<Block<'_>> = self.origin().map(Block::Prose).into_iter().collect();
         let several = self.matrices.len() > 1;

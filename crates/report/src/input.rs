@@ -1,4 +1,4 @@
-//! [`ReportInput`]: a run or an imported file as reports use it: its document, its matrices, and how to draw it.
+//! [`ReportInput`]: a run or an imported file, prepared for reports.
 
 mod map;
 
@@ -22,7 +22,7 @@ use coretalk_model::queue::names;
 use coretalk_model::run::RunReport;
 use std::borrow::Cow;
 
-/// Maximum number of CPUs for which a report has the passes of every pair; above it, only those of selected pairs.
+/// Maximum number of CPUs for which a report contains the passes of every pair. Larger reports contain selected pairs.
 pub const EVERY_PAIR_UP_TO: usize = 64;
 
 /// The initial appearance of pictures.
@@ -30,11 +30,11 @@ pub const EVERY_PAIR_UP_TO: usize = 64;
 pub struct Drawing {
     /// Order of rows.
     pub order: Order,
-    /// The content of a row.
+    /// What a row stands for.
     pub by: By,
     /// The range of the colours.
     pub scale: ScaleChoice,
-    /// Time axis of distributions drawn as plain CDFs; `None` draws percentiles on a nines axis. A page has both.
+    /// Time axis of distributions drawn as CDFs; `None` draws percentiles on a nines axis. A page shows both.
     pub cdf: Option<TimeAxis>,
 }
 
@@ -59,25 +59,24 @@ pub enum ScaleChoice {
 #[derive(Debug, Clone, Copy)]
 enum Origin<'a> {
     Run(&'a RunReport),
-    /// A file of another tool.
     File(&'a ImportedFile),
 }
 
-/// A run or an imported file as reports use it.
+/// A run or an imported file, prepared for reports.
 #[derive(Debug)]
 pub struct ReportInput<'a> {
     origin: Origin<'a>,
-    /// Its name in output.
+    /// Name in the output.
     pub name: &'a str,
     /// Whether private parts are shown.
     pub identity: Identity,
-    /// Its document; without cells if it is [too large](ReportInput::is_exact) for a page.
+    /// Document; without cells if the document is [too large](ReportInput::is_exact) for a page.
     pub outline: Document<'a>,
-    /// Its matrices.
+    /// Matrices of the document.
     pub maps: Vec<Map>,
     /// The passes of the pairs of each map; empty if they are not available.
     pub passes: Vec<PairPasses>,
-    /// The names by which series were chosen; empty if all are drawn.
+    /// Names of the chosen series; empty if all series are drawn.
     pub chosen: Vec<String>,
 }
 
@@ -135,7 +134,7 @@ impl<'a> ReportInput<'a> {
         }
     }
 
-    /// The topology by which maps are arranged: the reported one, or the groups that the values of a file show.
+    /// The topology that orders the rows of maps: the reported one, or for a file the groups that its values show.
     pub fn arranged(&self) -> &'a Topology {
         match self.origin {
             Origin::Run(report) => &report.topology,
@@ -158,7 +157,7 @@ impl<'a> ReportInput<'a> {
         self.run()?.watch()
     }
 
-    /// The structure that its values show, and their unit; `None` if it has no map of several CPUs.
+    /// The structure that the values show, and their unit; `None` without a map of several CPUs.
     pub fn findings(&self) -> Option<(Cow<'a, Findings>, &'static str)> {
         match self.origin {
             Origin::Run(report) => {
@@ -173,17 +172,17 @@ impl<'a> ReportInput<'a> {
         self.run().is_some_and(|report| report.header.simulated)
     }
 
-    /// Whether all planned trials were measured; true for a file, whose map shows its gaps.
+    /// Whether all planned trials were measured; true for a file, because its map shows the gaps.
     pub fn is_complete(&self) -> bool {
         self.run().is_none_or(|report| report.header.complete)
     }
 
-    /// Whether a page holds the whole document. In larger documents, columns rounded to 0.01 ns replace the cells.
+    /// Whether a page contains the whole document. In larger documents, columns rounded to 0.01 ns replace the cells.
     pub fn is_exact(&self) -> bool {
         are_exact(&self.maps)
     }
 
-    /// Its latencies as a side of a comparison.
+    /// The latencies as a side of a comparison.
     pub fn side(&self) -> Side {
         match self.origin {
             Origin::Run(report) => report.latency.as_ref().map_or_else(Side::default, |latency| {
@@ -193,7 +192,7 @@ impl<'a> ReportInput<'a> {
         }
     }
 
-    /// Names of its series and pair maps in tables: parameters (`pause`, `gap 1 ms`), then CPUs in role order (`0-8`).
+    /// Names of series and pair maps in tables: parameters (`pause`, `gap 1 ms`), then CPUs in role order (`0-8`).
     pub fn series_names(&self) -> Vec<String> {
         let of_series = self.outline.series.iter().flat_map(name_of_series);
         let of_maps = self.maps.iter().flat_map(Map::name);
@@ -208,7 +207,7 @@ impl<'a> ReportInput<'a> {
         names
     }
 
-    /// Keeps the series and maps that match one of the given names in every parameter that has some of these names.
+    /// Keeps matching series and maps. In each parameter that has values in `names`, the value must be one of them.
     pub fn keep_series(&mut self, names: &[String]) {
         let all = || {
             let of_series = self.outline.series.iter().flat_map(name_of_series);
@@ -332,7 +331,6 @@ pub fn name_of_series(one: &SeriesDoc) -> SeriesName {
     parameters.chain((!cpus.is_empty()).then(|| (PLACEMENT.to_owned(), cpus))).collect()
 }
 
-/// The title of a matrix: for a latency map as on the screen, else composed from the document.
 fn matrix_title(report: &RunReport, index: usize, matrix: &MatrixDoc<'_>) -> String {
     if matrix.protocol.is_some()
         && let Some(map) = report.maps().get(index)

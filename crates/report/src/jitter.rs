@@ -12,7 +12,7 @@ use coretalk_model::series::TrialResult;
 const MAX_ROWS: usize = 32;
 const MAX_NAMED: usize = 8;
 const MAX_NAMED_IN_A_LINE: usize = 4;
-/// Shortest watch that can show gaps that occur a few times per second.
+/// Shortest watch that can show gaps with a rate of a few per second.
 const MIN_WATCHED_MS: u64 = 100;
 const MIN_WIDTH_FOR_CAUSES: usize = 96;
 
@@ -20,7 +20,7 @@ pub(super) fn blocks(trials: &[&TrialResult]) -> Vec<Block<'static>> {
     let sorted = by_quietness(trials.iter().copied());
     let left_out = sorted.len().saturating_sub(MAX_ROWS);
     let shown = sorted.iter().rev().take(MAX_ROWS - usize::from(left_out > 0)).chain(
-        // The quietest CPU closes the table.
+        // The quietest CPU is in the last row.
         sorted.first().filter(|_| left_out > 0),
     );
     let about = "Every CPU reads the clock all the time; two reads more than 0.5 µs apart are a gap. Causes \
@@ -91,7 +91,7 @@ pub(super) fn in_short(trials: &[&TrialResult]) -> Option<Block<'static>> {
     Some(Block::Fact("noise", Sentence::new("{parts}").with("parts", Arg::Parts(parts, " · "))))
 }
 
-/// The CPU that lost the largest share of its time; lists of a [`Noise`] are never empty.
+/// The CPU that lost the largest share of its time. Lists of a [`Noise`] are never empty.
 fn most_lossy(cpus: &[Quietness]) -> &Quietness {
     cpus.iter().max_by(|a, b| a.lost.total_cmp(&b.lost)).unwrap_or(&cpus[0])
 }
@@ -174,7 +174,6 @@ fn table<'a>(trials: &[&TrialResult], shown: impl Iterator<Item = &'a Quietness>
     Table::new(columns).with(rows)
 }
 
-/// The causes in the table; a quota that stopped nothing is left out.
 fn causes(trials: &[&TrialResult]) -> Vec<(&'static str, &'static str)> {
     let is_throttled =
         |trial: &&TrialResult| trial.values.get(names::QUOTA).is_some_and(|share| share.point > 0.0);
@@ -186,7 +185,6 @@ fn trial_of_cpu<'a>(trials: &[&'a TrialResult], cpu: CpuId) -> Option<&'a TrialR
     trials.iter().copied().find(|trial| trial.spec.placement.first() == Some(&cpu))
 }
 
-/// CPUs by number: `CPUs 0 2 3`, ascending; of more than `most`, the first ones: `CPUs 0 2 3 and 5 more`.
 fn cpu_list(cpus: &[Quietness], most: usize) -> Sentence {
     let mut ids: Vec<CpuId> = cpus.iter().map(|cpu| cpu.cpu).take(most).collect();
     ids.sort_unstable();
@@ -198,7 +196,7 @@ fn cpu_list(cpus: &[Quietness], most: usize) -> Sentence {
     .with("cpus", ids)
 }
 
-/// Which CPUs are quiet and which are not, `sorted` by quietness; `None` for an empty list.
+/// The quiet and the noisy CPUs, `sorted` by quietness; `None` for an empty list.
 pub(super) fn sentence(sorted: &[Quietness], noise: &Noise) -> Option<Sentence> {
     let (first, last) = (sorted.first()?, sorted.last()?);
     Some(match noise {

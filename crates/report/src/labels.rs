@@ -1,4 +1,4 @@
-//! [`Labels`]: names of the series of a comparison. Shared parts are stated once; rows state what distinguishes them.
+//! [`Labels`]: names of the series of a comparison. Common parts are stated once; rows state the other parts.
 
 use super::fmt;
 use super::parameters::{cpu_words, parameter, parameter_sentence, series_words, unbound};
@@ -9,14 +9,13 @@ use coretalk_model::series::MASK;
 use coretalk_model::series::{NamePart, ParameterValue, SeriesName};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Longest label, in columns; longer labels move parameters above the rows, so that the numbers have room.
+/// Maximum width of a label, in columns. Beyond it, parameters move above the rows, so that the numbers have room.
 const MAX_COLUMNS: usize = 34;
-/// Left out of labels, because the kind of creation determines it: it is the same for every process.
+/// A parameter that labels leave out, because the kind of creation determines it. It is the same for every process.
 const IMPLIED: &str = "parent_mib";
-/// Longest list of CPUs, in columns, that is kept if rows are unique without it.
+/// Maximum width of a list of CPUs, in columns, that is kept where rows are unique without it.
 const SHORT_CPUS: usize = 11;
 
-/// The labels of some series, by name.
 #[derive(Debug, Clone, Default)]
 pub struct Labels {
     shared: Vec<Sentence>,
@@ -30,14 +29,12 @@ struct Label {
     rank: usize,
 }
 
-/// A name in its parts: `critical_ns=50 method=mcs threads=2 0-1`.
 struct Parts {
     parameters: BTreeMap<String, ParameterValue>,
     cpus: Option<Sentence>,
 }
 
 impl Labels {
-    /// The labels of these names; names without a parameter stay as they are.
     pub fn from_names<'a>(names: impl Iterator<Item = &'a str>) -> Labels {
         let named: BTreeMap<&str, Parts> =
             names.filter_map(|name| Some((name, Parts::from_name(SeriesName::parse(name)?)))).collect();
@@ -56,28 +53,24 @@ impl Labels {
         Labels { shared, rows: rows.collect() }
     }
 
-    /// The parts that all rows share.
     pub fn shared(&self) -> Option<Sentence> {
         (!self.shared.is_empty()).then(|| joined(&self.shared))
     }
 
-    /// The section above the row of a name.
     pub fn section(&self, name: &str) -> Option<Sentence> {
         let section = &self.rows.get(name)?.section;
         (!section.is_empty()).then(|| joined(section))
     }
 
-    /// The row of a name within its section.
     pub fn row(&self, name: &str) -> Sentence {
         self.rows.get(name).map_or_else(|| series_words(name), |label| joined(&label.row))
     }
 
-    /// The rank of a row: names are sorted alphabetically, numbers by value.
+    /// The rank of a row. Names are sorted alphabetically, numbers by value.
     pub fn rank(&self, name: &str) -> usize {
         self.rows.get(name).map_or(0, |label| label.rank)
     }
 
-    /// Row and section together, for a sentence.
     pub fn whole(&self, name: &str) -> Sentence {
         let parts = |label: &Label| joined(&[label.row.clone(), label.section.clone()].concat());
         self.rows.get(name).map_or_else(|| series_words(name), parts)
@@ -162,7 +155,7 @@ fn leave_out_cpus(parts: &mut [Parts]) {
     }
 }
 
-/// The parameters that go above rows: first those that divide the rows into the fewest sections.
+/// The parameters above the rows. Parameters that divide the rows into the fewest sections come first.
 fn above_rows(parts: &[Parts]) -> BTreeSet<String> {
     let mut above = BTreeSet::new();
     let mut remaining: BTreeSet<&String> = parts.iter().flat_map(|part| part.parameters.keys()).collect();
@@ -189,7 +182,7 @@ fn above_rows(parts: &[Parts]) -> BTreeSet<String> {
     above
 }
 
-/// A parameter in words; text without the name of its parameter unless it could be mistaken for a number.
+/// A parameter in words. The name of a text parameter is stated only if the text could be mistaken for a number.
 fn value_words(name: &str, value: &ParameterValue) -> Sentence {
     match value {
         ParameterValue::Text(text) if text.starts_with(|c: char| c.is_ascii_digit()) => {

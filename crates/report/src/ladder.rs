@@ -1,5 +1,5 @@
-//! The ladder: all ways in which one CPU can reach another. One row for each relation and, if cores are of several
-//! kinds, each combination of kinds; one column for each step.
+//! The ladder: all ways for one CPU to reach another. A row is a relation and, if cores differ, a combination of kinds
+//! of cores. A column is a step.
 
 use super::fmt;
 use super::text::{columns, plain};
@@ -13,11 +13,11 @@ use coretalk_model::series::{self, RUNGS};
 use coretalk_model::stats::Estimate;
 use coretalk_model::{Hint, KernelId, LadderStep, Protocol, Relation, Scope, Tool, Topology};
 
-/// The ladder in short, for nearest and farthest pairs except threads of one core: the cost of a message and of a
-/// wake-up, and what other tools would print.
+/// The ladder in short, for the nearest and the farthest pairs except threads of one core. It states the cost of a
+/// message and of a wake-up, and predicts the numbers of other tools.
 ///
-/// If other programs disturbed the run (`disturbance` is their share of the CPUs), no numbers of other tools are
-/// predicted: they would be disturbed too, by an unknown amount.
+/// `disturbance` is the share of the CPUs that other programs took. In a disturbed run, no numbers of other tools are
+/// predicted, because they would be disturbed by an unknown amount, too.
 pub fn in_short(
     result: &LatencyResult,
     topology: &Topology,
@@ -121,7 +121,7 @@ struct Cost<'a> {
     rung: Rung<'a>,
 }
 
-/// The nearest and the farthest pairs of a ladder; with kinds of cores, the fastest and the slowest.
+/// The nearest and the farthest pairs of a ladder; with several kinds of cores, the fastest and the slowest pairs.
 struct Ends<'a> {
     rows: &'a [LadderRow],
     /// From near to far; kinds of cores in the order of the rows.
@@ -147,7 +147,7 @@ impl<'a> Ends<'a> {
         self.rungs.iter().any(|(_, kinds)| kinds.is_some())
     }
 
-    /// The cost of a step at each end, without rungs whose pairs differ so much that no number represents them.
+    /// The cost of a step at each end. A rung whose pairs differ too much for one number is left out.
     fn costs(
         &self,
         is_step: impl Fn(&LadderRow) -> bool,
@@ -170,7 +170,6 @@ impl<'a> Ends<'a> {
         ends.map(|(_, cost)| cost).collect()
     }
 
-    /// Costs at both ends: `36.1 ns inside an L3, 172 ns across L3`; equal costs are stated once.
     fn words(&self, costs: &[Cost<'a>]) -> Option<Sentence> {
         let first = costs.first()?;
         let is_alike = |cost: &Cost<'_>| fmt::sentence(&cost.words) == fmt::sentence(&first.words);
@@ -195,8 +194,7 @@ impl<'a> Ends<'a> {
 /// Pairs of one rung whose range exceeds this ratio are of several kinds.
 const MAX_RANGE: f64 = 2.0;
 
-/// The table and its footnote. Only the kernel of the first map has columns for interval and range; if the ladder lacks
-/// it, every step is a plain column.
+/// The table and its footnote. Only the kernel of the first map has columns for interval and range.
 pub fn blocks(result: &LatencyResult, topology: &Topology, disturbance: Option<f64>) -> Vec<Block<'static>> {
     let line = result.maps.first().map(|map| &map.kernel);
     vec![Block::Table(table(&result.ladder, line, topology)), Block::Prose(footnote(result, disturbance))]
@@ -226,7 +224,7 @@ fn table(rows: &[LadderRow], line: Option<&KernelId>, topology: &Topology) -> Ta
         let sources = [0, 1].map(|end| Source::Field(pointer!("/ladder/{at}/range/{end}")));
         Some(fmt::span(row.range_ns?, sources))
     };
-    // A relation that lacks the kernel of the map has no value in that column; other kernels never replace it.
+    // A relation without the kernel of the map has no value in this column; other kernels never replace it.
     let has_line = rungs.iter().any(|&group| line_row(group).is_some());
     let has_range = rungs.iter().any(|&group| range(group).is_some());
     let mut columns = vec![Column::words("ladder, ns per hop"), Column::numbers("pairs")];
@@ -256,7 +254,7 @@ fn table(rows: &[LadderRow], line: Option<&KernelId>, topology: &Topology) -> Ta
     Table::new(columns).with(rungs.iter().map(row))
 }
 
-/// What the pairs of a row have in common: their relation, and the kinds of their cores if there are several.
+/// Properties of all pairs of a row: their relation, and their kinds of cores if there are several.
 type Rung<'a> = (Relation, Option<&'a [String; 2]>);
 
 fn rung(row: &LadderRow) -> Rung<'_> {
@@ -273,7 +271,6 @@ fn rung_words((relation, kinds): Rung<'_>, rungs: &[Rung<'_>], topology: &Topolo
     }
 }
 
-/// Pads the interval to a fixed width, so that points are aligned.
 fn line_words(at: usize, latency: Estimate) -> Sentence {
     let line = fmt::with_reach(Source::Field(median_of(at)), latency);
     let reach = line.values().get(1).map_or(0, |reach| columns(&fmt::value(reach)) + 1);
@@ -290,8 +287,7 @@ pub fn kind_words([fast, slow]: &[String; 2]) -> String {
     format!("{}–{}", plain(fast), plain(slow))
 }
 
-/// The scope that pairs of two kinds share. If these kinds have clusters of their own, pairs that share only an L3 are
-/// in different clusters.
+/// The scope that the pairs of a relation share; for `clustered` kinds of cores, L3 means different clusters.
 pub fn shared_words(relation: Relation, clustered: bool, topology: &Topology) -> Sentence {
     match relation {
         Relation::L3 if clustered => Sentence::new("other cluster"),
@@ -322,8 +318,7 @@ fn step_heading(kernel: &KernelId) -> Sentence {
     Sentence::new(template).with_name("mechanism", mechanism)
 }
 
-/// Explains the numbers, those of other tools, and the effect of changed machine states. If other programs
-/// disturbed the run, it predicts nothing about other tools.
+/// Explains the numbers and changed machine states, and in an undisturbed run the numbers of other tools.
 pub fn footnote(result: &LatencyResult, disturbance: Option<f64>) -> Sentence {
     let rows = &result.ladder;
     let tools = rows.iter().any(|row| tool_of(row).is_some());

@@ -1,6 +1,6 @@
-//! Screens, heat maps, pages, pictures and documents: pure functions from a run to text, which compute no statistics.
+//! Screens, heat maps, pages, pictures and documents: pure functions from a run to text, without statistics.
 //!
-//! Every line of a screen fits the width of the [`Style`], and colour never carries information alone.
+//! Every line of a screen fits the width of the [`Style`]. Colour is never the only sign of a fact.
 
 pub mod advice;
 pub mod blocks;

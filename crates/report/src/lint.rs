@@ -1,4 +1,4 @@
-//! The screen of `lint`: each doubt with its cells, the evidence, and what to do about it.
+//! The screen of `lint`: each doubt with its cells, the evidence, and a remedy.
 
 use super::lists::{self, cpus};
 use super::structure::{contradictory_words, unfit_words};
@@ -58,7 +58,7 @@ fn unrecorded(number: f64) -> DisplayValue {
     DisplayValue::bare(Number::Point(number), Source::Unrecorded)
 }
 
-/// A doubt as a sentence; `at` is its index among the doubts of its matrix.
+/// A doubt as a sentence. `at` is the index among the doubts of the matrix.
 pub(super) fn words(at: usize, doubt: &LintFinding, unit: &'static str) -> Sentence {
     let pair_list = |cells: &[[CpuId; 2]]| list_of_pairs(pairs_source(at), cells);
     let share = |share: f64| unrecorded(share).in_unit(Unit::Share);
@@ -163,7 +163,7 @@ pub(super) fn words(at: usize, doubt: &LintFinding, unit: &'static str) -> Sente
     .with("unit", unit)
 }
 
-/// The doubts about a matrix whose structure is shown above, except those that the structure already shows.
+/// The doubts about a matrix, except those that the structure shown above already includes.
 pub fn remarks(doubts: &[LintFinding], unit: &'static str) -> Vec<Block<'static>> {
     let is_other =
         |doubt: &LintFinding| !matches!(doubt, LintFinding::Unfit { .. } | LintFinding::Contradictory { .. });
@@ -180,7 +180,6 @@ fn pairs_source(at: usize) -> Source {
     Source::Field(pointer!("/topology/doubts/{at}/pairs"))
 }
 
-/// A list of pairs, cut if long: `CPUs 0 and 1, 0 and 2 and 17 more pairs`.
 fn list_of_pairs(all: Source, cells: &[[CpuId; 2]]) -> Sentence {
     let more = cells.len().saturating_sub(MAX_NAMED) as u64;
     let source = all.unlisted(MAX_NAMED);

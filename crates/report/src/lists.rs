@@ -21,7 +21,7 @@ pub fn pairs(all: impl IntoIterator<Item = [CpuId; 2]>) -> Sentence {
     Sentence::joined(all.into_iter().map(pair), ", ")
 }
 
-/// Groups by their CPUs, `0-7  8-15`; of more than `most`, the first three and the last.
+/// Groups as lists of CPUs, `0-7  8-15`; of more than `most`, the first three and the last.
 pub fn lists(groups: &[CpuSet], most: usize) -> Sentence {
     let list = |cpus: &CpuSet| Sentence::new("{cpus}").with("cpus", cpus.clone());
     let listed = |groups: &[CpuSet]| Arg::Parts(groups.iter().map(list).collect(), "  ");

@@ -9,7 +9,7 @@ use crate::render::terminal;
 use coretalk_model::quantity::Unit;
 use coretalk_model::series::LoadCurve;
 
-/// Maximum number of CPUs with a row each; above it, only their mean is drawn. Exported data always list each CPU.
+/// Maximum number of CPUs with a row each. Of more CPUs, only the mean is drawn. Exported data list each CPU.
 const MAX_ROWS: usize = 16;
 const LABEL_COLUMNS: usize = 18;
 
@@ -57,7 +57,6 @@ fn mean(shares: &[Option<f64>]) -> Option<f64> {
     sum.map(|sum| sum / shares.len().max(1) as f64)
 }
 
-/// Blank for zero, a dot for unknown.
 fn glyph(share: Option<f64>) -> char {
     match share {
         None => '·',

@@ -68,7 +68,7 @@ impl Found<'_> {
     }
 }
 
-/// The screen: one row for each run if all groups fit side by side, else one row for each group.
+/// The screen: one row for each run if all groups fit side by side, otherwise one row for each group.
 pub fn blocks(table: &Overview, sides: &[SideView]) -> Vec<Block<'static>> {
     let about = "Median over the pairs of each group, with the 5th to 95th percentile of the pairs; to test a \
         difference: coretalk compare A B";
@@ -99,9 +99,8 @@ fn across(table: &Overview, sides: &[SideView]) -> Table {
     across
 }
 
-/// The transposed table, with one column for each run, and a legend of the runs.
 fn down(table: &Overview, sides: &[SideView]) -> Vec<Block<'static>> {
-    // Runs have the names that the user gave if these are unique, else numbers.
+    // Runs have the names given by the user if these are unique, otherwise numbers.
     let given: Vec<&String> = table.rows.iter().filter_map(|row| sides[row.side].given.as_ref()).collect();
     let is_unique = |name: &&String| given.iter().filter(|other| *other == name).count() == 1;
     let has_names = given.len() == table.rows.len() && given.iter().all(is_unique);
@@ -137,7 +136,7 @@ fn down(table: &Overview, sides: &[SideView]) -> Vec<Block<'static>> {
     legend.chain([Block::Gap, Block::Table(by_number)]).collect()
 }
 
-/// The table as Markdown: one column for each group, or one row for each number if most cells would be empty.
+/// The table as Markdown: one column for each group or, if most cells would be empty, one row for each number.
 pub fn markdown(table: &Overview, sides: &[SideView]) -> String {
     let cell = |found: &Found<'_>| Cell::from(found.in_full(found.makeup()));
     let known = table.rows.iter().flat_map(|row| &row.medians).flatten().count();

@@ -1,4 +1,4 @@
-//! Whether padding pays: the distance from which two writing threads no longer slow each other down.
+//! The effect of padding: the distance from which two writing threads no longer slow each other down.
 
 use super::fmt;
 use super::trial_words::{placement_sentence, relation_sentence};
@@ -37,7 +37,6 @@ fn clause(topology: &Topology, group: &PaddingGroup<'_>, all: &[PaddingGroup<'_>
     }
 }
 
-/// Slowdowns: `8.2 to 8.3 times as long as a lone writer (same L3)`, then `34.9 times (across L3)` and so on.
 fn slowdowns(topology: &Topology, group: &PaddingGroup<'_>, all: &[PaddingGroup<'_>]) -> Vec<Sentence> {
     let known = group.relations.iter().filter_map(|padded| Some((padded, padded.slowdowns?)));
     let of_relation = |(index, (padded, ends)): (usize, (&PaddedRelation<'_>, [Slowdown<'_>; 2]))| {
@@ -51,7 +50,7 @@ fn slowdowns(topology: &Topology, group: &PaddingGroup<'_>, all: &[PaddingGroup<
     known.enumerate().map(of_relation).collect()
 }
 
-/// The scope that the pairs of a relation share; if several groups have the relation, the first pair in this group.
+/// If several groups have the relation, the first pair in this group is named instead.
 fn place(topology: &Topology, padded: &PaddedRelation<'_>, all: &[PaddingGroup<'_>]) -> Sentence {
     let relations = all.iter().flat_map(|group| &group.relations);
     if relations.filter(|other| other.relation == padded.relation).count() == 1 {

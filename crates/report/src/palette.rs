@@ -1,11 +1,11 @@
-//! The colours of the heat map: viridis on a logarithmic scale; and a few tones, split at gaps between the values.
+//! Colours of heat maps: viridis on a logarithmic scale, or a few tones for terminals with few colours.
 
 use super::ColorDepth;
 use coretalk_model::latency::summary::value_steps;
 
-/// Ten colours of viridis at equal steps, by Stéfan van der Walt and Nathaniel Smith (matplotlib 2015, CC0). It is
-/// perceptually uniform and rises in lightness throughout, so it also works for colour-blind readers and in grey.
-/// Linear interpolation between the ten stays within 3 of 255 of the full table.
+/// Ten equidistant colours of viridis (Stéfan van der Walt and Nathaniel Smith, matplotlib 2015, CC0), perceptually
+/// uniform. Lightness rises throughout, also in grey and for colour-blind readers. Linear interpolation stays within 3
+/// of 255 of the full table.
 pub const VIRIDIS: [[u8; 3]; 10] = [
     [0x44, 0x01, 0x54],
     [0x48, 0x28, 0x78],
@@ -19,8 +19,7 @@ pub const VIRIDIS: [[u8; 3]; 10] = [
     [0xfd, 0xe7, 0x25],
 ];
 
-/// Blue over near-white to brown, for differences. Both ends have the same lightness distance from the middle, and are
-/// distinguishable with any colour blindness.
+/// Blue, near-white and brown, for differences. Both ends are equally dark; colour-blind readers can distinguish them.
 pub const DIVERGING: [[u8; 3]; 7] = [
     [0x0b, 0x4f, 0x8f],
     [0x4f, 0x94, 0xc8],
@@ -31,12 +30,11 @@ pub const DIVERGING: [[u8; 3]; 7] = [
     [0x8f, 0x4a, 0x06],
 ];
 
-/// Replacement with sixteen colours: blue, bright blue, cyan, bright cyan, bright yellow rise in lightness on every
-/// common terminal and avoid red next to green.
+/// The palette with sixteen colours: blue, bright blue, cyan, bright cyan, bright yellow. Lightness rises on every
+/// common terminal, and red is never next to green.
 const ANSI_COLORS: [u8; 5] = [4, 12, 6, 14, 11];
 
-/// Glyphs of increasing density: the palette without colours. `·` marks cells that were not measured, so no glyph may
-/// resemble it.
+/// The palette without colours, by density. No glyph resembles `·`, which marks cells without a measurement.
 pub const SHADES: [char; 5] = [':', '░', '▒', '▓', '█'];
 
 /// A logarithmic scale from values to 0 … 1: equal ratios have equal distances.
@@ -48,12 +46,12 @@ pub struct Scale {
     pub high: f64,
 }
 
-/// At most one in this many values may be a low outlier, which shares the first colour.
+/// At most one in this many values is a low outlier. Low outliers share the first colour.
 const FEW: usize = 4;
 
 impl Scale {
-    /// The scale of these values; `None` if none is positive. It spans a ratio of at least 1.5, so that noise on a
-    /// machine without structure does not use all colours.
+    /// The scale of these values, at least a ratio of 1.5 so that noise has few colours; `None` without a positive
+    /// value.
     pub fn over(values: impl Iterator<Item = f64>) -> Option<Scale> {
         let mut scale: Option<Scale> = None;
         for value in values.filter(|value| value.is_finite() && *value > 0.0) {
@@ -63,8 +61,9 @@ impl Scale {
         scale.map(|scale| Scale { high: scale.high.max(1.5 * scale.low), ..scale })
     }
 
-    /// The same range on every machine. For ns: from the threads of one core to the far side of a large machine; for
-    /// messages/s: from a queue that switches at every message to one that never waits. `None` for other units.
+    /// The same range on every machine; `None` for units other than ns and messages/s. In ns: from threads of one core
+    /// to the farthest CPUs of a large machine. In messages/s: from a queue that switches threads at every message to a
+    /// queue that never waits.
     pub fn fixed(unit: &str) -> Option<Scale> {
         match unit {
             "ns" => Some(Scale { low: 4.0, high: 500.0 }),
@@ -73,10 +72,9 @@ impl Scale {
         }
     }
 
-    /// Like [`over`](Scale::over), but outliers do not use up the colours. Values more than 20 times above or 50 times
-    /// below the middle value are clamped; no machine is known to span more. If the lowest values, such as those of
-    /// threads of a core, are more than a factor of two below all others, they get the first colour, and the scale
-    /// starts at half of the others' minimum.
+    /// Like [`over`](Scale::over), but outliers share the colours at the ends. Values more than 20 times above or 50
+    /// times below the middle value are clamped; no machine is known to span more. If few values (threads of a core)
+    /// are more than a factor of two below the others, the scale starts at half of the others' minimum.
     pub fn fitted(values: impl Iterator<Item = f64>) -> Option<Scale> {
         let mut values: Vec<f64> = values.filter(|value| value.is_finite() && *value > 0.0).collect();
         values.sort_unstable_by(f64::total_cmp);
@@ -110,11 +108,10 @@ pub enum Colors {
 }
 
 impl Colors {
-    /// Colours of differences in percent; the same on every page, so that small differences look small.
+    /// Colours of differences in percent. They are the same on every page, so that small differences look small.
     pub const DIFFERENCE: Colors = Colors::Difference { most: 20.0 };
 
-    /// Colours fitted to these differences in percent: they cover 99 % of the values, but at least ±5 %, so that noise
-    /// does not use all colours.
+    /// Colours for 99 % of these differences in percent, but at least for ±5 %, so that noise does not use all colours.
     pub fn of_differences(values: impl Iterator<Item = f64>) -> Colors {
         let mut sizes: Vec<f64> = values.map(f64::abs).filter(|size| size.is_finite()).collect();
         sizes.sort_unstable_by(f64::total_cmp);
@@ -138,14 +135,13 @@ impl Colors {
         }
     }
 
-    /// Whether black text is easier to read than white on the colour of a value.
+    /// Whether black text is easier to read than white text on the colour of a value.
     pub fn wants_dark_text(self, value: f64) -> bool {
         luminance(self.rgb(value)) > EVEN_CONTRAST
     }
 }
 
-/// A few tones, for a terminal without colours or with sixteen: values separated by gaps get different tones, where an
-/// even scale could give two levels the same tone.
+/// A few tones, for terminals with at most sixteen colours. Values separated by a gap get different tones.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Steps(Vec<[f64; 2]>);
 
@@ -249,7 +245,7 @@ fn is_light(depth: ColorDepth, position: f64) -> bool {
 /// Luminance at which black and white have the same contrast (WCAG 2.1).
 const EVEN_CONTRAST: f64 = 0.18;
 
-/// Relative luminance, 0 to 1, after WCAG 2.1 with a plain gamma of 2.2.
+/// Relative luminance, 0 to 1, as in WCAG 2.1 but with a gamma of 2.2.
 fn luminance(rgb: [u8; 3]) -> f64 {
     let [red, green, blue] = rgb.map(|channel| (f64::from(channel) / 255.0).powf(2.2));
     0.2126 * red + 0.7152 * green + 0.0722 * blue

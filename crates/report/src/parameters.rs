@@ -36,7 +36,7 @@ pub fn mask_of(series: &SeriesDoc) -> Option<CpuSet> {
     series::ParameterValue::from(series.parameters.get(MASK)?).to_string().parse().ok()
 }
 
-/// The title of a distribution or value in the tables of a probe, or its own name if they have no column for it.
+/// The title of a distribution or value in the tables of a probe; without a column, its name.
 pub(super) fn title_sentence(probe: &str, name: &str) -> Sentence {
     let readable = || Sentence::name(&name.replace(['_', '-'], " "));
     probes::quantity(probe, name).map_or_else(readable, |quantity| Sentence::new(quantity.title))
@@ -52,8 +52,7 @@ pub(super) fn explanation(quantity: &Quantity) -> Option<Sentence> {
     })
 }
 
-/// The parameters of a trial: `gap 20 µs, primitive pipe`. The mask of unbound threads is a place, not a parameter: see
-/// [`unbound`].
+/// The parameters of a trial: `gap 20 µs, primitive pipe`. The mask of unbound threads is left out; see [`unbound`].
 pub fn parameters(spec: &TrialSpec) -> Sentence {
     let shown = spec.parameters.iter().filter(|(name, _)| *name != MASK);
     let part = |(name, value): (&str, &series::ParameterValue)| {
@@ -78,7 +77,6 @@ pub(super) fn parameter(name: &str, value: &series::ParameterValue) -> Sentence 
     sentence(name, value, Source::Parameter { trial: None, name: name.to_owned() })
 }
 
-/// A parameter, with the source of its number.
 pub(super) fn sentence(name: &str, value: &series::ParameterValue, source: Source) -> Sentence {
     let declared = probes::parameter(name);
     let words = declared
@@ -93,8 +91,7 @@ pub(super) fn sentence(name: &str, value: &series::ParameterValue, source: Sourc
     }
 }
 
-/// The name of a series in a comparison: `gap 1 ms, receiver looks, CPUs 0-1` from `gap_ns=1000000 receiver=looks 0-1`.
-/// A name without parameters stays as it is.
+/// A series in a comparison: `gap 1 ms, CPUs 0-1` from `gap_ns=1000000 0-1`. A name without parameters stays as it is.
 pub fn series_words(name: &str) -> Sentence {
     let Some(SeriesName(parts)) = SeriesName::parse(name) else { return Sentence::name(name) };
     let words = parts.iter().map(|part| match part {

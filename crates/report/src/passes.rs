@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const MAX_DOUBTFUL: usize = 200;
 /// Number of fastest and of slowest pairs above [`EVERY_PAIR_UP_TO`] CPUs.
 const EXTREMES: usize = 20;
-/// Maximum number of passes shown for one pair; more are thinned evenly, since they are drawn in a few hundred pixels.
+/// Maximum number of passes shown for one pair; more are thinned evenly for a drawing of a few hundred pixels.
 const MAX_PASSES: usize = 400;
 
 /// The passes of the pairs of every map of a run.
@@ -65,7 +65,7 @@ fn values(
         .collect()
 }
 
-/// The selected cells of a large map: representatives, doubtful ones, and both extremes. `None` selects all.
+/// Representatives, doubtful cells, and the fastest and slowest cells; `None` selects all.
 fn selected_cells(input: &ReportInput<'_>, map: usize, pairs: &[[CpuId; 2]]) -> Option<BTreeSet<usize>> {
     let columns = &input.maps[map].columns;
     if columns.cpus.len() <= EVERY_PAIR_UP_TO {

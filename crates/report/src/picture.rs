@@ -1,7 +1,6 @@
 //! [`Picture`]: shapes with a size, written as SVG or PNG.
 //!
-//! Each drawing of a report is made once, as a picture. Its colours are roles ([`Ink`]), so that the same drawing
-//! follows the light and the dark theme of a page, and has fixed colours in a file.
+//! Colours are roles ([`Ink`]): on a page they follow the light or the dark theme, in a file they are fixed.
 
 mod glyphs;
 mod png;
@@ -21,7 +20,7 @@ pub struct Picture {
     pub title: String,
     /// Shapes in drawing order.
     pub shapes: Vec<Shape>,
-    /// The series and maps of trials that it shows.
+    /// Series and maps of trials in the picture.
     pub shows: Vec<SeriesName>,
 }
 
@@ -45,9 +44,8 @@ pub enum Ink {
     Rgb([u8; 3]),
 }
 
-/// Colours of the curves on white, as in the stylesheet of the page: the palette of Okabe and Ito (2008), which
-/// colour-blind readers can distinguish, each dark enough for a line on white (3 : 1), with violet instead of its
-/// second blue.
+/// Colours of the curves on white, as in the stylesheet of the page. Source: Okabe and Ito (2008), a palette for
+/// colour-blind readers. Each colour has a contrast of 3 : 1 on white; violet replaces the second blue.
 const SERIES: [[u8; 3]; 7] = [
     [0x00, 0x72, 0xb2],
     [0xd5, 0x5e, 0x00],
@@ -94,7 +92,7 @@ pub struct Type {
 }
 
 impl Type {
-    /// Plain text of a size.
+    /// Text of a size, in regular weight.
     pub const fn with_size(size: f64) -> Type {
         Type { size, weight: Weight::Regular, ink: Ink::Text }
     }
@@ -165,7 +163,7 @@ impl Picture {
         self.shapes.push(Shape::Text(at, anchor, style, text.into()));
     }
 
-    /// Draws another picture into this one with its corner at a point; grows if necessary.
+    /// Draws another picture with its corner at a point; this picture grows if necessary.
     pub fn insert(&mut self, other: Picture, at: [f64; 2]) {
         self.width = self.width.max(at[0] + other.width);
         self.height = self.height.max(at[1] + other.height);
@@ -173,7 +171,7 @@ impl Picture {
         self.shows.extend(other.shows);
     }
 
-    /// Draws another picture into an area of this one: left, top, width, height. It is scaled down to fit.
+    /// Draws another picture, scaled down to fit, into an area of this picture: left, top, width, height.
     pub fn insert_within(&mut self, other: Picture, [left, top, width, height]: [f64; 4]) {
         let scale = (width / other.width).min(height / other.height).min(1.0);
         self.shapes.extend(other.shapes.into_iter().map(|shape| shape.placed([left, top], scale)));

@@ -1,5 +1,4 @@
-//! Comparisons of placements and commands: where the work ran, a table for each piece of work, and the conclusion in a
-//! sentence.
+//! Comparisons of placements and commands: the placements, a table for each piece of work, and the conclusion.
 
 mod answer;
 mod doubts;
@@ -118,14 +117,13 @@ pub fn placements(settings: &PlaceSettings, topology: &Topology) -> Vec<Block<'s
     blocks
 }
 
-/// A list of CPUs, cut if long: `0, 8, 1, 9`.
 fn listed(cpus: &[CpuId]) -> Sentence {
     let shown = cpus.iter().take(MAX_LISTED_CPUS).map(|cpu| Sentence::new("{cpu}").with("cpu", *cpu));
     let more = if cpus.len() > MAX_LISTED_CPUS { ", …" } else { "" };
     Sentence::new("{cpus}{more}").with("cpus", Sentence::joined(shown, ", ")).with("more", more)
 }
 
-/// Warns that a set of CPUs does not pin each thread to its own CPU, and explains how to do that.
+/// Warns that a set of CPUs does not pin each thread to its own CPU, and states the command that does.
 fn pinning_note(settings: &PlaceSettings, roles: usize) -> Vec<Block<'static>> {
     let bound = || settings.placements.iter().filter(|placement| placement.binding == Binding::Bound);
     let twins = bound().enumerate().find_map(|(number, first)| {
@@ -154,7 +152,7 @@ fn pinning_note(settings: &PlaceSettings, roles: usize) -> Vec<Block<'static>> {
     blocks
 }
 
-/// Each metric on every placement. Differences are relative to the winner or, if there is none, to the first placement.
+/// Each metric on every placement. Differences are relative to the winner or, without a winner, to the first placement.
 pub fn table<'a>(place: &PlaceReport, comparisons: impl IntoIterator<Item = Numbered<'a>>) -> Table {
     let columns = [
         Column::words("metric"),
@@ -188,7 +186,6 @@ fn rows<'a>(place: &'a PlaceReport, numbered: Numbered<'a>) -> impl Iterator<Ite
     })
 }
 
-/// The difference of a placement from the reference, as in the table: `-26 % ±2 %`.
 pub(super) fn difference_words(numbered: Numbered<'_>, arm: usize) -> Option<String> {
     Some(fmt::sentence(&numbered.difference(arm)?))
 }
@@ -232,7 +229,6 @@ fn work_blocks(report: &RunReport, place: &PlaceReport, comparisons: &[Numbered<
     blocks
 }
 
-/// The heading of a table: `ring, 4 threads, 10 runs on each placement`.
 fn heading(settings: &PlaceSettings, headline: Numbered<'_>) -> Sentence {
     let work = &headline.comparison.work;
     let threads = settings.threads.filter(|_| work != COMMAND).map(|threads| {
@@ -365,7 +361,6 @@ pub(super) fn budget(settings: &PlaceSettings) -> DisplayValue {
     DisplayValue::bare(Number::Duration(settings.budget.secs()), Source::Option("budget"))
 }
 
-/// Whether some work has no run on some placement, judged by the headline metric, which every run has.
 fn lacks_runs(place: &PlaceReport) -> bool {
     headlines(place).any(|(_, headline)| headline.comparison.arms.iter().any(|arm| arm.runs.is_empty()))
 }

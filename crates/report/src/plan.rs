@@ -1,4 +1,4 @@
-//! The screen of `plan`: what would be measured and how long it takes.
+//! The screen of `plan`: the planned measurement and its duration.
 
 use super::fmt::range;
 use super::place::{budget, placements, precision};
@@ -26,7 +26,7 @@ fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> Sentence {
     Sentence::joined(names.into_iter().map(Sentence::name), ", ")
 }
 
-/// The plan of a map. The document has its time only if nothing else is planned.
+/// The plan of a map. The document contains its time only if nothing else is planned.
 pub fn plan(plan: &LatencyPlan, topology: &Topology, is_alone: bool) -> Block<'static> {
     let mut table = rows();
     let mut row = |name: &'static str, text: Sentence| table.row([Cell::from(name), text.into()]);
@@ -119,7 +119,7 @@ pub fn gathered_plan(plan: &SeriesPlan) -> Block<'static> {
     Block::Table(table)
 }
 
-/// The plan of a comparison of placements. The duration of a piece of work is known only once it has run.
+/// The plan of a comparison of placements. The duration of a piece of work is unknown before its first run.
 pub fn place_plan(settings: &PlaceSettings, topology: &Topology) -> Vec<Block<'static>> {
     let mut table = rows();
     let mut row = |name: &'static str, text: Sentence| table.row([Cell::from(name), text.into()]);

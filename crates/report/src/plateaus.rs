@@ -12,9 +12,9 @@ use coretalk_model::stats::Estimate;
 
 const MAX_LISTED: usize = 6;
 
-/// An item for each of the trials with the largest changes, and the number of the others.
+/// One item for each of the trials with the largest changes, and the number of other trials.
 pub(super) fn blocks(series: &SeriesReport, trials: &[&TrialResult]) -> Vec<Block<'static>> {
-    // A trial without a displayed value, such as a queue that cannot keep up with a rate, has no levels.
+    // A trial without a displayed value, such as a queue that does not sustain a rate, has no levels.
     let shown = |trial| Some((trial, series::displayed_value(&series.settings, trial)?));
     let changed = trials.iter().copied().filter(|trial| !trial.states.is_empty());
     let mut changed: Vec<(&TrialResult, &str)> = changed.filter_map(shown).collect();
@@ -72,7 +72,6 @@ fn contrast(trial: &TrialResult) -> f64 {
     points().fold(0.0, f64::max) / points().fold(f64::INFINITY, f64::min)
 }
 
-/// The value of a state: `27.3 µs ± 0.4`, a rate as `1.24 M/s ± 0.02`, anything else with its own unit.
 fn value_sentence(unit: Unit, value: Estimate, source: Source) -> Sentence {
     let (template, unit, scale) = match unit {
         Unit::PerSecond(_) => ("{value} M/s{reach}", DisplayUnit::Millions, 1e6),

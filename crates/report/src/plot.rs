@@ -11,27 +11,22 @@ pub(super) struct ValueAxis {
     low: f64,
     high: f64,
     is_logarithmic: bool,
-    /// Width of the widest label, in columns.
     widest: usize,
 }
 
-/// A name and its curve: the value at a horizontal position from 0 to 1, given half the width of a column; `None` if
-/// the curve has no value there.
+/// A name and a curve: the value at a horizontal position from 0 to 1, given half the width of a column.
 type Curve<'a> = (String, Box<dyn Fn(f64, f64) -> Option<f64> + 'a>);
 
 pub(super) struct Plot<'a> {
     pub values: ValueAxis,
-    /// Names are shown if there are several curves.
     pub curves: Vec<Curve<'a>>,
     /// Labels of the horizontal axis with their positions, in ascending order from 0 to 1.
     pub ticks: Vec<(f64, String)>,
-    /// The unit, which follows the labels.
     pub unit: &'a str,
     pub height: usize,
 }
 
-/// Whether an axis is logarithmic: the positive values span a large ratio and none is negative. Zeros are drawn at the
-/// lower end.
+/// Whether the positive values span a large ratio and no value is negative. Zeros are drawn at the lower end.
 pub(super) fn is_logarithmic(values: impl Iterator<Item = f64>) -> bool {
     let (mut low, mut high) = (f64::INFINITY, 0.0_f64);
     for value in values {
@@ -79,7 +74,6 @@ impl ValueAxis {
 }
 
 impl Plot<'_> {
-    /// The lines, each at most `width` columns unless that is too narrow for any plot.
     pub(super) fn lines(&self, width: usize) -> Vec<String> {
         let gutter = 2 + self.values.widest;
         let plot_width = width.saturating_sub(gutter + 4).clamp(20, 120);

@@ -56,7 +56,7 @@ pub(super) fn blocks<'a>(report: &'a RunReport, series: &'a SeriesReport) -> Vec
     );
     let caption = caption.with("together", at_once).with("widths", widths.capitalized()).with("mark", mark);
     let mut blocks = vec![Block::drawing(move |style| maps::every_map(report, series, &caption, style))];
-    // Several plots would fill several screens; an HTML page has a chart for each.
+    // Several plots would fill several screens. An HTML page has a chart for each queue.
     if let [shape] = &shapes[..] {
         blocks.extend(over_capacities(shape, &report.topology));
     }
@@ -66,14 +66,14 @@ pub(super) fn blocks<'a>(report: &'a RunReport, series: &'a SeriesReport) -> Vec
     blocks
 }
 
-/// The column of payloads; a terminal narrower than `min_width` omits it if all payloads are the same.
+/// The column of payloads. A terminal narrower than `min_width` omits it if all payloads are equal.
 fn payload_column<'a>(mut payloads: impl Iterator<Item = &'a str>, min_width: usize) -> Column {
     let first = payloads.next();
     let differ = payloads.any(|payload| Some(payload) != first);
     Column::words("payload").from_width(if differ { 0 } else { min_width })
 }
 
-/// Rates by relation and the costs of a message, for a page that shows the maps elsewhere; empty without matrices.
+/// Rates by relation and the costs of a message, for a page with the maps elsewhere; empty without matrices.
 pub(super) fn tables<'a>(report: &'a RunReport, series: &'a SeriesReport) -> Vec<Block<'a>> {
     let matrices = matrices(&series.result);
     if matrices.is_empty() {
@@ -212,7 +212,6 @@ fn relations(shape: &ShapeRates<'_>) -> Vec<Relation> {
         .collect()
 }
 
-/// The costs of a message, for the first pair of each relation, at the middle capacity.
 fn costs(report: &RunReport, matrices: &[QueueMatrix<'_>], shapes: &[ShapeRates<'_>]) -> Vec<Block<'static>> {
     let Some(middle) = shapes.first().and_then(|shape| shape.rows.get(shape.rows.len() / 2)).map(|row| row.0)
     else {
@@ -287,7 +286,7 @@ fn message_counts(matrices: &[QueueMatrix<'_>]) -> Option<Sentence> {
     )
 }
 
-/// What the diagonal shows about thread switches, which determine the rate on one CPU at small capacities.
+/// What the diagonal shows about thread switches. They determine the rate on one CPU at small capacities.
 fn switch_sentence(rate: &SwitchRate<'_>) -> Sentence {
     let of_cell = |field| Source::of_any(rate.trial, field);
     let per_message = of_cell("/switches_per_message");

@@ -1,5 +1,5 @@
 //! [`Worded`]: sentences for reasons why a number is doubted or missing, or why latencies show no groups. Screens,
-//! documents and run files share them.
+//! documents and run files use the same sentences.
 
 use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Operation, Sentence, Source, pointer};
 use crate::fmt;
@@ -9,8 +9,7 @@ use coretalk_model::latency::{EmptyRung, MissingReason};
 use coretalk_model::series::TrialResult;
 use coretalk_model::{CpuId, Reason, TrialFailure};
 
-/// Looks up the document source of a number in a reason by its key, such as `cells_changed` or `passes`;
-/// `reason` stands for a width that the reason itself states.
+/// The source of a number in a reason, by a key such as `cells_changed`; `reason` is a width in the text of the reason.
 pub type Sources<'a> = &'a dyn Fn(&'static str) -> Source;
 
 /// A value with a sentence that is the same in every medium.
@@ -24,7 +23,7 @@ pub trait Worded {
     }
 }
 
-/// Source of numbers that are in no document.
+/// The source of numbers outside of all documents.
 pub fn unrecorded(_: &'static str) -> Source {
     Source::Unrecorded
 }
@@ -39,7 +38,6 @@ fn count(number: usize, source: Source) -> DisplayValue {
     DisplayValue::bare(Number::Count(number as u64), source)
 }
 
-/// Formats a share in percent with these decimals; the sentence contains the unit.
 fn percents(share: f64, decimals: usize, source: Source) -> DisplayValue {
     let unit = DisplayUnit::Decimals(decimals);
     DisplayValue { number: Number::Point(100.0 * share), unit, source }
@@ -74,7 +72,6 @@ impl Worded for Reason {
     }
 }
 
-/// Fills the template's `{failure}` with the words of the run file.
 fn with_failure(template: &'static str, failure: &TrialFailure) -> Sentence {
     Sentence::new(template).with_name("failure", &failure.to_string())
 }

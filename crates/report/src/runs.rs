@@ -8,7 +8,7 @@ use coretalk_model::quantity::Unit;
 
 const TO_THE_MINUTE: usize = 16;
 
-/// The list in the given order, by default newest first: one line for each run, which a terminal cuts at its edge.
+/// The list in the given order, by default newest first. A run is one line, cut at the edge of a terminal.
 pub fn blocks(saved: &[SavedRunDoc]) -> Vec<Block<'static>> {
     if saved.is_empty() {
         return vec![Block::Headline(Sentence::new("No runs here yet. `coretalk` makes one."))];

@@ -113,7 +113,7 @@ fn table(series: &SeriesReport, trials: &[&TrialResult]) -> Table {
         let quantity = headline_quantity(series, trial);
         let unit = quantity.map_or(Unit::Number, |quantity| quantity.unit);
         let [slowest, fastest] = ends(quantity, processes.iter().map(|process| process.value));
-        // Values of single processes, which no document contains.
+        // Values of single processes; no document contains them.
         let of_processes = |value| DisplayValue::bare(Number::Point(value), Source::Unrecorded).in_unit(unit);
         let shown = |value: Option<f64>| Cell::known(value.map(of_processes));
         let overall = trial.overall_ns().map(|ns| if let Unit::PerSecond(_) = unit { 1e9 / ns } else { ns });
@@ -141,13 +141,12 @@ fn table(series: &SeriesReport, trials: &[&TrialResult]) -> Table {
     Table::new(columns).with(rows)
 }
 
-/// Whether any trial has a mean over its total time, and whether any counts garbage collections.
 fn optional_columns(trials: &[&TrialResult]) -> (bool, bool) {
     let has_gc = |trial: &&TrialResult| trial.counts.contains_key(names::COLLECTIONS);
     (trials.iter().any(|trial| trial.overall_ns().is_some()), trials.iter().any(has_gc))
 }
 
-/// The CPUs of a trial: as a set for contention, whose threads are all alike, else in role order.
+/// The CPUs of a trial: as a set for contention, where all threads are alike, else in role order.
 fn cpus(spec: &TrialSpec) -> Sentence {
     if let Some(mask) = spec.mask() {
         return unbound(&spec.placement, mask);
@@ -161,14 +160,12 @@ fn cpus(spec: &TrialSpec) -> Sentence {
     }
 }
 
-/// The number of processes that made a pass, and the requested number if that is larger.
 fn process_count(processes: usize, asked: usize) -> Sentence {
     Sentence::new(if processes < asked { "{processes} of {asked}" } else { "{processes}" })
         .with("processes", DisplayValue::listed(processes))
         .with("asked", DisplayValue::bare(Number::Count(asked as u64), Source::Option("forks")))
 }
 
-/// The values of the parameters of a trial: `dotnet:channel u64 10`.
 fn label(trial: &TrialResult) -> Sentence {
     let declared = probes::parameters(&trial.spec.probe).iter();
     let values = declared.filter(|parameter| parameter.id != MASK).filter_map(|parameter| {
@@ -194,7 +191,7 @@ fn ends(quantity: Option<&Quantity>, values: impl Iterator<Item = f64> + Clone) 
     }
 }
 
-/// The native stand-ins for runtimes on a simulated machine; their numbers are not those of the runtimes.
+/// The native code in place of runtimes on a simulated machine. Its numbers are not those of the runtimes.
 fn stand_ins(series: &SeriesReport, trials: &[&TrialResult]) -> Vec<Sentence> {
     let mut remarks: Vec<Sentence> = Vec::new();
     for StandIn { external, native, factor } in

@@ -1,4 +1,4 @@
-//! [`Screen`] and [`Saved`]: when a run is shown, where it was saved, how it ended, and what to type next.
+//! [`Screen`] and [`Saved`]: the occasion of a screen, the place of a saved run, and the commands to type next.
 
 use super::fmt;
 use super::lists::enumerated;
@@ -23,9 +23,9 @@ pub enum Saved<'a> {
 pub enum Screen<'a> {
     /// After measuring.
     Measured(Saved<'a>),
-    /// Read from its file; shows when the run was started.
+    /// Read from a file. The screen shows the time at which the run was started.
     Shown(Saved<'a>),
-    /// Like `Shown`, with every table that the screen after measuring omits.
+    /// Like `Shown`, with the tables that the screen after measuring omits.
     Whole(Saved<'a>),
 }
 
@@ -40,7 +40,7 @@ impl<'a> Saved<'a> {
 }
 
 impl<'a> Screen<'a> {
-    /// Whether it shows the ladder table. A quick look shows its map instead, and the table only on request.
+    /// Whether the screen shows the ladder table. A quick look shows its map, and the ladder table only on request.
     pub fn has_ladder_table(self, report: &RunReport) -> bool {
         matches!(self, Screen::Whole(_)) || report.gathering() != Some(Gathering::QuickLook)
     }
@@ -53,7 +53,7 @@ impl<'a> Screen<'a> {
     }
 }
 
-/// The CPUs lost during the measurement, and how to resume with them; `None` if there are none.
+/// The CPUs lost during the measurement, and the command that resumes with them; `None` without a loss.
 pub fn departed(header: &RunHeader, saved_as: Option<&str>) -> Option<Block<'static>> {
     let how = saved_as.map_or(Sentence::new(""), |id| {
         let template = match header.departed.len() {
@@ -65,7 +65,7 @@ pub fn departed(header: &RunHeader, saved_as: Option<&str>) -> Option<Block<'sta
     departures(header.departed.iter().enumerate(), how)
 }
 
-/// Like [`departed`], for unsaved results: each CPU with its index in the document, followed by `continuation`.
+/// Like [`departed`], for unsaved results. `all` holds each CPU with its index in the document; `continuation` follows.
 pub fn departures<'a>(
     all: impl IntoIterator<Item = (usize, &'a CpuLoss)>,
     continuation: impl Into<Sentence>,
@@ -87,7 +87,6 @@ pub fn departed_text(departure: &CpuLoss) -> String {
     fmt::sentence(&departure_words(0, departure))
 }
 
-/// Describes the loss of a CPU: `CPU 3 went offline after 1.5 s`.
 fn departure_words(at: usize, departure: &CpuLoss) -> Sentence {
     let is_at_once = departure.is_at_once();
     let template = match departure.why {
@@ -108,7 +107,7 @@ fn departure_words(at: usize, departure: &CpuLoss) -> Sentence {
         .with("after", DisplayValue { unit: DisplayUnit::Decimals(1), ..field })
 }
 
-/// How the run ended, if that matters to a reader.
+/// The end of the run, if it matters to a reader.
 pub fn ending(report: &RunReport, saved_as: Option<&str>) -> Vec<Block<'static>> {
     let latency = report.latency.as_ref();
     let mut blocks: Vec<Block<'_>> = departed(&report.header, saved_as).into_iter().collect();
@@ -129,13 +128,13 @@ pub fn ending(report: &RunReport, saved_as: Option<&str>) -> Vec<Block<'static>>
         let sentence = sentence.with("budget", budget(latency.settings.budget.secs())).with("part", part);
         blocks.push(Block::Prose(sentence.with("left", left_out(report))));
     } else if report.gathering() == Some(Gathering::QuickLook) && !report.left_out().is_empty() {
-        // The screen of a quick look only summarizes its trials, so trials left out by their budget are reported here.
+        // The screen of a quick look has no other report about trials that its budget left out.
         blocks.push(Block::Prose(left_out_alone(report)));
     }
     blocks
 }
 
-/// How to continue an interrupted run: `; to continue: coretalk --resume 50b3`; empty if it was not saved.
+/// The command that continues an interrupted run, `; to continue: coretalk --resume 50b3`; empty for an unsaved run.
 pub(super) fn resume(saved_as: Option<&str>) -> Sentence {
     let command = |id| Sentence::new("; to continue: coretalk --resume {id}").with_name("id", id);
     saved_as.map_or(Sentence::new(""), command)
@@ -145,7 +144,7 @@ pub(super) fn budget(seconds: f64) -> DisplayValue {
     DisplayValue::bare(Number::Duration(seconds), Source::Option("budget"))
 }
 
-/// The work that did not fit into the budget, as a following sentence; empty if all did.
+/// The work that did not fit into the budget, as a separate sentence; empty if all work did.
 pub(super) fn left_out(report: &RunReport) -> Sentence {
     match report.left_out().is_empty() {
         true => Sentence::new(""),
@@ -166,13 +165,13 @@ fn left_out_alone(report: &RunReport) -> Sentence {
     Sentence::new("Left out for lack of time: {parts}.").with("parts", Sentence::joined(parts, ", "))
 }
 
-/// Where a run was saved, and what to type next; `{id}` in `next` stands for its name.
+/// The place of a saved run, and the commands to type next; `{id}` in `next` stands for the name of the run.
 pub fn saved_as(saved: Saved<'_>, next: &[&'static str]) -> Vec<Sentence> {
     let Saved::As(id) = saved else { return vec!["not saved (--no-save)".into()] };
     ["saved as {id}"].iter().chain(next).map(|part| Sentence::new(part).with_name("id", id)).collect()
 }
 
-/// What to type next.
+/// The commands to type next.
 pub fn next(report: &RunReport, screen: Screen<'_>) -> Block<'static> {
     let has_ladder = report.latencies().is_some_and(|result| !result.ladder.is_empty());
     let ladder = (has_ladder && !screen.has_ladder_table(report))

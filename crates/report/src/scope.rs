@@ -31,17 +31,14 @@ fn beyond_words(beyond: Option<Level>) -> String {
     beyond.map_or_else(String::new, |level| format!(", across {}", level_words(level, 2)))
 }
 
-/// The scope that pairs of a relation share, as in [`shared`].
 pub fn relation_words(relation: Relation, topology: &Topology) -> String {
     shared(Scope::from_relation(relation, topology))
 }
 
-/// The scope that pairs of a relation share, as in [`place`].
 pub fn distance_words(relation: Relation, topology: &Topology) -> String {
     place(Scope::from_relation(relation, topology))
 }
 
-/// The name of a level, in singular or plural for `number`.
 pub fn level_words(level: Level, number: usize) -> &'static str {
     match (level, number) {
         (Level::Core, 1) => "core",

@@ -179,8 +179,7 @@ fn summary_part<'a>(report: &'a RunReport, map: &LatencyMap) -> Vec<Block<'a>> {
     name.into_iter().chain(in_words(report, map)).collect()
 }
 
-/// A map whose latencies confirm exactly the reported groups, in sentences; groups and confirmation share one line.
-/// The gain of staying inside a group is included only if the answer above does not state it.
+/// Groups and confirmation share one line. The gain of staying inside a group is left out if the answer states it.
 fn confirmed<'a>(report: &'a RunReport, map: &LatencyMap, confirmation: Sentence) -> Vec<Block<'a>> {
     let mut blocks = in_words(report, map);
     let contrasts = contrasts(map, &report.topology);
@@ -228,7 +227,7 @@ pub fn in_words<'a>(report: &'a RunReport, map: &LatencyMap) -> Vec<Block<'a>> {
 }
 
 fn overview(report: &RunReport, map: &LatencyMap, all: &Overall) -> Vec<Block<'static>> {
-    // A hybrid has no single median or ratio; its table of classes has the values.
+    // A hybrid machine has no single median or ratio; the table of the kinds of cores has the values.
     let is_hybrid = !class_pairs(map, &report.topology).is_empty();
     let middle = if is_hybrid { words::Middle::LeftOut } else { words::Middle::Shown };
     let mut blocks = Vec::new();
@@ -241,7 +240,7 @@ fn overview(report: &RunReport, map: &LatencyMap, all: &Overall) -> Vec<Block<'s
         let (apart, by_distance) = (all_apart(map, &report.topology), id_distance_correlation(map));
         let mut groups =
             words::groups(&map.kernel, all, &contrasts, &report.topology, holding, apart, by_distance);
-        // If the system reports several groups, the map is not one group, even if no pair shows it.
+        // If the system reports several groups, the map is not a single group, even if no pair shows this.
         if contrasts.is_empty() && apart.is_none() && spans_several_groups(map, &report.topology) {
             groups.clear();
         }
@@ -260,7 +259,7 @@ fn spans_several_groups(map: &LatencyMap, topology: &Topology) -> bool {
     })
 }
 
-/// The pair of a map of two CPUs, if it has a single value; directed maps have a value for each direction.
+/// The pair of a map of two CPUs, if it has a single value. Directed maps have a value for each direction.
 pub fn the_only_pair(map: &LatencyMap) -> Option<([CpuId; 2], &coretalk_model::latency::CellValue)> {
     let cpus = map.cells.cpus();
     if cpus.len() != 2 || !map.cells.is_symmetric() {
@@ -331,7 +330,6 @@ fn tail_table(tails: &[TailSeries]) -> Vec<Block<'static>> {
     [Block::Table(table)].into_iter().chain(legend).collect()
 }
 
-/// The range of some numbers: `4 796 412`, or `836 372 to 4 796 412`.
 fn number_range(mut all: Vec<(f64, DisplayValue)>) -> Sentence {
     all.sort_by(|one, other| one.0.total_cmp(&other.0));
     match (all.first(), all.last()) {

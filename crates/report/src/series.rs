@@ -58,19 +58,19 @@ pub fn series_screen<'a>(
 /// The finding of a run of one probe, in one sentence; `None` for several probes, which state their own findings.
 pub(super) fn answer(report: &RunReport, series: &SeriesReport) -> Option<Sentence> {
     let [probe] = &series.settings.probes[..] else { return None };
-    // Together with a map, the answer is about the map.
+    // In a run with a map, the answer is about the map.
     if series.settings.gathering().is_some() {
         return None;
     }
     findings::sentence(report, &findings::of_probe(report, series, probe)?)
 }
 
-/// The findings of one probe for a page, which shows the maps of queues and their conclusions elsewhere.
+/// The findings of one probe for a page. The page shows the maps of queues and their conclusions elsewhere.
 pub fn found_on_a_page<'a>(report: &'a RunReport, series: &'a SeriesReport, name: &str) -> Vec<Block<'a>> {
     found_with(report, series, name, queue::tables, false)
 }
 
-/// The findings of one probe; `is_answered` if the answer above already states them.
+/// `is_answered` if the answer above already states the findings.
 fn found_with<'a>(
     report: &'a RunReport,
     series: &'a SeriesReport,
@@ -158,9 +158,7 @@ fn body<'a>(
     blocks
 }
 
-/// Distributions with several modes, and whether a measured placement explains them.
-///
-/// `listed` are the trials in tables: they use the unit of their table, the others that of their map.
+/// `listed` are the trials in tables, with the unit of their table; other trials have the unit of their map.
 fn modes_of(
     report: &RunReport,
     series: &SeriesReport,
@@ -233,10 +231,10 @@ fn modes_of(
 }
 
 pub(super) fn ending(report: &RunReport, series: &SeriesReport, saved: Saved<'_>) -> Vec<Block<'static>> {
-    // The ending of the map names everything that was left out.
+    // The end of the map lists everything that was left out.
     let is_in_map_ending = report.latencies().is_some_and(|result| result.budget_ended);
     let has_map = report.gathering().is_some() && report.latency.is_some();
-    // The ending of the map covers the whole run.
+    // The end of the map covers the whole run.
     let departed = saved::departed(&report.header, saved.name()).filter(|_| !has_map);
     let mut blocks: Vec<Block<'_>> = departed.into_iter().collect();
     if !series.result.complete && report.header.departed.is_empty() {

@@ -61,7 +61,7 @@ pub(super) fn blocks(
     blocks
 }
 
-/// A difference; if its interval includes zero, the two ends of the interval, because the order varies between passes.
+/// A difference. If its interval includes zero, the two ends are shown, because the order varies between passes.
 fn difference(trial: &TrialResult, name: &'static str) -> Cell {
     let Some(found) = trial.values.get(name).filter(|value| value.low < 0.0 && value.high > 0.0) else {
         return trial_cells::value(trial, name, MICROS);
@@ -73,7 +73,6 @@ fn difference(trial: &TrialResult, name: &'static str) -> Cell {
         .into()
 }
 
-/// The CPUs of creator and created thread or process: `0 → 8`, `0 → any`.
 fn placement(trial: &TrialResult) -> Sentence {
     match trial.spec.placement.as_slice() {
         [from] => Sentence::new("{cpu} → any").with("cpu", *from),

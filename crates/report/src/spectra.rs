@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 /// A distribution and its title.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SpectrumView {
-    /// Its title above the column and in the legend.
+    /// The title above the column and in the legend.
     pub title: String,
     /// The distribution.
     pub spectrum: Spectrum,
@@ -50,7 +50,6 @@ pub(super) fn units(views: &[SpectrumView]) -> BTreeSet<Option<&str>> {
     views.iter().map(|view| view.spectrum.unit.as_deref()).collect()
 }
 
-/// The unit at the value axis of distributions that share it.
 pub(super) fn unit_words(views: &[&SpectrumView]) -> String {
     let unit = views.first().and_then(|view| view.spectrum.unit.as_deref()).unwrap_or("unit of the file");
     let is_assumed = views.iter().any(|view| view.spectrum.is_assumed);
@@ -89,8 +88,8 @@ fn table(views: &[SpectrumView]) -> Table {
     Table::new(columns).with(rows.map(row))
 }
 
-/// Percentiles, mean, deviation and count: a name and one cell for each distribution, `·` if its file lacks it. If all
-/// have the same unit, percentiles include the difference from the first distribution.
+/// A name and one cell for each distribution; `·` if its file lacks the number. With equal units, percentiles include
+/// the difference from the first distribution.
 pub(super) fn table_rows(views: &[SpectrumView]) -> Vec<(&'static str, Vec<Cell>)> {
     let mut rows = Vec::new();
     let has_one_unit = units(views).len() == 1;
@@ -123,7 +122,7 @@ pub(super) fn table_rows(views: &[SpectrumView]) -> Vec<(&'static str, Vec<Cell>
         };
         rows.push((name, found.into_iter().enumerate().map(cell).collect()));
     }
-    // The mean of whole numbers has decimals too.
+    // The mean of whole numbers may have decimals.
     let number = |view: &SpectrumView, value: Option<f64>| {
         Cell::known(value.map(|value| file_value(value, view.spectrum.digits.max(1))))
     };

@@ -1,4 +1,4 @@
-//! One pair over time: levels on a machine that changes its state, a single number on a stable one.
+//! One pair over time: its levels on a machine that changes its state, a single number on a stable machine.
 
 use super::fmt;
 use super::fmt::digits::{duration, fixed};
@@ -16,7 +16,6 @@ use coretalk_model::run::RunReport;
 use coretalk_model::stats::Estimate;
 use coretalk_model::{CpuId, Flag, KernelId, Picos, Relation, Scope, Topology};
 
-/// The path of the levels of a watched machine in the document.
 pub(super) const LEVELS: &str = "/watch/states/*/kernels/0/median";
 
 /// The letter of a state; A has the largest share.
@@ -40,7 +39,7 @@ pub fn headline(report: &RunReport, kernel: &KernelId, pair: [CpuId; 2], value: 
     sentence.with("a", a).with("b", b)
 }
 
-/// The details of [`headline`]: how the number was obtained, or the levels over time.
+/// The details of [`headline`]: the origin of the number, or the levels over time.
 pub fn story<'a>(
     report: &'a RunReport,
     kernel: &KernelId,
@@ -163,7 +162,6 @@ fn changes(report: &RunReport, watch: &StateWatch) -> Sentence {
         .with("guest", guest)
 }
 
-/// The levels of a pair: `27.1 ns between CPUs 0 and 1 most of the time, up to 116 otherwise: plan for 116`.
 pub(super) fn levels(levels: &MovingLevels, pair: Option<[CpuId; 2]>) -> Sentence {
     let MovingLevels { usual, share, planned, fastest, .. } = *levels;
     let value = |number: Estimate, source| DisplayValue::bare(Number::Point(number.point), source);
@@ -195,8 +193,8 @@ pub(super) fn levels(levels: &MovingLevels, pair: Option<[CpuId; 2]>) -> Sentenc
         .with("plan", plan)
 }
 
-/// One row for each state, slowest first; time runs along the columns. A glyph shows one pass: its height is the
-/// deviation from the median of the state, ±8 % from bottom to top.
+/// One row for each state, slowest first; time runs to the right. A glyph shows one pass: its height is the deviation
+/// from the median of the state, ±8 % from bottom to top.
 pub fn plot(watch: &StateWatch, style: &Style) -> Drawing {
     let mut rows: Vec<(usize, f64)> = watch
         .states
@@ -209,7 +207,7 @@ pub fn plot(watch: &StateWatch, style: &Style) -> Drawing {
         return Drawing::default();
     };
     let mut drawing = Drawing::default();
-    // The letters match the table below, because the states may differ under another kernel than the one drawn.
+    // The letters are those of the table below, because another kernel may show different states than the drawn one.
     let mut label = |state: usize, level: f64| {
         let field = format!("/watch/states/{state}/kernels/0/median");
         let level = fmt::drawn(&mut drawing, DisplayValue::field(field, Number::Point(level)));
@@ -254,7 +252,6 @@ fn time_axis(seconds: f64, plot_width: usize, label_width: usize) -> String {
     let last = plot_width.saturating_sub(end.chars().count());
     write(last, &end);
     write(0, "0 s");
-    // Round steps, at least ten columns apart.
     let step = [1.0, 2.0, 5.0, 10.0, 20.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0]
         .into_iter()
         .find(|step| step / seconds * plot_width as f64 >= 10.0);
@@ -303,8 +300,7 @@ fn state_table(watch: &StateWatch) -> Table {
     Table::new(columns).with(rows)
 }
 
-/// Compares the states with the reported topology. Uncertainty is stated before any conjecture, and a contradiction
-/// only if no pair of that relation is known to be so slow.
+/// States the uncertainty, and a contradiction with the topology only if no known pair of the relation is so slow.
 fn topology_words(topology: &Topology, [a, b]: [CpuId; 2], watch: &StateWatch) -> Option<Sentence> {
     let contrast = state_contrast(watch)?;
     let relation = topology.relation(a, b);
@@ -346,7 +342,7 @@ fn topology_words(topology: &Topology, [a, b]: [CpuId; 2], watch: &StateWatch) -
     Some(sentence)
 }
 
-/// Several pairs on a machine that changed its state: how many changed, the states, and what remains unknown.
+/// Several pairs on a machine that changed its state: the number of changed pairs, the states, and what is unknown.
 /// `measured` is the number of pairs with a value.
 pub fn of_map<'a>(
     watch: &'a StateWatch,
@@ -361,7 +357,7 @@ pub fn of_map<'a>(
     if !levels_changed(watch) {
         return blocks;
     }
-    // The time line is that of the pair that changed most.
+    // The time line shows the pair that changed most.
     if !watch.line.is_empty() {
         let pair_sentence = watch.pair.map_or(Sentence::new(""), |[a, b]| {
             Sentence::new(", CPU {a} ↔ CPU {b}").with("a", a).with("b", b)
@@ -397,7 +393,7 @@ fn first_kernel_ns(state: &WatchedState) -> Option<Estimate> {
     state.kernels.first().map(|(_, latency)| *latency)
 }
 
-/// The value of a cell and half its interval; a few passes have no interval.
+/// The value of a cell and half its interval; a value from few passes has no interval.
 pub fn cell_interval(value: &CellValue, source: impl Fn(&'static str) -> Source) -> Sentence {
     let point = fmt::with_reach(source("/median"), value.latency_ns);
     let passes = match value.passes {

@@ -1,4 +1,4 @@
-//! The structure that the latencies show: one sentence for the first screen, a table for `topology`.
+//! The structure that the latencies show: a sentence for the first screen, a table for `topology`.
 
 use super::agreement;
 use super::fmt::range;
@@ -23,8 +23,8 @@ fn field(part: &str, at: usize, key: &str, number: Number) -> DisplayValue {
     DisplayValue::field(pointer!("/topology/inferred/{part}/{at}/{key}"), number)
 }
 
-/// The structure inferred from latencies alone, and whether it agrees with the reported one. Empty if a run has too few
-/// values or the machine changed its state, which other sentences report.
+/// The structure inferred from latencies alone, and whether it agrees with the reported structure. Empty with too few
+/// values or after a change of the machine state; other sentences report these cases.
 pub fn sentence(findings: &Findings) -> Vec<Block<'static>> {
     let structure = match &findings.structure {
         Ok(structure) => structure,
@@ -47,8 +47,7 @@ pub fn refusal(refusal: &Refusal) -> Sentence {
     })
 }
 
-/// States that the latencies alone show exactly the reported groups, as a clause about those groups. `None` if
-/// anything differs or a CPU is in no group.
+/// States that latencies alone show exactly the reported groups; `None` if anything differs or a CPU is in no group.
 pub fn same_as_reported(findings: &Findings) -> Option<Sentence> {
     let structure = findings.structure.as_ref().ok()?;
     let agree =
@@ -67,7 +66,7 @@ pub fn same_as_reported(findings: &Findings) -> Option<Sentence> {
     })
 }
 
-/// The groups of each level, coarsest first. Groups that the system reports too have the name of the reported level.
+/// The groups of each level, coarsest first. Groups that are also reported have the name of the reported level.
 fn groups_found(structure: &Structure, findings: &Findings) -> Sentence {
     if structure.levels.is_empty() {
         return why_no_levels(structure, findings, "ns");
@@ -103,7 +102,7 @@ fn groups_found(structure: &Structure, findings: &Findings) -> Sentence {
     Sentence::joined(parts, "; ")
 }
 
-/// CPUs that are either far from all others or slow; the reported levels may show which.
+/// CPUs that are either far from all others or slow. The reported levels may show which of the two applies.
 fn lone_cpu_sentences(findings: &Findings, unit: &'static str) -> Vec<Sentence> {
     let describe = |(at, lone): (usize, &LoneCpu<'_>)| {
         let number = |key, value: Option<f64>| {
@@ -189,7 +188,6 @@ fn count_of_unfit(pairs: usize) -> DisplayValue {
     DisplayValue::bare(Number::Count(pairs as u64), source)
 }
 
-/// The groups of a level: `16 groups of 2`; with CPUs in no group `3 groups of 2 to 4 and 2 single CPUs`.
 fn groups_of(at: usize, level: &InferredLevel) -> Sentence {
     let field = |key: &str, number: usize| field("levels", at, key, Number::Count(number as u64));
     let size = |(group, cpus): (usize, &CpuSet)| field(&format!("groups/{group}"), cpus.len());
@@ -284,7 +282,7 @@ fn group_lists(level: &InferredLevel) -> Sentence {
         .with("open", optional("  not known: {cpus}", &level.open))
 }
 
-/// Remark on groups of two: latency alone cannot show whether they are threads of a core.
+/// Latency alone cannot show whether pairs are threads of a core.
 fn pairs_remark(structure: &Structure) -> Option<Sentence> {
     let are_pairs = |level: &&InferredLevel| level.groups.iter().all(|group| group.len() == 2);
     let is_undecided =
@@ -392,7 +390,6 @@ fn suspects(structure: &Structure) -> Vec<Block<'static>> {
     blocks
 }
 
-/// The number of pairs that do not fit the groups or the other pairs.
 pub(super) fn unfit_words(pairs: usize, has_groups: bool) -> Sentence {
     Sentence::new(match (has_groups, pairs) {
         (true, 1) => "{number} pair does not fit the groups",

@@ -20,7 +20,7 @@ impl Default for Style {
 }
 
 impl Style {
-    /// This number of columns, without colours.
+    /// A style of this number of columns, without colours.
     pub fn of_width(width: usize) -> Style {
         Style { width, ..Style::default() }
     }
@@ -44,13 +44,13 @@ pub enum ColorDepth {
 pub enum Order {
     /// By CPU id.
     Id,
-    /// By the reported structure: neighbouring rows share most.
+    /// By the reported structure: CPUs that share most are neighbours.
     Topology,
     /// By the values: a chain of nearest neighbours.
     Measured,
 }
 
-/// What a row of a map stands for (`--by`). Without SMT there is no difference.
+/// What a row of a map stands for (`--by`). Without SMT, both values have the same effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
     /// A core; its cell is the median over the pairs of threads.

@@ -1,4 +1,4 @@
-//! A run of all probes: a short table for each probe, and its finding in one sentence.
+//! A run of all probes: a short table and a finding in one sentence for each probe.
 
 use super::best::bare_title;
 use super::parameters::explanation;
@@ -21,7 +21,6 @@ use coretalk_model::{Flag, Flags};
 /// Half width from which a third digit has no meaning.
 const MIN_COARSE_WIDTH: f64 = 0.05;
 const MAX_ROWS: usize = 24;
-/// Parameters that identify columns, or that are the same everywhere.
 const NOT_IN_ROWS: [&str; 5] = ["threads", "arrange", "payload", "parent_mib", MASK];
 
 pub(super) fn blocks(report: &RunReport, series: &SeriesReport) -> Vec<Block<'static>> {
@@ -70,8 +69,7 @@ impl DisplayedValue<'_> {
         self.estimate?.stated_reach(self.value)
     }
 
-    /// The value with as many digits as its interval allows, in the unit that reads best; with its interval if that is
-    /// wider than requested, and the reason if the value should not be used.
+    /// The value with the digits that its interval permits, a wide interval, and any reason not to use the value.
     fn cell(&self, precision: f64, common: &[Flag]) -> Sentence {
         let (width, trial) = (self.width(), self.trial);
         let source = match QueueCell::holds(trial) {
@@ -124,7 +122,7 @@ fn marked_flag(trial: &TrialResult, common: &[Flag]) -> Option<Flag> {
         .gravest()
 }
 
-/// Flags of most trials: a mark on nearly all values would have no meaning.
+/// Flags of most trials. They are not marked, because nearly all values would have the mark.
 fn common_flags(trials: &[TrialResult]) -> Vec<Flag> {
     let many =
         |flag: &Flag| 2 * trials.iter().filter(|trial| trial.flags.contains(*flag)).count() > trials.len();
@@ -160,7 +158,7 @@ fn probe_table(
     trials: &[&TrialResult],
     common: &[Flag],
 ) -> Vec<Block<'static>> {
-    // The slowdown that waiting causes on the SMT sibling is a ratio, which only the full table of `wait` shows.
+    // Only the full table of `wait` shows the slowdown of the SMT sibling by waiting, which is a ratio.
     let is_ratio = |trial: &&&TrialResult| trial.spec.parameters.text("mode") == Some("sibling");
     let (mut rows, mut placements): (Vec<Sentence>, Vec<Sentence>) = Default::default();
     let mut cells: Vec<(Sentence, Sentence, &TrialResult)> = Vec::new();
@@ -207,8 +205,7 @@ fn probe_table(
     blocks
 }
 
-/// The quantities of the numbers in a table, named as in the table of their probe. If there are several, the one with
-/// most rows comes first, and the others are listed with their rows.
+/// The quantities of the numbers in a table. The one with most rows comes first; the others are listed with their rows.
 fn quantities<'a>(displayed_values: impl Iterator<Item = DisplayedValue<'a>>) -> Sentence {
     let mut kinds: Vec<(&Quantity, Vec<Sentence>)> = Vec::new();
     for displayed in displayed_values {
@@ -219,7 +216,6 @@ fn quantities<'a>(displayed_values: impl Iterator<Item = DisplayedValue<'a>>) ->
             None => kinds.push((displayed.quantity, vec![row])),
         }
     }
-    // The sort is stable, so ties keep their order.
     kinds.sort_by_key(|(_, rows)| std::cmp::Reverse(rows.len()));
     let parts = kinds.into_iter().enumerate().map(|(index, (quantity, rows))| {
         let explained = explanation(quantity);
@@ -235,7 +231,6 @@ fn measures_time_slices(trial: &TrialResult) -> bool {
     trial.flags.contains(Flag::SharedSpin)
 }
 
-/// The parameters of a trial without its placement: text first, then numbers.
 fn label(trial: &TrialResult) -> Sentence {
     let is_text = |value: &ParameterValue| matches!(value, ParameterValue::Text(_));
     let parts = [parameters(trial, is_text), parameters(trial, |value| !is_text(value))].concat();

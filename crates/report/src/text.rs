@@ -3,8 +3,8 @@
 use crate::harmless::is_harmful;
 use unicode_width::UnicodeWidthChar;
 
-/// An untrusted string (CPU name, label, tag) without terminal control: control characters, escape sequences, marks
-/// that reverse the direction of text, and invisible characters are replaced; line ends and tabs become spaces.
+/// Makes an untrusted string (CPU name, label, tag) safe for a terminal. Control characters, escape sequences,
+/// invisible characters, and marks that reverse the direction of text are replaced. Line ends and tabs become spaces.
 ///
 /// ```
 /// assert_eq!(coretalk_report::plain("evil\x1b[2J\u{202e}\nname"), "evil�[2J� name");
@@ -20,7 +20,7 @@ pub fn plain(text: &str) -> String {
         .collect()
 }
 
-/// Removes repeated blank lines, and those at the start and the end.
+/// Removes repeated blank lines, and blank lines at the start and the end.
 pub fn spaced(lines: Vec<String>) -> Vec<String> {
     let mut spaced: Vec<String> = Vec::with_capacity(lines.len());
     for line in lines {
@@ -32,7 +32,7 @@ pub fn spaced(lines: Vec<String>) -> Vec<String> {
     spaced
 }
 
-/// The width of a line in columns; colour codes take none.
+/// The width of a line in columns; colour codes have no width.
 pub fn columns(line: &str) -> usize {
     strip(line).chars().map(|c| c.width().unwrap_or(0)).sum()
 }
@@ -50,7 +50,7 @@ pub fn strip(line: &str) -> String {
     plain
 }
 
-/// Cuts text to a width, with `…` if something was cut.
+/// Cuts text to a width; cut text ends with `…`.
 pub fn cut(text: &str, width: usize) -> String {
     if columns(text) <= width {
         return text.to_owned();
@@ -68,18 +68,17 @@ pub fn cut(text: &str, width: usize) -> String {
     kept
 }
 
-/// Left-aligned in `width` columns.
+/// Text left-aligned in `width` columns.
 pub fn left(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(columns(text))))
 }
 
-/// Right-aligned in `width` columns.
+/// Text right-aligned in `width` columns.
 pub fn right(text: &str, width: usize) -> String {
     format!("{}{text}", " ".repeat(width.saturating_sub(columns(text))))
 }
 
-/// Parts joined by `separator` in lines of at most `width` columns; a part moves to the next line as a whole, and is
-/// wrapped only if it is longer than a line.
+/// Parts joined by `separator`, in lines of at most `width` columns. Only a part longer than a line is wrapped.
 pub fn flow<'a>(
     parts: impl Iterator<Item = &'a str>,
     separator: &str,
@@ -101,7 +100,6 @@ pub fn flow<'a>(
         }
         for c in part.chars() {
             if columns(&line) + c.width().unwrap_or(0) > width {
-                // Breaks at a blank, if there is one after the indent.
                 let blank = line.rfind(' ').filter(|at| !line[..*at].trim().is_empty());
                 let rest = blank.map_or(String::new(), |at| line.split_off(at)[1..].to_owned());
                 lines.push(std::mem::take(&mut line));

@@ -52,7 +52,6 @@ pub fn in_words(topology: &Topology) -> Vec<Block<'static>> {
     [Block::Table(table)].into_iter().chain(remarks(topology).into_iter().map(Block::Prose)).collect()
 }
 
-/// Reported facts that no box shows, and facts that are not reported.
 fn remarks(topology: &Topology) -> Vec<Sentence> {
     let mut sentences: Vec<Sentence> = crossing(topology).into_iter().collect();
     let unclassified = topology.unclassified();
@@ -107,7 +106,6 @@ fn crossing(topology: &Topology) -> Option<Sentence> {
     Some(if all.len() > 1 { sentence.with("more", more) } else { sentence })
 }
 
-/// A memory-only node: `Node 2 has memory and no CPUs of its own: 17.2 GB, at distance 14 from node 0 …`.
 fn memory_words(at: usize, node: &MemoryNode) -> Sentence {
     let field = |path: &str, number: u64| {
         DisplayValue::field(pointer!("/topology/reported/memory_nodes/{at}/{path}"), Number::Count(number))
@@ -132,7 +130,6 @@ fn memory_words(at: usize, node: &MemoryNode) -> Sentence {
     bytes.into_iter().fold(sentence, |sentence, bytes| sentence.with("bytes", bytes))
 }
 
-/// The caches of one level and size: `8 × L1d of 48 KiB`.
 fn cache_words((at, cache): (usize, &CacheSize)) -> Sentence {
     let field = |path: &str, number: u64| {
         DisplayValue::field(pointer!("/topology/reported/caches/{at}/{path}"), Number::Count(number))
@@ -166,7 +163,7 @@ fn levels(topology: &Topology) -> Vec<Level> {
     topology.levels().into_iter().rev().filter(|&level| !topology.level(level).is_empty()).collect()
 }
 
-/// The groups that have a box, outermost first. Groups that cross others have none, nor do cores without subdivision.
+/// The groups that have a box, outermost first. Groups that cross others and cores without subdivision have no box.
 fn boxed(topology: &Topology) -> Vec<&Domain> {
     let crossing = topology.crossing().concat();
     let is_divided = |core: &Domain| {
@@ -186,7 +183,7 @@ fn boxed(topology: &Topology) -> Vec<&Domain> {
 
 fn boxes(topology: &Topology, cpus: &CpuSet, groups: &[&Domain], width: usize) -> Vec<String> {
     let mut tops: Vec<(Vec<&Domain>, Vec<&Domain>)> = Vec::new();
-    // The box of each CPU. Groups nest, so one CPU is enough to find the box of its group.
+    // The box of each CPU. Groups nest, so one CPU determines the box of its group.
     let mut box_of_cpu: HashMap<CpuId, usize> = HashMap::new();
     for &group in groups {
         match group.cpus.first().and_then(|cpu| box_of_cpu.get(&cpu)).map(|&top| &mut tops[top]) {
@@ -213,7 +210,7 @@ fn boxes(topology: &Topology, cpus: &CpuSet, groups: &[&Domain], width: usize) -
         tops => shelves(&tops.iter().map(draw).collect::<Vec<_>>(), width),
     };
     let outside = if ungrouped.is_empty() { Vec::new() } else { leaves(topology, &ungrouped, width) };
-    // CPUs in no group are placed by their ids.
+    // The lowest id decides whether CPUs in no group come first.
     if ungrouped.first() < cpus.difference(&ungrouped).first() {
         [outside, boxes].concat()
     } else {
@@ -221,7 +218,6 @@ fn boxes(topology: &Topology, cpus: &CpuSet, groups: &[&Domain], width: usize) -
     }
 }
 
-/// The name of a group, with the size of the cache that its CPUs share: `L3 0 (32 MiB)`.
 fn box_name(topology: &Topology, domain: &Domain) -> String {
     let is_cache = matches!(domain.level, Level::L2 | Level::Cluster | Level::L3);
     let matches_cpus = |cache: &&CacheSize| {
@@ -234,7 +230,7 @@ fn box_name(topology: &Topology, domain: &Domain) -> String {
     name.chain(domain.os_id.map(|id| id.to_string())).chain(size).collect::<Vec<_>>().join(" ")
 }
 
-/// Maximum number of boxes drawn inside another: all up to 256 CPUs, and enough to show the pattern on larger ones.
+/// Maximum number of boxes inside a box. On large machines, three boxes show the pattern.
 fn max_boxes(topology: &Topology) -> usize {
     if topology.cpus().len() > 256 { 3 } else { 16 }
 }
@@ -246,7 +242,6 @@ fn summary(shown: &[(String, Vec<String>); 3], between: usize, width: usize) -> 
     lines
 }
 
-/// Boxes side by side as far as they fit, then on the next shelf.
 fn shelves(drawn: &[(String, Vec<String>)], width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut shelf: Vec<Vec<String>> = Vec::new();
@@ -292,7 +287,7 @@ fn side_by_side(shelf: &[Vec<String>]) -> Vec<String> {
         .collect()
 }
 
-/// Cores as `[0 16]`; CPUs of single-threaded or unreported cores as bare ids; kinds of cores by name.
+/// Cores as `[0 16]`; CPUs of single-threaded or unreported cores as ids alone; kinds of cores by name.
 fn leaves(topology: &Topology, cpus: &CpuSet, width: usize) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut class: Option<String> = None;

@@ -1,11 +1,10 @@
-//! Values of trials as cells with their sources; unknown if the trial does not have them.
+//! Values of trials as cells with their sources; unknown if the trial lacks the value.
 
 use crate::blocks::Cell;
 use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Source, Statistic};
 use coretalk_model::quantity::Unit;
 use coretalk_model::series::TrialResult;
 
-/// Nanoseconds, or the unit in the title of the column.
 pub(super) const PLAIN: DisplayUnit = DisplayUnit::OfColumn(1.0);
 pub(super) const MICROS: DisplayUnit = DisplayUnit::OfColumn(1e3);
 pub(super) const PERCENT: DisplayUnit = DisplayUnit::Own(Unit::Share);
@@ -23,7 +22,7 @@ pub(super) fn width(trial: &TrialResult, quantity: &'static str) -> Cell {
     number(trial, quantity, Statistic::Estimate, width, PERCENT)
 }
 
-/// A percentile, if the distribution has enough events for it.
+/// A percentile; unknown if the distribution has too few events.
 pub(super) fn percentile(trial: &TrialResult, quantity: &'static str, share: f64, unit: DisplayUnit) -> Cell {
     let known = trial.histogram(quantity).and_then(|histogram| histogram.supported_percentile_ns(share));
     number(trial, quantity, Statistic::Percentile(share), known.map(Number::Point), unit)
@@ -68,7 +67,6 @@ pub(super) fn chosen(trial: &TrialResult, name: &str) -> Cell {
     Cell::number(number.map(|number| DisplayValue { number, unit: PLAIN, source }))
 }
 
-/// A parameter with all its digits.
 pub(super) fn setting(trial: &TrialResult, name: &str, unit: Unit) -> Cell {
     let number = trial.spec.parameters.number(name).map(Number::Setting);
     let source = Source::Parameter { trial: Some(trial.spec.id()), name: name.to_owned() };

@@ -16,7 +16,7 @@ use coretalk_model::{CpuId, Matrix, Relation, contend, jitter};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// Kinds of trials that are shown as maps of pairs; probes with tables of their own are left out.
+/// Kinds of trials for maps of pairs. Probes with tables of their own are left out.
 pub fn maps(series: &SeriesReport) -> Vec<Alike<'_>> {
     let table_probes = [contend::names::PROBE, jitter::names::PROBE, probes::spawn::DECLARATION.id];
     let trials = series
@@ -27,7 +27,6 @@ pub fn maps(series: &SeriesReport) -> Vec<Alike<'_>> {
     alike(trials).into_iter().filter(Alike::is_map).collect()
 }
 
-/// A description of a map, its rows and its columns.
 pub fn map_words(series: &SeriesReport, kind: &Alike<'_>) -> Sentence {
     let spec = &kind.trials[0].spec;
     let roles = probes::declaration(&spec.probe).unwrap_or(&ProbeDeclaration::EMPTY).pair_roles;
@@ -46,7 +45,6 @@ pub fn map_words(series: &SeriesReport, kind: &Alike<'_>) -> Sentence {
         .with("roles", roles)
 }
 
-/// The value of a trial in a map, in the unit of the map, with its interval.
 pub fn number_of_map<'a>(
     series: &'a SeriesReport,
     unit: &MapUnit,
@@ -55,7 +53,6 @@ pub fn number_of_map<'a>(
     Some(headline(&series.settings, trial)?.scaled(1.0 / unit.divisor))
 }
 
-/// The headline values of one kind of trial over many pairs, and their summary by relation.
 pub fn map<'a>(report: &'a RunReport, series: &'a SeriesReport, kind: &Alike<'a>) -> Vec<Block<'a>> {
     let unit = kind.unit(&series.settings);
     let measured: Vec<&TrialResult> = kind.with_value().collect();

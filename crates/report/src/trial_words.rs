@@ -17,7 +17,6 @@ pub fn question(probe: &ProbeDeclaration) -> Block<'static> {
     Block::Question(question_text(probe))
 }
 
-/// The legend of these trials of one probe.
 pub fn legend_of_trials(
     report: &RunReport,
     series: &SeriesReport,
@@ -38,7 +37,6 @@ pub fn legend_of_trials(
     remarks.collect()
 }
 
-/// The CPUs in role order, and the scope that two of them share.
 pub(super) fn placement_sentence(topology: &Topology, placement: &[CpuId]) -> Sentence {
     let related = |template, pair: &[CpuId; 2]| {
         let relation = relation_sentence(topology.relation(pair[0], pair[1]), topology);
@@ -59,7 +57,6 @@ pub(super) fn role_sentence(cpus: &[CpuId]) -> Sentence {
     in_role_order(cpus, " → ")
 }
 
-/// The scope that the CPUs of a pair share; any other placement as it is.
 pub(super) fn place_sentence(topology: &Topology, placement: &[CpuId]) -> Sentence {
     match *placement {
         [from, to] => relation_sentence(topology.relation(from, to), topology),
@@ -71,7 +68,7 @@ pub(super) fn relation_sentence(relation: Relation, topology: &Topology) -> Sent
     Sentence::new("{relation}").with("relation", Arg::Shared(Scope::from_relation(relation, topology)))
 }
 
-/// Like `placement_sentence` without the noun, for a column whose title has it.
+/// Like `placement_sentence`, without the noun, which the title of the column states.
 pub(super) fn cpus_sentence(topology: &Topology, placement: &[CpuId]) -> Sentence {
     match placement {
         [from, to] => Sentence::new("{pair}, {relation}")
@@ -81,7 +78,6 @@ pub(super) fn cpus_sentence(topology: &Topology, placement: &[CpuId]) -> Sentenc
     }
 }
 
-/// The CPUs of a trial; for unbound roles, the CPUs on which they may run.
 pub(super) fn trial_place(topology: &Topology, trial: &TrialResult) -> Sentence {
     match trial.spec.mask() {
         Some(mask) => unbound(&trial.spec.placement, mask),
@@ -89,7 +85,7 @@ pub(super) fn trial_place(topology: &Topology, trial: &TrialResult) -> Sentence 
     }
 }
 
-/// The CPUs of several producers or consumers, and how many threads share them; `None` for other trials.
+/// The CPUs of several producers or consumers, and the number of threads that share them; `None` for other trials.
 pub(super) fn sides_sentence(trial: &TrialResult) -> Option<Sentence> {
     let TrialSpec { parameters, placement, .. } = &trial.spec;
     let threads = |side: &str| parameters.number(side).map(|threads| threads as usize);

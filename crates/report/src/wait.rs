@@ -1,4 +1,4 @@
-//! Ways of waiting: percentiles of round trips in ns, the cost of a trip, and the wait from which sleeping pays.
+//! Ways of waiting: percentiles of round trips in ns, the cost of a trip, and the wait from which sleeping is cheaper.
 
 use super::trial_cells::{self, MICROS, PLAIN, count, median_width, percentile, value, width};
 use super::trial_maps::map;
@@ -100,7 +100,7 @@ fn name(trial: &TrialResult) -> Sentence {
     let text = |name: &str| trial.spec.parameters.text(name);
     let sides = match text("partner") {
         Some(partner) => Sentence::new("{strategy} : {partner}").with_name("partner", partner),
-        // Its values cover both phases.
+        // The values cover both phases.
         None if trial.histogram(names::HINT).is_some() => Sentence::new("{strategy}, alternating with busy"),
         None => Sentence::new("{strategy}"),
     };
@@ -229,13 +229,12 @@ fn values<const N: usize>(trials: &[&TrialResult], shown: [(&'static str, &'stat
     Table::new(columns).with(rows)
 }
 
-/// A number; below 0.005 it reads as `<0.01`, so that only zero reads as zero.
+/// A number; below 0.005 it is shown as `<0.01`, so that only zero is shown as zero.
 fn small_number(trial: &TrialResult, quantity: &'static str) -> Cell {
     let is_small = trial.values.get(quantity).is_some_and(|value| value.point.abs() < 0.005);
     value(trial, quantity, if is_small { DisplayUnit::Decimals(2) } else { PLAIN })
 }
 
-/// The longest waits for which polling is cheaper, as found by `wait`.
 pub(super) fn crossovers(report: &RunReport, series: &SeriesReport) -> Vec<Block<'static>> {
     let found = coretalk_model::wait::crossovers(&series.result);
     let note =
@@ -250,7 +249,6 @@ pub(super) fn crossovers(report: &RunReport, series: &SeriesReport) -> Vec<Block
         .collect()
 }
 
-/// The wait from which sleeping is cheaper.
 fn crossover(report: &RunReport, at: usize, found: &Crossover) -> Sentence {
     let range = |keys: [&'static str; 2], [point, low, high]: [f64; 3]| {
         let micros = |ns, field: String| DisplayValue {

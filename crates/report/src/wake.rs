@@ -8,7 +8,6 @@ use coretalk_model::series::MASK;
 use coretalk_model::series::TrialResult;
 use coretalk_model::wake::RanOn;
 
-/// A row of shares for each trial with unbound threads; empty for other trials.
 pub(super) fn places(trials: &[&TrialResult]) -> Vec<Block<'static>> {
     let unbound: Vec<&&TrialResult> = trials.iter().filter(|trial| trial.spec.mask().is_some()).collect();
     let known = |place: &RanOn| unbound.iter().any(|trial| trial.values.contains_key(place.share()));

@@ -1,4 +1,4 @@
-//! Sentences about a run: what it is, what it found, its doubts, and what to type next.
+//! Sentences about a run: its title, findings, doubts, and the commands to type next.
 
 mod groups;
 mod heading;
@@ -58,12 +58,12 @@ pub(super) fn pairs_at_once(template: &'static str, pairs: u32) -> Sentence {
         .with("pairs", Sentence::counted(pairs.into(), Source::Option("parallel"), ["pair", "pairs"]))
 }
 
-/// The question and the regime, for a map without a legend.
+/// The question and the number of pairs measured at the same time, for a map without a legend.
 pub fn question(map: &LatencyMap) -> Sentence {
     Sentence::joined([question_alone(map)].into_iter().chain(at_a_time(map)), ", ")
 }
 
-/// What a cell shows, and how precise it is.
+/// The meaning of a cell, and its precision.
 pub fn legend(
     settings: &LatencySettings,
     topology: &Topology,
@@ -75,7 +75,7 @@ pub fn legend(
     let mut parts: Vec<Sentence> = at_a_time(map).into_iter().collect();
     if threads_per_core > 1 {
         parts.push(Sentence::new("cells: medians of thread pairs"));
-        // A pixel or character combines several cores, so its median is rarely a latency between threads of a core.
+        // A pixel or character combines several cores; its median is rarely a latency between threads of a core.
         if matches!(format, MapFormat::Parts { rows, columns, .. } if rows.max(columns) > 1) {
             parts.push(Sentence::new("threads of one core are not shown"));
         }
@@ -140,7 +140,6 @@ pub fn widths(
         .with("wider", wider(wide, sound, &map))
 }
 
-/// How many intervals are too wide, and the widest stated: `, 3 of 6 up to ±4.1 %, 1 too wide to state`.
 fn wider(wide: &[f64], sound: u64, map: &MapSource) -> Sentence {
     let source = |number| Source::Wide { map: map.clone(), number };
     let count = |count: u64, number| DisplayValue::bare(Number::Count(count), source(number));
@@ -183,7 +182,7 @@ fn hidden_levels(topology: &Topology, rows: usize, what: &'static str) -> Option
 pub enum Middle {
     /// The median is shown.
     Shown,
-    /// Kinds of cores differ, so no number represents all pairs.
+    /// The median is left out: kinds of cores differ, and no number represents all pairs.
     LeftOut,
 }
 
@@ -214,7 +213,7 @@ fn pairs(kernel: &KernelId, number: u64, of: MatrixNumber) -> Sentence {
     Sentence::counted(number, Source::of_matrix(kernel, of), ["pair", "pairs"])
 }
 
-/// Compares the kinds of cores of a hybrid machine, since no number represents all of them.
+/// Compares the kinds of cores of a hybrid machine; no single number represents all of them.
 pub fn class_table(map: &LatencyMap, classes: &[ClassPair], topology: &Topology) -> Table {
     let columns = [
         Column::words("core classes, ns"),
@@ -280,7 +279,7 @@ pub fn cell_doubts(kernel: &KernelId, all: &Overall) -> Vec<Block<'static>> {
     blocks
 }
 
-/// The worst doubt about the machine with its fix; `doctor` lists the others.
+/// The worst doubt about the machine, with its remedy. `doctor` lists all doubts.
 pub fn doubt(report: &RunReport) -> Option<Block<'static>> {
     // The title already states that a machine is simulated.
     let is_in_title = |finding: &DoctorFinding| report.header.simulated && finding.id == SIMULATED;
@@ -289,7 +288,6 @@ pub fn doubt(report: &RunReport) -> Option<Block<'static>> {
         .iter()
         .filter(|finding| finding.verdict >= Verdict::Warn && !is_in_title(finding))
         .collect();
-    // The sort is stable: ties keep the order of the checks.
     doubts.sort_by_key(|finding| std::cmp::Reverse((finding.verdict, finding.fix.is_some())));
     let (worst, rest) = doubts.split_first()?;
     let fix = worst
@@ -319,8 +317,8 @@ pub fn isolated(report: &RunReport) -> Option<Block<'static>> {
     Some(Block::Prose(Sentence::new(template).with("cpus", left_out)))
 }
 
-/// The result of the equivalence gate for the matrix at index `at` of the document, if pairs were measured in parallel;
-/// `margin` is the allowed bias.
+/// The latency of pairs measured in parallel compared with pairs measured alone. `at` is the index of the matrix in the
+/// document; `margin` is the allowed bias.
 pub fn regime(regime: &Regime, at: usize, margin: f64, topology: &Topology) -> Option<Block<'static>> {
     let Regime::Parallel { gate, .. } = regime else { return None };
     let part = |(index, outcome): (usize, &GateOutcome)| {

@@ -42,7 +42,7 @@ fn row((index, against): (usize, &Against)) -> [Cell; 4] {
     [arm_names(against).into(), predicted.into(), measured.unwrap_or(Cell::Unknown), verdict]
 }
 
-/// A ratio with its bounds, `4.72 × (4.53–4.91)`; `point` and `ends` are their keys in the document.
+/// A ratio with its bounds, `4.72 × (4.53–4.91)`. `point` and `ends` are their keys in the document.
 fn times([point, ends]: [&str; 2], bracket: &Bracket) -> Sentence {
     let value = |key: &str, ratio: f64| DisplayValue {
         number: Number::Point(ratio),
@@ -95,7 +95,6 @@ fn conclusion(proof: &Proof) -> Sentence {
     Sentence::new("The advice holds{limits}.").with("limits", Sentence::joined(limits, ""))
 }
 
-/// Short names of an arm, `by number, compact`, that fit a row of 80 columns.
 fn arm_names(against: &Against) -> Sentence {
     let word = |name: &&'static str| if *name == "system-order" { "by number" } else { *name };
     Sentence::joined(against.arm.names.iter().map(word).map(Sentence::from), ", ")

@@ -9,40 +9,40 @@ macro_rules! pointer {
 }
 pub(crate) use pointer;
 
-/// Location of a value in the JSON document of a run, or of its operands, from which tests recompute the value.
+/// Location of a value in the JSON document of a run, or the locations of its operands. Tests recompute the value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Source {
     /// A value of a trial.
     Trial {
-        /// The trial, or the first of several trials for which the value is typical.
+        /// The trial; if the value stands for several trials, the first of them.
         trial: TrialId,
-        /// Its [quantity](coretalk_model::quantity::Quantity::id).
+        /// Id of the [quantity](coretalk_model::quantity::Quantity::id).
         quantity: &'static str,
         /// The statistic of the quantity.
         statistic: Statistic,
-        /// The number of placements for which the value is typical.
+        /// The number of placements for which the value stands.
         placements: usize,
     },
     /// A parameter.
     Parameter {
         /// The trial; `None` if the parameter is the same in all trials that the sentence covers.
         trial: Option<TrialId>,
-        /// Its name in documents.
+        /// Name of the parameter in documents.
         name: String,
     },
     /// The pairs of a map that have the same relation.
     Pairs {
         /// The map.
         map: MapSource,
-        /// Their relation.
+        /// Relation of the two CPUs of each pair.
         relation: Relation,
-        /// Their kinds of cores, if the map is grouped by kind.
+        /// Kinds of the cores of each pair, if the map is grouped by kind.
         classes: Option<[String; 2]>,
-        /// Their count; the median, minimum (percentile 0) or maximum (percentile 1) of their values; or the median
-        /// of one end of their intervals.
+        /// The number of pairs, a percentile of their values (0 is the minimum, 1 the maximum), or the median of the
+        /// lower or upper ends of their intervals.
         statistic: Statistic,
     },
-    /// A cell of a map: the median over all pairs of a CPU of the row and another CPU of the column.
+    /// A cell of a map: the median over the pairs of one CPU of the row and another CPU of the column.
     Cell {
         /// The map.
         map: MapSource,
@@ -50,18 +50,18 @@ pub enum Source {
         row: Vec<CpuId>,
         /// The CPUs of the column.
         column: Vec<CpuId>,
-        /// Whether both roles run on one CPU. Such a value is separate if a row has several CPUs.
+        /// Whether both roles run on one CPU. In a row of several CPUs, such a value is separate.
         own: bool,
     },
     /// An aggregate over all cells of a matrix.
     Matrix {
-        /// Its kernel.
+        /// Kernel of the matrix.
         kernel: String,
-        /// Which aggregate.
+        /// The aggregate.
         number: MatrixNumber,
     },
-    /// A field of a trial: of the first distribution that has it, or of the cell of a queue map. The field `/reason`
-    /// stands for the half width in percent that its text states.
+    /// A field of a trial: in the first distribution that has the field, or in the cell of a queue map. The field
+    /// `/reason` stands for the half width in percent that the reason states.
     OfTrial {
         /// The trial.
         trial: TrialId,
@@ -72,7 +72,7 @@ pub enum Source {
     },
     /// The number of trials.
     Trials {
-        /// Their probe; `None` for all.
+        /// The probe of the trials; `None` for all probes.
         probe: Option<String>,
         /// Whether to count only trials in which the machine had several states.
         changed: bool,
@@ -86,11 +86,10 @@ pub enum Source {
         /// The CPUs; `None` for the widest bounds of all pairs.
         cpus: Option<[CpuId; 2]>,
     },
-    /// A field of the document, by its JSON pointer. Its interval is `ci` of the same object, or the entry in
-    /// `intervals` of a distribution. As an operand, a pointer with `*` in place of an index stands for the values of
-    /// all items.
+    /// JSON pointer to a field of the document. The interval of the field is `ci` of the same object, or the entry in
+    /// `intervals` of a distribution. In an operand, `*` in place of an index stands for all items.
     Field(String),
-    /// A field of the cell of a pair; its interval is `ci` of the same object.
+    /// A field in the cell of a pair. The interval of the field is `ci` of the same object.
     Pair {
         /// The kernel of the matrix.
         kernel: String,
@@ -103,7 +102,7 @@ pub enum Source {
     Wide {
         /// The map, or all queue maps.
         map: MapSource,
-        /// Which statistic.
+        /// The statistic.
         number: WideNumber,
     },
     /// A mode of a distribution.
@@ -114,14 +113,14 @@ pub enum Source {
         view: String,
         /// The index of the mode, fastest first.
         index: usize,
-        /// Which value of the mode.
+        /// The property of the mode.
         part: ModePart,
     },
-    /// A command-line option, by its name. The value may be a part of it, such as the budget of one map.
+    /// Name of a command-line option. The value may be a part of the option, such as the budget of one map.
     Option(&'static str),
     /// A constant of the method.
     Method,
-    /// The number of items that a sentence compares, or of those that it does not name.
+    /// The number of items that a sentence compares, or does not name.
     Listed,
     /// The number of items with the given values in a list of the document.
     Count {
@@ -138,9 +137,9 @@ pub enum Source {
     Unrecorded,
     /// A value derived from a placement's list of CPUs in the document.
     Placement {
-        /// The list.
+        /// The list of CPUs.
         cpus: Box<Source>,
-        /// Which value.
+        /// The property of the placement.
         number: PlacementNumber,
     },
 }
@@ -181,13 +180,13 @@ pub enum MatrixNumber {
     Flagged(&'static str),
     /// The number of cells that have no value for this reason.
     Missing(String),
-    /// The minimum, which this pair has.
+    /// The minimum, with its pair.
     Least([CpuId; 2]),
     /// The median value.
     Median,
-    /// The maximum, which this pair has.
+    /// The maximum, with its pair.
     Most([CpuId; 2]),
-    /// The value of an unspecified cell: the minimum or maximum of a group of values.
+    /// The minimum or maximum of a group of values, without the pair.
     Some,
     /// The number of values between two bounds.
     Between([f64; 2]),
@@ -204,7 +203,7 @@ pub enum MapSource {
     Queues,
     /// The rates of the maps of one queue.
     Queue {
-        /// Its name.
+        /// Name of the queue.
         queue: String,
         /// The message type.
         payload: String,
@@ -215,9 +214,9 @@ pub enum MapSource {
     Unfinished,
     /// Trials on two CPUs each.
     Trials {
-        /// Their probe.
+        /// The probe of the trials.
         probe: String,
-        /// Their parameters.
+        /// The parameters of the trials.
         parameters: Parameters,
         /// The distribution or value that represents each trial.
         quantity: String,
@@ -227,9 +226,9 @@ pub enum MapSource {
 /// A property of a mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModePart {
-    /// Its share of the events.
+    /// The share of all events in the mode.
     Share,
-    /// The median of its events in nanoseconds.
+    /// The median of the events in the mode, in nanoseconds.
     Median,
 }
 
@@ -240,7 +239,7 @@ pub enum WideNumber {
     Sound,
     /// The number of intervals that are wider than requested and whose width is stated.
     Stated,
-    /// The half width of the widest of these intervals, as a share.
+    /// The half width of the widest interval whose width is stated, as a share.
     Widest,
     /// The number of intervals that are too wide to state.
     Unstated,
@@ -251,11 +250,11 @@ pub enum WideNumber {
 pub enum PlacementNumber {
     /// The number of distinct CPUs.
     Cpus,
-    /// The number of groups of a level that contain its CPUs.
+    /// The number of groups of a level that contain CPUs of the placement.
     Groups(Level),
     /// The number of CPUs of a kind.
     Class(String),
-    /// The number of messages between groups of a level; in [`Communication::Phases`], that of the role with the most.
+    /// The number of messages between groups of a level; in [`Communication::Phases`], of the role with the most.
     Crossings(Level, Communication),
     /// The number of all messages.
     Messages(Communication),
@@ -264,17 +263,17 @@ pub enum PlacementNumber {
 /// A statistic of a quantity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Statistic {
-    /// The number of events in its distribution, or the sum if the quantity is a sum.
+    /// The number of events in the distribution, or the sum if the quantity is a sum.
     Count,
-    /// The mean of its distribution.
+    /// The mean of the distribution.
     Mean,
-    /// The percentile of its distribution at this share of the events.
+    /// The percentile of the distribution at this share of the events.
     Percentile(f64),
     /// The estimate over passes; for a distribution, the estimate of its median.
     Estimate,
-    /// The lower end of the interval of that estimate.
+    /// The lower end of the interval of the estimate.
     Low,
-    /// The upper end of that interval.
+    /// The upper end of the interval of the estimate.
     High,
 }
 

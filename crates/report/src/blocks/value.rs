@@ -1,4 +1,4 @@
-//! [`DisplayValue`]: a number with its format, unit and source. [`Sentence`]: a template with typed arguments. Only
+//! [`DisplayValue`]: a number with format, unit and source. [`Sentence`]: a template with arguments. Only
 //! [`crate::fmt`] turns them into text.
 
 pub(crate) use super::source::pointer;
@@ -14,16 +14,16 @@ use coretalk_model::{CpuId, CpuSet, Scope};
 pub struct DisplayValue {
     /// The number, in the unit of its source.
     pub number: Number,
-    /// The unit in which it is written.
+    /// The unit of the number in the text.
     pub unit: DisplayUnit,
     /// The origin of the number.
     pub source: Source,
 }
 
-/// A number, and which part of its interval is shown.
+/// A number, and the shown part of its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Number {
-    /// A whole number of events, or of things that a sentence counts.
+    /// A whole number of events or of counted things.
     Count(u64),
     /// A number without an interval, or with its interval in another cell.
     Point(f64),
@@ -41,7 +41,7 @@ pub enum Number {
     HalfWidth {
         /// The interval.
         of: Estimate,
-        /// The number in the other cell. It may differ from the point: median of all events versus median over passes.
+        /// The number in the other cell, such as the median of all events where the point is the median over passes.
         stated: f64,
     },
     /// Half the width of an interval, in the unit of the number in another cell.
@@ -56,9 +56,9 @@ pub enum Number {
     Difference(f64),
     /// A p-value with its relation: `= 0.0020`, `< 0.0001`.
     Probability(f64),
-    /// A setting: written with all its digits; rates with six.
+    /// A setting with all its digits; a rate has at most six.
     Setting(f64),
-    /// Both ends of an interval, in the unit of its point, which another cell shows: `432.1–434.4 M`.
+    /// Both ends of an interval, in the unit of its point: `432.1–434.4 M`. Another cell shows the point.
     Ends(Estimate),
     /// A relative difference with its sign: `-26 %`, `∞`.
     Relative(f64),
@@ -69,7 +69,7 @@ pub enum Number {
         /// The whole.
         of: u64,
     },
-    /// A number of any magnitude: three digits, or four and a unit letter if it is far outside the range of latencies.
+    /// A number of any magnitude: three digits, or four and a unit letter far outside the range of latencies.
     Figure(f64),
 }
 
@@ -78,30 +78,30 @@ pub enum Number {
 pub enum DisplayUnit {
     /// The column header states the unit; the number is divided by this factor.
     OfColumn(f64),
-    /// The unit follows the number, which is scaled to read well.
+    /// The number is scaled to a readable magnitude, and the unit follows.
     Own(Unit),
     /// Millions per second; the column header or the text above states the unit. Small numbers have three digits.
     Millions,
-    /// Bytes in binary units, as cache sizes are written: `48 KiB`.
+    /// Bytes in binary units: `48 KiB`.
     BinaryBytes,
     /// No unit; the number has this many decimals. Zero is `0`, and a value too small for the decimals is `<0.01`.
     Decimals(usize),
-    /// No unit; the number has as many decimals as in the file it comes from.
+    /// No unit; the number has as many decimals as in its file.
     AsInFile(usize),
-    /// A share in percent, as the column header states: `25.0`.
+    /// A share in percent: `25.0`. The column header states the unit.
     Percents,
     /// A time such as `3 min 20 s`, for a number in units of this many seconds.
     Duration(f64),
     /// A large count in thousands or millions: `26.4 M`.
     Letter,
-    /// The sentence states the unit after the number, which is scaled to read well: `15 M` messages/s, `8.2` times.
+    /// The number is scaled to a readable magnitude, and the sentence states the unit: `15 M` messages/s, `8.2` times.
     InSentence(Unit),
     /// The column header states the unit; the number has four digits and a unit letter, `433.8 M`.
     Figure,
 }
 
 impl DisplayValue {
-    /// The number of things that a sentence counts instead of listing them.
+    /// The number of things that a sentence counts and does not list.
     pub fn listed(number: usize) -> DisplayValue {
         DisplayValue {
             number: Number::Count(number as u64),
@@ -112,7 +112,7 @@ impl DisplayValue {
 }
 
 impl DisplayValue {
-    /// A number in the unit of its source, which the column or the sentence states.
+    /// A number in the unit of its source. The column or the sentence states the unit.
     pub fn bare(number: Number, source: Source) -> DisplayValue {
         DisplayValue { number, unit: DisplayUnit::OfColumn(1.0), source }
     }
@@ -151,7 +151,7 @@ pub enum Arg {
     CpuSet(CpuSet),
     /// Text that contains no number of this run.
     Text(PlainText),
-    /// Text that the document contains too, except for a full stop at its end.
+    /// Text that is also in the document, apart from a full stop at its end.
     Recorded(String, Source),
     /// CPUs listed by number.
     Cpus(Vec<CpuId>),
@@ -222,7 +222,7 @@ impl Sentence {
         all
     }
 
-    /// All its numbers, in the order of the arguments.
+    /// All numbers of the sentence, in the order of the arguments.
     pub fn values(&self) -> Vec<&DisplayValue> {
         let args = self.all().into_iter().flat_map(|sentence| &sentence.args);
         args.filter_map(|(_, arg)| if let Arg::Value(value) = arg { Some(value) } else { None }).collect()

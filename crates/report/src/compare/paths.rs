@@ -5,7 +5,7 @@ use coretalk_model::compare::{
     CellDifference, Comparison, DatasetComparison, Letter, LevelMismatch, ReadingKey,
 };
 
-/// The path of a row. A dataset lists its levels, then the levels of one side only, then its pairs.
+/// The path of a row. A dataset lists its levels, then levels of only one side, then its pairs.
 pub(super) fn path(dataset: &DatasetComparison, comparison: &Comparison, row: usize) -> String {
     let before = comparison.datasets.iter().take_while(|other| !std::ptr::eq(*other, dataset));
     let rows = |other: &DatasetComparison| other.levels.len() + other.alone.len() + of_pairs(other).count();
@@ -27,7 +27,6 @@ pub(super) fn shift_path(comparison: &Comparison, dataset: usize, level: Option<
     }
 }
 
-/// Source of the median of a doubtful level on one side.
 pub fn median_source(comparison: &Comparison, doubt: &LevelMismatch, side: Letter) -> Source {
     let path_of = |dataset: &DatasetComparison| {
         let shared = dataset.levels.iter().position(|level| level.level == doubt.level);

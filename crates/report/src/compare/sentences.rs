@@ -10,7 +10,6 @@ use coretalk_model::quantity::Unit;
 const MAX_VALUES: usize = 6;
 const CLOCK_SHIFT: f64 = 0.01;
 
-/// States how many results have no comparable delay.
 pub fn saturated(view: &CompareView<'_>) -> Option<Sentence> {
     let ([a, b], [first, second]) = (view.comparison.saturated, view.called());
     let template = "Left out because the queue did not keep the send rate in every pass: {a} of {first}, {b} of {second}.";
@@ -23,7 +22,6 @@ pub fn saturated(view: &CompareView<'_>) -> Option<Sentence> {
     })
 }
 
-/// What a comparison left out, and how far the core clocks differ.
 pub fn remarks(dataset: &DatasetComparison, view: &CompareView<'_>) -> Vec<Sentence> {
     let left_out: usize = dataset.levels.iter().map(|level| level.left_out).sum();
     let counted = |count: usize, template| {
@@ -71,7 +69,6 @@ fn clock_difference(dataset: &DatasetComparison, b: &str) -> Option<Sentence> {
     })
 }
 
-/// Which side is faster, by how much and at which levels; or that both are alike, or that the result is unclear.
 pub fn answer(view: &CompareView<'_>) -> Sentence {
     let called = view.called();
     let [a, b] = called.each_ref().map(|name| untrusted_name(name));
@@ -128,7 +125,6 @@ fn untrusted_name(name: &str) -> PlainText {
     PlainText::untrusted(name)
 }
 
-/// The levels with one verdict: each with its shift, or their count and the range of shifts.
 fn shown_words(view: &CompareView<'_>, shown: &Shown, [a, b]: [&PlainText; 2]) -> Sentence {
     let value = |level: ShownLevel| {
         let shift = level.difference(view.comparison).map(|difference| difference.shift);

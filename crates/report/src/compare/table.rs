@@ -17,7 +17,6 @@ use coretalk_model::{Relation, Topology};
 
 pub(super) const MAX_CELLS: usize = 12;
 
-/// The title of a dataset: its name, the unit of shifts, and what all its rows share.
 pub fn heading(dataset: &DatasetComparison) -> Sentence {
     let basis = match dataset.basis {
         Basis::Cycles => Sentence::from("shifts in core cycles, which do not depend on the core clock"),
@@ -35,20 +34,18 @@ pub fn heading(dataset: &DatasetComparison) -> Sentence {
         .with("every", Sentence::joined(every, ""))
 }
 
-/// The subject of a dataset and its quantity in words: `queue, messages per s`.
 pub(super) fn dataset_words(dataset: &DatasetComparison) -> Sentence {
     Sentence::new("{subject}, {quantity}")
         .with("subject", series_words(&dataset.subject))
         .with_name("quantity", &dataset.quantity.replace('_', " "))
 }
 
-/// The labels of the rows of a dataset.
 pub(super) fn labels(dataset: &DatasetComparison) -> Labels {
     let alone = dataset.alone.iter().map(|level| level.level.as_str());
     Labels::from_names(dataset.levels.iter().map(|level| level.level.as_str()).chain(alone))
 }
 
-/// The rows of a dataset with their indices, in the order of its labels; levels of a matrix keep their order.
+/// The rows of a dataset with their indices, in the order of the labels. Levels of a matrix keep their order.
 fn in_order<'a>(dataset: &'a DatasetComparison, labels: &Labels) -> Vec<(usize, &'a LevelDifference)> {
     let mut levels: Vec<(usize, &LevelDifference)> = dataset.levels.iter().enumerate().collect();
     levels.sort_by_key(|(_, level)| labels.rank(&level.level));
@@ -63,7 +60,6 @@ pub(super) fn of_numbers(dataset: &DatasetComparison, called: &[String; 2]) -> [
     [a, b, Column::numbers("shift"), Column::numbers("95 %"), Column::words("verdict")]
 }
 
-/// A table with one row for each level.
 pub fn levels(dataset: &DatasetComparison, view: &CompareView<'_>) -> Table {
     let called = view.called();
     let columns = [Column::words("level").cut(), Column::numbers("pairs")]
@@ -79,7 +75,7 @@ pub fn levels(dataset: &DatasetComparison, view: &CompareView<'_>) -> Table {
     Table::new(columns.collect::<Vec<_>>()).with(shared.chain(alone))
 }
 
-/// The same table with its rows grouped by section; a row above each group states what the group shares.
+/// Like [`levels`], with the rows grouped by section. A row above each group states the common properties.
 pub(super) fn in_sections(dataset: &DatasetComparison, view: &CompareView<'_>) -> Table {
     let labels = labels(dataset);
     let mut table = levels(dataset, view);
@@ -161,7 +157,6 @@ fn alone_row(
     vec![name.into(), pairs.into(), a, b, "–".into(), "–".into(), verdict.into()]
 }
 
-/// Both medians, the shift with its interval, and the verdict; `path` points to the difference in the document.
 fn numbers(difference: &Difference, dataset: &DatasetComparison, path: &str) -> [Cell; 5] {
     let field = |key: &str, number| DisplayValue::field(pointer!("{path}/{key}"), number);
     let (low, high) = (difference.shift.low, difference.shift.high);
@@ -203,7 +198,7 @@ pub fn verdict_words(difference: &Difference, dataset: &DatasetComparison, path:
                     .with("reach", reach.in_unit(Unit::Share))
                     .with("least", least)
             }
-            // The interval is narrow enough, but contains the smallest difference that counts.
+            // The interval is narrow enough, but it contains the smallest difference that counts.
             Some(_) => Sentence::new("cannot tell: {low} to {high}, and {least} counts")
                 .with("low", end("0", difference.shift.low))
                 .with("high", end("1", difference.shift.high))
@@ -213,7 +208,6 @@ pub fn verdict_words(difference: &Difference, dataset: &DatasetComparison, path:
     }
 }
 
-/// A level in words: the scope that its CPUs share, or the parameters of a series.
 pub(super) fn level_words(name: &str, topology: Option<&Topology>, labels: &Labels) -> Sentence {
     match (Relation::named(name), topology) {
         (Some(relation), Some(topology)) => relation_sentence(relation, topology),
@@ -222,7 +216,7 @@ pub(super) fn level_words(name: &str, topology: Option<&Topology>, labels: &Labe
     }
 }
 
-/// Cells that changed differently from their level, each with its path in the document.
+/// Cells that changed differently from their level, with their paths in the document.
 pub(super) fn standing_out<'a>(
     dataset: &'a DatasetComparison,
     comparison: &Comparison,
@@ -233,7 +227,6 @@ pub(super) fn standing_out<'a>(
     shown.into_iter().map(|(row, cell)| (path(dataset, comparison, row), cell)).collect()
 }
 
-/// The number of cells with each verdict; `None` if no cells are compared.
 pub fn tally(dataset: &DatasetComparison) -> Option<Sentence> {
     if dataset.cells.is_empty() {
         return None;

@@ -266,7 +266,7 @@ impl FailedDoc {
     }
 }
 
-/// Keeps all digits: rounding to 0.0001 would lose those of runs of a millisecond.
+/// All digits: rounding to 0.0001 would lose the digits of runs of a millisecond.
 fn exact(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }

@@ -118,13 +118,13 @@ impl DifferenceDoc {
                 departs: Some(cell.departs),
                 ..DifferenceDoc::new(dataset, &cell.difference)
             }),
-            // A series is a level of its own.
+            // A series is a separate level.
             ReadingKey::Series(_) => None,
         });
         levels.chain(alone).chain(cells).collect()
     }
 
-    /// The verdicts on all pairs of matrices whose levels changed alike.
+    /// The verdicts on all pairs together, for matrices whose levels all changed alike.
     pub fn of_all_alike(comparison: &Comparison) -> Vec<DifferenceDoc> {
         let doc = |dataset: &DatasetComparison| {
             Some(DifferenceDoc {

@@ -1,4 +1,4 @@
-//! Documents about the machine or the tool and of imported matrices. They have no run, so `run` is null.
+//! Documents about the machine, the tool or imported matrices. They have no run: `run` is null.
 
 use super::matrix::{Plain, PlainMatrix};
 use super::{
@@ -116,7 +116,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Creates the document of the clock: facts, cost of a read as a series, and offsets between CPUs as a matrix.
+    /// Creates the document of the clock: facts, the cost of a read as a series, and offsets of CPUs as a matrix.
     pub fn of_clock(environment: &Environment, view: &ClockView, identity: Identity) -> Document<'a> {
         let environment = Environment { clock: view.facts.clone(), ..environment.clone() };
         let bounds = |[low, high]: [f64; 2]| Plain { value: (low + high) / 2.0, bounds: Some([low, high]) };

@@ -257,7 +257,7 @@ impl SubjectDoc {
         SubjectDoc { value: significant(estimate.point), ci: ci(estimate), ..self }
     }
 
-    /// The smallest and the largest slowdown of a relation; if there are none, only its first pair.
+    /// The smallest and the largest slowdown of a relation; without slowdowns, only the first pair.
     fn of_relation(padded: &PaddedRelation<'_>) -> Vec<SubjectDoc> {
         let subject = |placement: &[CpuId]| SubjectDoc {
             name: Some(padded.relation.name().to_owned()),

@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io;
 
-/// One trial. Fields are added, never renamed.
+/// Fields are added, never renamed.
 #[derive(Debug, Serialize)]
 struct TrialLine<'a> {
     schema: &'static str,
@@ -22,11 +22,10 @@ struct TrialLine<'a> {
     core_ghz: Option<f64>,
     spans: Vec<SpanLine<'a>>,
     flags: Vec<&'static str>,
-    /// Reason of a failure.
     reason: Option<String>,
 }
 
-/// Result of one kernel on the cache lines of one home.
+/// Result of one kernel on the cache lines of one NUMA node.
 #[derive(Debug, Serialize)]
 struct SpanLine<'a> {
     kernel: &'a str,
@@ -85,7 +84,7 @@ pub fn trial_line(
     })
 }
 
-/// One pass of one trial of a series. Fields are added, never renamed.
+/// Fields are added, never renamed.
 #[derive(Debug, Serialize)]
 struct PassLine<'a> {
     schema: &'static str,
@@ -99,16 +98,15 @@ struct PassLine<'a> {
     /// Start time in this segment in seconds; null if the pass failed.
     started_s: Option<f64>,
     elapsed_s: Option<f64>,
-    /// Number of concurrent trials; 0 if alone.
+    /// Number of concurrent trials; 0 if the trial ran alone.
     company: u32,
-    /// CAS without pause between its CPUs, before and after, in nanoseconds; null if not timed.
+    /// Latency of CAS without pause between the CPUs, before and after the pass, in nanoseconds; null if not timed.
     cas_ns: Option<[f32; 2]>,
     values: BTreeMap<&'a str, Option<f64>>,
     counts: BTreeMap<&'a str, u64>,
     /// Percentiles in nanoseconds and number of events, by distribution.
     distributions: BTreeMap<&'a str, DistributionLine>,
     flags: Vec<&'static str>,
-    /// Reason of a failure.
     reason: Option<String>,
 }
 

@@ -186,7 +186,6 @@ impl<'a> MatrixDoc<'a> {
         }
     }
 
-    /// The parameters that distinguish it from other matrices of its probe.
     pub(crate) fn parameters(&self) -> Parameters {
         let named = self.parameters.iter().map(|(name, value)| ((*name).to_owned(), value.into()));
         Parameters(named.collect())
@@ -271,7 +270,7 @@ impl GateDoc {
     }
 
     fn new(outcome: &GateOutcome) -> GateDoc {
-        // Two one-sided tests at 5 % correspond to a 90 % interval; there is none if no cell was measured both ways.
+        // Two one-sided tests at 5 % correspond to a 90 % interval, which exists only with a cell measured both ways.
         let Estimate { point, low, high, confidence, .. } = outcome.bias;
         let [point, low, high] = [point, low, high].map(|end| known(end).filter(|_| confidence > 0.0));
         GateDoc {

@@ -1,4 +1,4 @@
-//! [`SelftestDoc`]: `coretalk.selftest/1`, to be attached to bug reports.
+//! [`SelftestDoc`]: the document `coretalk.selftest/1`, for bug reports.
 
 use super::{EnvironmentDoc, FindingDoc, Identity, TopologyDoc, write_json};
 use coretalk_model::{DoctorFinding, Environment, Topology, Verdict};
@@ -44,7 +44,7 @@ impl SelftestDoc {
         }
     }
 
-    /// Writes it as JSON with a line end.
+    /// Writes the document as JSON with a line end.
     ///
     /// # Errors
     /// If the writer fails.

@@ -189,7 +189,6 @@ impl<'a> SeriesDoc<'a> {
         SeriesDoc { headline, ..SeriesDoc::events(latency::PROBE, parameters, placement, counts, values) }
     }
 
-    /// Single events in nanoseconds, from counts by picoseconds.
     pub(super) fn events(
         probe: &'static str,
         parameters: BTreeMap<&'static str, String>,
@@ -224,7 +223,6 @@ impl<'a> SeriesDoc<'a> {
         }
     }
 
-    /// Whether the distribution represents its trial.
     pub(crate) fn is_headline(&self) -> bool {
         self.headline.as_ref().is_some_and(|headline| headline == self.view())
     }
@@ -243,7 +241,6 @@ impl<'a> SeriesDoc<'a> {
         })
     }
 
-    /// The value of the whole trial; `None` if unknown.
     pub(crate) fn value(&self, name: &str) -> Option<f64> {
         *self.values.get(name)?
     }
@@ -256,7 +253,7 @@ impl<'a> SeriesDoc<'a> {
         Some((self.percentiles.p50?, self.interval("median_ns").filter(|_| self.unit == "ns")))
     }
 
-    /// One series per distribution of a trial; a single one without a distribution if there are none.
+    /// One series per distribution of a trial; a trial without distributions has one series without a distribution.
     pub(super) fn of_trial(settings: &'a SeriesSettings, trial: &'a TrialResult) -> Vec<SeriesDoc<'a>> {
         let headline = displayed_value(settings, trial);
         let mut views: Vec<Option<&String>> = trial.histograms.keys().map(Some).collect();
@@ -289,7 +286,7 @@ impl<'a> SeriesDoc<'a> {
         let histogram = view.and_then(|view| trial.histograms.get(view));
         let counts = histogram.unwrap_or(&none);
         let values = trial.values.iter().filter(|_| is_first);
-        // Sums that `compare` uses are also values.
+        // Sums that `compare` uses are values, too.
         let is_compared = |name: &str| {
             settings.quantities.get(&trial.spec.probe, name).is_some_and(|quantity| quantity.compared)
         };

@@ -137,7 +137,6 @@ impl BatchesDoc {
     }
 }
 
-/// Parameters that identify a queue in a run.
 pub(super) fn of_a_queue(queue: &str, payload: &str, capacity: u64) -> BTreeMap<String, ValueDoc<'static>> {
     let text = |text: &str| ValueDoc::Text(text.to_owned().into());
     let capacity = ValueDoc::Number(capacity as f64);

@@ -42,8 +42,7 @@ fn spec_of(tails: &TailSeries) -> TrialSpec {
     }
 }
 
-/// The file name of a distribution: `wake-semaphore-20000-0-1-slept.hgrm`. Characters that a file system could
-/// interpret become `_`.
+/// The file name `wake-semaphore-20000-0-1-slept.hgrm`; `_` replaces characters that a file system could interpret.
 pub fn hgrm_name(spec: &TrialSpec, view: &str) -> String {
     let mut parts = vec![spec.probe.clone()];
     parts.extend(spec.parameters.iter().map(|(_, value)| value.to_string()));

@@ -14,15 +14,14 @@ use std::io::Write;
 
 struct Square {
     protocol: Option<Protocol>,
-    /// Distinguishes it from the other squares of the run.
+    /// Distinguishes the squares of a run.
     name: &'static str,
-    /// Entries of the metadata block in addition to the facts of the run.
+    /// Entries of the metadata block after the facts of the run.
     about: Vec<(&'static str, String)>,
     question: String,
     values: Matrix<Option<f64>>,
 }
 
-/// Writes a metadata block, a header row with CPU ids, and the full square.
 pub(super) fn write_csv(what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     let square = only_square(what, Format::Csv)?;
     let mut metadata = vec![("probe", latency::PROBE.to_owned())];
@@ -31,7 +30,6 @@ pub(super) fn write_csv(what: &Export<'_>, out: &mut dyn Write) -> Result<(), Ex
     Ok(out.write_all(formats::write_csv(&square.values, Unit::Ns, &metadata).as_bytes())?)
 }
 
-/// Writes the bare matrix of core-to-core-latency.
 pub(super) fn write_c2c_csv(what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     let square = only_square(what, Format::C2cCsv)?;
     Ok(out.write_all(formats::write_c2c_csv(&square.values).as_bytes())?)
@@ -59,9 +57,9 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// Writes the output of each imitated tool, in the order requested, with its CPUs in `order` if given. A comment marks
-/// the output of a simulated machine as not measured. Comments also list lost CPUs and missing values. `render` is
-/// passed in because the formats belong to the kernels of the tools.
+/// Writes the output of each imitated tool, in the order requested, with its CPUs in `order` if given. Comments list
+/// lost CPUs and missing values, and mark the output of a simulated machine as not measured. `render` is a parameter
+/// because the formats belong to the kernels of the tools.
 ///
 /// # Errors
 /// If the writer fails.
@@ -88,8 +86,7 @@ pub fn write_imitations(
     Ok(())
 }
 
-/// Missing values of imitated tools with reasons: one clause for each lost CPU, each tool unfinished at the end of the
-/// run, and each tool with failed visits.
+/// Reasons for missing values: one clause for each lost CPU, unfinished tool, and tool with failed measurements.
 pub fn imitation_gaps(report: &RunReport) -> Vec<String> {
     let mut gaps: Vec<String> = Vec::new();
     gaps.extend(
@@ -101,7 +98,7 @@ pub fn imitation_gaps(report: &RunReport) -> Vec<String> {
     );
     let budget_ended = report.latencies().is_some_and(|result| result.budget_ended);
     let what = if budget_ended { "budget" } else { "run" };
-    // The cells of pairs that were not requested are empty as well.
+    // Pairs that were not requested have empty cells, too.
     let requested =
         report.latency.as_ref().map(|latency| latency::cells(&report.topology, &latency.settings));
     let requested = requested.unwrap_or_default();
@@ -162,7 +159,6 @@ fn only_square(what: &Export<'_>, format: Format) -> Result<Square, ExportError>
     }
 }
 
-/// The maps of a run and the outputs of imitated tools, of the requested protocol and in the requested order.
 fn squares(what: &Export<'_>) -> Vec<Square> {
     let report = what.report;
     let of_map = |map: &LatencyMap| Square {

@@ -7,15 +7,14 @@ use coretalk_model::queue::{QueueCell, QueueMatrix, matrices};
 use coretalk_model::{CpuId, Matrix};
 use std::io::Write;
 
-/// Whether all trials belong to square tables; those of other probes, at a rate or with several producers do not.
+/// Trials of other probes, at a rate, or with several producers do not belong to square tables.
 pub(super) fn holds_squares(what: &Export<'_>) -> bool {
     let Some(series) = &what.report.series else { return false };
     let trials = &series.result.trials;
     what.probe.is_none() && !trials.is_empty() && trials.iter().all(QueueCell::holds)
 }
 
-/// Writes `csv`: a metadata block and the square of each table, separated by a blank line. Cells are empty for pairs
-/// that were not measured, and for two threads that poll on one CPU.
+/// Cells are empty for unmeasured pairs, and for two threads that poll on one CPU.
 pub(super) fn write_csv(what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     for (index, (matrix, rates)) in squares(what).into_iter().enumerate() {
         if index > 0 {
@@ -35,7 +34,6 @@ pub(super) fn write_csv(what: &Export<'_>, out: &mut dyn Write) -> Result<(), Ex
     Ok(())
 }
 
-/// Writes `markdown`: each square as a table under its title, in million messages per second.
 pub(super) fn write_markdown(what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     for (index, (matrix, rates)) in squares(what).into_iter().enumerate() {
         if index > 0 {

@@ -18,8 +18,7 @@ const SHARES: [(&str, f64); 6] = [
     ("max_ns", 1.0),
 ];
 
-/// Writes `csv`: a metadata block, a header and one row for each distribution. A trial without a distribution has one
-/// row too. Unknown values are empty.
+/// Writes one row for each distribution. A trial without a distribution has a row, too. Unknown values are empty.
 pub(super) fn write_csv(what: &Export<'_>, out: &mut dyn Write) -> Result<(), ExportError> {
     let header = &what.report.header;
     writeln!(out, "# run={}", header.id)?;

@@ -11,7 +11,7 @@ use coretalk_model::run::RunReport;
 
 const MAX_CHARTS: usize = 8;
 
-/// The charts of a run; if there are many, the first ones.
+/// The charts of a run; of many charts, the first ones.
 pub fn charts(report: &RunReport, size: [f64; 2]) -> Vec<Picture> {
     let curves = report.series.iter().flat_map(|series| batch_curves(&series.result));
     let curves: Vec<BatchCurve<'_>> =

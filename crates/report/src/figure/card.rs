@@ -1,4 +1,4 @@
-//! The picture to share: one run in 1,200 × 630 pixels, readable at a glance in a feed.
+//! The picture to share: one run in 1,200 × 630 pixels, readable as a small preview.
 
 use super::curves::{self, Room};
 use super::heat_map::{SmallMap, small_map};
@@ -19,7 +19,6 @@ use std::collections::BTreeSet;
 const WIDTH: f64 = 600.0;
 const HEIGHT: f64 = 315.0;
 const MARGIN: f64 = 20.0;
-/// Top of the footer, which states method and origin.
 const FOOTER_TOP: f64 = HEIGHT - MARGIN - 32.0;
 const GAP: f64 = 20.0;
 const ROW: f64 = 38.0;
@@ -81,7 +80,7 @@ fn of_map(input: &ReportInput<'_>, map: &Map, drawing: Drawing) -> Picture {
     picture
 }
 
-/// A figure as wide as the picture, below the name of the machine; `None` if nothing fits into the remaining room.
+/// A figure as wide as the picture, below the name of the machine; `None` if nothing fits into the rest.
 fn of_chart(
     input: &ReportInput<'_>,
     draw: impl FnOnce(Room) -> Option<(Picture, String)>,
@@ -119,8 +118,8 @@ fn rows_in(height: f64) -> usize {
     ((height - 78.0) / 22.0).max(1.0) as usize
 }
 
-/// The best figure of a run without a map of several CPUs, and a note on what else there is. In this order: one pair
-/// over time, the ladder, the chart with most curves, the comparisons of placements, the queues.
+/// The figure of a run without a map, and a note on others: one pair over time, else the ladder, else the chart with
+/// most curves, else comparisons of placements, else queues.
 fn chart(input: &ReportInput<'_>, room: Room) -> Option<(Picture, String)> {
     let [width, height] = room.chart;
     let watch = || input.watch().and_then(|watch| timeline::timeline(watch, width, height));
@@ -132,7 +131,7 @@ fn chart(input: &ReportInput<'_>, room: Room) -> Option<(Picture, String)> {
     };
     let curves = || fullest(input, curves::curves(&input.outline.series, room).headline);
     let compared = || {
-        // Draws only the first comparison; the picture file of a run stacks all of them.
+        // Only the first comparison; the picture file of a run stacks all of them.
         placements::all(input.run()?.place.as_ref()?, width).next()
     };
     let queues = || {
@@ -161,7 +160,6 @@ pub(super) fn fullest(input: &ReportInput<'_>, mut charts: Vec<Picture>) -> Opti
     Some((charts.into_iter().max_by_key(|chart| (shown_chosen(chart), drawn_in(chart)))?, note))
 }
 
-/// The question that the only map answers, or the first probe.
 fn method_of(input: &ReportInput<'_>) -> String {
     let of_map = || match &input.maps[..] {
         [map] => Some(map.question.clone()),
@@ -207,7 +205,7 @@ fn draw_numbers(
     }
 }
 
-/// Draws the machine, then marks, and size, system and time in at most `most` lines; returns the last baseline.
+/// Draws the machine, then marks, size, system and time in at most `most` lines. Returns the last baseline.
 fn head(
     picture: &mut Picture,
     input: &ReportInput<'_>,
@@ -235,9 +233,8 @@ fn head(
     paragraph(picture, [left, above], FAINT, &lines(&about, width, FAINT, most))
 }
 
-/// Breaks text into at most `most` lines; the last one ends with `…` if the text was longer.
 fn lines(text: &str, width: f64, style: Type, most: usize) -> Vec<String> {
-    // The cut measures regular letters; bold letters are wider.
+    // `cut` measures regular letters; bold letters are wider.
     let width = if style.weight == Weight::Medium { 0.96 * width } else { width };
     let mut lines = wrapped(text, width, style);
     if lines.len() > most {

@@ -8,14 +8,11 @@ use crate::picture::{Anchor, Ink, Picture, SeriesName, Weight, text_width};
 pub(super) const OTHER_FONT: f64 = 1.15;
 pub(super) const OTHER_BOLD: f64 = 1.35;
 
-/// Height below which the names of curves go to the side.
 const MIN_HEIGHT_FOR_LEGEND: f64 = 250.0;
-/// Width below which there is no room for names at the ends of curves.
 const MIN_WIDTH_FOR_NAMES: f64 = 480.0;
-/// Largest share of the width that names at the ends of curves may take; longer names go above.
+/// Largest share of the width for names at the ends of curves; longer names go above.
 const MAX_NAME_SHARE: f64 = 0.34;
 const MAX_DEVIATION: f64 = 0.35;
-/// Height of a name at the end of a curve, and the largest distance between the name and that end.
 const NAME_HEIGHT: f64 = 14.0;
 const MAX_NAME_DISTANCE: f64 = 34.0;
 
@@ -35,9 +32,9 @@ pub enum Kind {
 pub struct Axis {
     /// Name of the quantity, with its unit.
     pub label: String,
-    /// The values at its ends.
+    /// The values at the ends of the axis.
     pub ends: [f64; 2],
-    /// Its scale.
+    /// Scale of the axis.
     pub kind: Kind,
 }
 
@@ -51,7 +48,7 @@ impl Axis {
             return None;
         }
         let ends = match kind {
-            // The margin is never zero, so that nearly equal values are in the middle.
+            // The margin is never zero, so that nearly equal values appear in the middle.
             Kind::Log => {
                 let room = (1.6 * low / high).sqrt().max(1.12);
                 [low / room, high * room]
@@ -126,15 +123,15 @@ pub enum Marks {
 /// One curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curve {
-    /// Its name.
+    /// Name of the curve.
     pub name: String,
-    /// Its points.
+    /// Points of the curve.
     pub points: Vec<[f64; 2]>,
-    /// How they are shown.
+    /// How the points are shown.
     pub marks: Marks,
     /// Intervals at some points: x, low, high.
     pub intervals: Vec<[f64; 3]>,
-    /// The series that it shows; empty if it is derived from something else.
+    /// The series in the curve; empty for a derived curve.
     pub shows: Vec<SeriesName>,
 }
 
@@ -243,8 +240,7 @@ impl Chart {
         picture
     }
 
-    /// Baselines of the names at the ends of their curves, in the order of the curves; `None` if the ends are so close
-    /// that a name would be far from its curve.
+    /// Baselines of the names, in the order of the curves; `None` if a name would be far from its curve.
     fn at_ends(&self, [top, bottom]: [f64; 2]) -> Option<Vec<f64>> {
         let end = |curve: &Curve| {
             let [_, value] = *curve.points.last().filter(|_| curve.marks == Marks::Joined)?;
@@ -287,8 +283,7 @@ impl Chart {
     }
 }
 
-/// Removes the points that cannot be distinguished from a line (Douglas and Peucker 1973). A distribution has a
-/// thousand steps, most of them smaller than a pixel.
+/// Removes points that are indistinguishable from a line (Douglas and Peucker 1973); most steps are below a pixel.
 fn simplified(points: &[[f64; 2]]) -> Vec<[f64; 2]> {
     let Some(last) = points.len().checked_sub(1) else { return Vec::new() };
     let mut kept = vec![false; points.len()];

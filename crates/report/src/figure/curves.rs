@@ -1,5 +1,5 @@
-//! Drawings of the series of a run: headline values over the numeric parameter that varies most, or as rows; then
-//! distributions, on a nines axis and as cumulative shares. A chart never mixes units, nor single events with means of
+//! Drawings of the series of a run: headline values over the numeric parameter that varies most, or as rows, and
+//! distributions on a nines axis and as cumulative shares. A chart never mixes units, or single events with means of
 //! batches.
 
 mod over;
@@ -18,7 +18,7 @@ use coretalk_model::probes;
 use coretalk_model::series::MASK;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Minimum number of events of a distribution that is drawn; the table has the others.
+/// Minimum number of events of a drawn distribution; the table also lists the others.
 pub const MIN_EVENTS: u64 = 20;
 /// Parameters that select a distribution of a trial; chart titles state them.
 pub const VIEWS: [&str; 2] = ["view", "phase"];
@@ -51,13 +51,13 @@ impl<'a> Distribution<'a> {
 pub struct Room {
     /// Width of a drawing with rows.
     pub width: f64,
-    /// Maximum number of rows of a drawing; of more rows, those with the greatest values are drawn.
+    /// Maximum number of rows of a drawing. Rows with the greatest values take precedence.
     pub most_rows: usize,
     /// Width and height of a chart.
     pub chart: [f64; 2],
-    /// Whether one chart should hold every kind of trial, on one placement if several would be too many curves.
+    /// Whether one chart shows every kind of trial: on a single placement if several would be too many curves.
     pub is_one_chart: bool,
-    /// Whether series were chosen by name: all of them are drawn if they fit into one chart.
+    /// Whether series were chosen by name. All chosen series are drawn if they fit into one chart.
     pub is_chosen: bool,
 }
 
@@ -79,7 +79,7 @@ pub struct Curves {
     pub headline: Vec<Picture>,
     /// All other drawings.
     pub others: Vec<Picture>,
-    /// Distributions as cumulative shares over time, headlines first: on a logarithmic axis and on a linear one.
+    /// Cumulative shares over time, headlines first: on a logarithmic axis, then on a linear axis.
     pub cdfs: [Vec<Picture>; 2],
 }
 
@@ -101,7 +101,7 @@ pub fn curves<'a>(series: impl IntoIterator<Item = &'a SeriesDoc<'a>>, room: Roo
     curves
 }
 
-/// Like [`curves`], for several rooms that differ only in size: the drawn series are selected once for all.
+/// Like [`curves`], for several rooms that differ only in size. The drawn series are selected once.
 pub fn in_rooms<'a, const N: usize>(
     series: impl IntoIterator<Item = &'a SeriesDoc<'a>>,
     rooms: [Room; N],
@@ -121,8 +121,8 @@ pub fn in_rooms<'a, const N: usize>(
     drawings.map(|(_, curves)| curves)
 }
 
-/// Series with equal keys share a chart: whether it is not a headline chart, the kind of events, and the view.
-/// Headlines of all views share one chart, so that a primitive that sleeps can be compared with one that spins.
+/// Whether the chart is not a headline chart, the kind of events, and the view. Headlines of all views share a chart,
+/// so that sleeping and spinning primitives can be compared.
 type ChartKey<'a> = (bool, &'a str, &'a str);
 
 fn chart_of<'a>(one: &'a SeriesDoc<'_>) -> ChartKey<'a> {
@@ -140,7 +140,7 @@ fn distributions(series: &[&SeriesDoc], drawings: &mut [(Room, Curves)]) {
     let Some(&(room, _)) = drawings.first() else { return };
     let mut by_chart: Vec<(ChartKey<'_>, Vec<Distribution<'_>>)> = Vec::new();
     let is_first = |one: &SeriesDoc| one.histogram.is_some() && is_in_first_chart(one);
-    // A series chosen by name is drawn as its headline unless only other distributions were chosen.
+    // If a chosen series is a headline, only headlines are drawn.
     let only_first = room.is_chosen && series.iter().any(|one| is_first(one));
     let enough =
         |one: &Distribution<'_>| one.histogram.count() >= MIN_EVENTS && (!only_first || is_first(one.series));
@@ -181,7 +181,7 @@ fn distributions(series: &[&SeriesDoc], drawings: &mut [(Room, Curves)]) {
     }
 }
 
-/// Common properties of series: the title of their chart states them once, and names of curves state the rest.
+/// Common properties of series, stated in the title of the chart. Names of curves state other properties.
 struct Common<'a> {
     left_out: Vec<&'a str>,
     parameters: Vec<&'a str>,
@@ -191,7 +191,7 @@ struct Common<'a> {
 }
 
 impl<'a> Common<'a> {
-    /// Needs at least one series; `axis` holds the parameters that the chart itself shows.
+    /// Requires at least one series; `axis` lists the parameters on the axes of the chart.
     fn from_series(series: &[&'a SeriesDoc<'a>], axis: &[&'a str]) -> Common<'a> {
         let first = series[0];
         let left_out: Vec<&str> = VIEWS.iter().chain(&[MASK]).chain(axis).copied().collect();
@@ -208,14 +208,13 @@ impl<'a> Common<'a> {
     fn name(&self, one: &SeriesDoc) -> String {
         let cpus = if self.cpus { String::new() } else { cpus_of(one) };
         let name = joined([cpus, self.words(one)], " · ");
-        // In a chart with runtime clocks, the clock of coretalk has only shared parameters; they become its name.
+        // In a chart with runtime clocks, the clock of coretalk has only shared parameters, which become its name.
         match name.is_empty() && self.is_of_several {
             true => listed(one, |name| self.parameters.contains(&name)),
             false => name,
         }
     }
 
-    /// The parameters that distinguish a series: text alone, numbers with their names.
     fn words(&self, one: &SeriesDoc) -> String {
         listed(one, |name| !self.left_out.contains(&name) && !self.parameters.contains(&name))
     }
@@ -258,9 +257,8 @@ fn are_of_one_trial(one: &SeriesDoc, other: &SeriesDoc) -> bool {
     one.placement == other.placement && has_parameters_of(one, other) && has_parameters_of(other, one)
 }
 
-/// The series whose curves are drawn. Among series that differ only in their CPUs: the fastest, the median and the
-/// slowest at p99, or only the median if there are many other curves. Among series that differ in a number, such as a
-/// gap: the first.
+/// The series whose curves are drawn. If they differ only in their CPUs: the fastest, the median and the slowest at
+/// p99, or only the median if there are many other curves. If they differ in a number, such as a gap: the first.
 pub fn chosen<'a>(series: &'a [SeriesDoc<'a>]) -> Vec<&'a SeriesDoc<'a>> {
     let mut probes: Vec<&str> = series.iter().map(|one| one.probe.as_ref()).collect();
     probes.sort_unstable();
@@ -269,8 +267,7 @@ pub fn chosen<'a>(series: &'a [SeriesDoc<'a>]) -> Vec<&'a SeriesDoc<'a>> {
     probes.into_iter().flat_map(|probe| chosen_of(&of_probe(probe), Room::PAGE)).collect()
 }
 
-/// Of the placements on which every kind of series was measured, the one with the median p99 of the first kind, so that
-/// all curves of a chart are for the same CPUs.
+/// The placement on which every kind of series was measured and the p99 of the first kind is the median.
 fn placed_everywhere<'a>(kinds: &[Vec<&'a SeriesDoc<'a>>]) -> Option<&'a [u32]> {
     let (first, rest) = kinds.split_first()?;
     let placements =
@@ -326,7 +323,7 @@ fn chosen_of<'a>(series: &[&'a SeriesDoc<'a>], room: Room) -> Vec<&'a SeriesDoc<
         |one: &&SeriesDoc| chosen.iter().any(|other| other.is_headline() && are_of_one_trial(other, one));
     let followers: Vec<&SeriesDoc> = followers.into_iter().filter(follows_chosen).collect();
     chosen.extend(followers);
-    // Unbound threads count as another placement of the same kind; if not all curves fit, only bound ones are drawn.
+    // Unbound threads are a further placement of the same kind. If not all curves fit, only bound threads are drawn.
     let exceeds_chart = chosen.iter().filter(|one| is_in_first_chart(one)).count() > MAX_CURVES;
     if room.is_one_chart && exceeds_chart && chosen.iter().any(|one| mask_of(one).is_none()) {
         chosen.retain(|one| mask_of(one).is_none());

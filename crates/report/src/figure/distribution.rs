@@ -13,8 +13,7 @@ pub(super) fn evenly<T>(all: &[T]) -> std::slice::Chunks<'_, T> {
     all.chunks(all.len().div_ceil(parts).max(1))
 }
 
-/// Share and value at both ends of every step, from values with their cumulative shares. The last share stays below 1,
-/// which is infinitely far away on a nines axis.
+/// Share and value at both ends of every step. The last share stays below 1, which a nines axis cannot show.
 pub(super) fn points(steps: impl Iterator<Item = (f64, f64)>, total: u64) -> Vec<[f64; 2]> {
     let last = 1.0 - 0.5 / total.max(1) as f64;
     let mut below = 0.0;
@@ -60,12 +59,10 @@ const MAX_LINEAR_SHARE: f64 = 0.99;
 
 pub(super) const CHART: [f64; 2] = [900.0, 360.0];
 
-/// Distributions on common axes, split into charts whose curves can be distinguished.
+/// Distributions on common axes, split into charts with distinguishable curves.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Steps<'a> {
-    /// Curves of shares and values.
     pub curves: Vec<Curve>,
-    /// What the events are.
     pub what: &'a str,
     pub unit: &'a str,
     pub values: Kind,
@@ -91,8 +88,7 @@ impl Steps<'_> {
         self.values().map_or(Vec::new(), |x| self.shares_over(x, title, size))
     }
 
-    /// Shares over values on a linear axis, up to the 99th percentile, so that rare slow events do not compress the
-    /// rest.
+    /// Shares over values on a linear axis up to p99, so that rare slow events do not compress the rest.
     pub fn linear_shares(&self, title: &str, size: [f64; 2]) -> Vec<Picture> {
         let drawn = |some: &[Curve]| Steps { curves: some.to_vec(), ..*self }.linear(title, size);
         evenly(&self.curves).flat_map(drawn).collect()

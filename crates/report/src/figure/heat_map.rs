@@ -1,4 +1,4 @@
-//! The heat map as a figure: squares if there are few, else one raster; with group bars, numbers and a legend.
+//! The heat map as a figure: squares or, if they are too many, one raster, with group bars, numbers and a legend.
 
 mod content;
 mod legend;
@@ -16,21 +16,20 @@ use crate::scope::level_words;
 use coretalk_model::latency::summary::{Reading, Table, TableCell, table};
 use coretalk_model::{CpuId, Level, Matrix};
 
-/// Maximum number of rows drawn as squares; more become one raster.
+/// Maximum number of rows drawn as squares; more rows become one raster.
 const MAX_SQUARES: usize = 64;
 /// Maximum number of rows of a small picture; more are combined into groups.
 const MAX_ROWS: usize = 100;
 const MAX_GROUPS: usize = 64;
 const MIN_SEPARATED_GROUP: f64 = 18.0;
-/// Smallest cell with a number; a map of few rows has numbers in smaller cells.
+/// Smallest cell with a number. In a map of few rows, smaller cells have numbers, too.
 const MIN_FOR_NUMBERS: f64 = 21.0;
 const MIN_FOR_SMALL_NUMBERS: f64 = 12.0;
-/// Smallest type of a number in a cell: 9 pixels of a picture.
+/// Smallest font size of a number in a cell: 9 pixels in a picture file.
 const MIN_TYPE: f64 = 4.5;
 const MAX_ROWS_WITH_SMALL_NUMBERS: usize = 16;
 const BAR: f64 = 4.0;
 const GAP: f64 = 3.0;
-/// Extra room at the right, because fonts vary in width.
 const EDGE: f64 = 10.0;
 /// Meaning of the mark that replaces the value of a cell.
 pub const SLICES: &str = "two threads poll on one CPU: this measures time slices";
@@ -48,7 +47,8 @@ pub fn heat_map(input: &ReportInput<'_>, map: &Map, drawing: Drawing, side: f64)
     }
 }
 
-/// The map as one of several on a page: without a raster, in shared colours or its own, many rows in groups.
+/// The map as one of several on a page: no raster, and many rows combined into groups. `shared` is the colour scale of
+/// all maps; `None` is a scale of its own.
 pub fn heat_map_of_several(
     input: &ReportInput<'_>,
     map: &Map,
@@ -69,7 +69,7 @@ pub fn heat_map_of_several(
 pub struct SmallMap {
     /// The map and its colour scale.
     pub picture: Picture,
-    /// The colours of its values.
+    /// The colours of the values.
     pub colors: Colors,
     /// Notes on the map: the grouping of rows, then unit and colours.
     pub words: Vec<String>,
@@ -94,8 +94,7 @@ pub fn small_map(input: &ReportInput<'_>, map: &Map, drawing: Drawing, height: f
     }
 }
 
-/// Combines rows into groups if there are more than `most`, and describes the grouping: by a reported level if that
-/// leaves few enough, else by equal numbers of neighbours.
+/// Combines more than `most` rows: by a reported level or, if that leaves too many, by equal numbers of neighbours.
 fn grouped(rows: Vec<Vec<CpuId>>, input: &ReportInput<'_>, most: usize) -> (Vec<Vec<CpuId>>, Option<String>) {
     if rows.len() <= most {
         return (rows, None);
@@ -221,7 +220,7 @@ fn squares(picture: &mut Picture, content: &Content<'_>, [left, top]: [f64; 2], 
     let area = [left, top, cell * n as f64, cell * n as f64];
     let squares = (0..n * n).map(|index| {
         let (row, column) = (index / n, index % n);
-        // Cells with nothing to measure are not missing, so the hatch must not show through.
+        // Cells with nothing to measure are not missing: they cover the hatching.
         let shown = content.cells.get(row, column);
         let is_marked = content.is_marked(row, column);
         let whole =
@@ -235,7 +234,7 @@ fn squares(picture: &mut Picture, content: &Content<'_>, [left, top]: [f64; 2], 
     }
 }
 
-/// Draws slanted lines over cells that were not measured; a raster hides the superfluous ones.
+/// A raster is hatched as a whole; its measured cells cover the lines.
 fn hatched(picture: &mut Picture, cells: &Table, n: usize, [left, top]: [f64; 2], cell: f64) {
     let mut hatch = |x: f64, y: f64, side: f64, step: f64| {
         let mut offset = step;
@@ -296,7 +295,7 @@ fn axes(picture: &mut Picture, labels: &Labels, [left, top]: [f64; 2], cell: f64
 
 fn separators(picture: &mut Picture, labels: &Labels, [left, top]: [f64; 2], cell: f64, side: f64) {
     for (level, groups) in labels.groups.iter().enumerate() {
-        // The finest level of a large map would be a grid that hides it.
+        // Lines at the finest level would be a grid that hides a large map.
         let width = if level == 0 { 2.0 } else { 1.0 };
         if cell * groups.first().map_or(0.0, |group| group.len() as f64) < MIN_SEPARATED_GROUP {
             continue;
@@ -320,7 +319,7 @@ fn numbers(picture: &mut Picture, content: &Content<'_>, [left, top]: [f64; 2], 
     };
     let mut size = (cell * 0.36).clamp(8.5, 18.0);
     if cell < MIN_FOR_NUMBERS {
-        // All numbers or none: half of them would hide where the slow pairs are.
+        // All cells have numbers, or none: with numbers in half of the cells, slow pairs would not be visible.
         let parts = (0..n * n).flat_map(|at| content.parts(at / n, at % n));
         let widths = parts.map(|part| text_width(&text_of(part.value, part.doubtful), 1.0, Weight::Regular));
         size = (cell * 0.5).min((cell - 2.0) / widths.fold(0.0, f64::max));

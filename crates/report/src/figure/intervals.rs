@@ -4,20 +4,20 @@ use super::chart::{Axis, Kind, OTHER_BOLD, OTHER_FONT};
 use super::{BODY, SMALL, cut};
 use crate::picture::{Anchor, Ink, Picture, Weight, text_width};
 
-/// One row.
+/// A row of the figure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IntervalRow {
-    /// Its name.
+    /// Name of the row.
     pub name: String,
-    /// The value; if `None`, only `words` are shown.
+    /// The value; without a value, only `words` are shown.
     pub point: Option<f64>,
-    /// Its interval.
+    /// Interval of the value.
     pub interval: Option<[f64; 2]>,
-    /// Minimum and maximum of the values that it summarizes.
+    /// Minimum and maximum of the summarized values.
     pub range: Option<[f64; 2]>,
     /// Text at the right: the value with its interval.
     pub words: String,
-    /// Its colour, as the index of a series.
+    /// The colour, as the index of a series.
     pub series: usize,
     /// The heading of a group that starts with this row.
     pub heading: Option<String>,
@@ -41,7 +41,7 @@ pub fn intervals(title: &str, label: &str, kind: Kind, rows: &[IntervalRow], wid
     let names = full_names.min(width * 0.34);
     // A quarter of the width is reserved for the points.
     let words = if is_narrow { words } else { words.min(width * 0.75 - names) };
-    // A name and a value that do not fit next to the points go above them, each on its own line if necessary.
+    // A name and a value without room next to the points are above them, each on its own line if necessary.
     let is_stacked = is_narrow && full_names + words + 12.0 > width;
     let (left, right) = if is_narrow { (8.0, width - 8.0) } else { (names + 16.0, width - words - 16.0) };
     let (names, below) = match (is_narrow, is_stacked) {

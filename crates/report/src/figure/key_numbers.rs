@@ -1,4 +1,4 @@
-//! The summary of a run, for the shared picture and the page: its answer in a sentence, and three numbers.
+//! The summary of a run, for the shared picture and the page: an answer in a sentence, and three numbers.
 
 use crate::answer::{Answer, KeyNumber, answer};
 use crate::blocks::Block;
@@ -16,7 +16,6 @@ pub(crate) fn main_map<'a>(input: &'a ReportInput<'_>) -> Option<&'a Map> {
     input.maps.iter().find(|map| map.columns.measured() > 0 && map.columns.cpus.len() > 2)
 }
 
-/// At most three numbers of a map; empty if its answer has no numbers.
 pub(crate) fn key_numbers(input: &ReportInput<'_>, map: &Map, answer: Option<&Answer>) -> Vec<KeyNumber> {
     three_numbers(answer.map_or_else(|| numbers_of(input, map), |answer| answer.numbers.clone()), map)
 }
@@ -41,7 +40,7 @@ pub(crate) fn answer_of(input: &ReportInput<'_>, map: &Map) -> Option<Answer> {
     answer(input.run()?, input.latencies().get(map.index?)?)
 }
 
-/// The numbers of a map without an answer: one for each relation.
+/// The numbers of a map without an answer, one for each relation.
 fn numbers_of(input: &ReportInput<'_>, map: &Map) -> Vec<KeyNumber> {
     let topology = input.arranged();
     let rows = readings_by_relation(&map.readings(), topology);
@@ -59,7 +58,7 @@ fn numbers_of(input: &ReportInput<'_>, map: &Map) -> Vec<KeyNumber> {
     rows.iter().map(|row| KeyNumber { ns: row.median_ns, words: words(row.relation) }).collect()
 }
 
-/// Reduces more than three numbers to minimum, middle and maximum; completes fewer with the extremes of all pairs.
+/// Of more than three numbers: minimum, middle and maximum. Fewer numbers are completed with the extremes of all pairs.
 fn three_numbers(mut numbers: Vec<KeyNumber>, map: &Map) -> Vec<KeyNumber> {
     let values = map.columns.median.iter().copied().flatten();
     let [low, high] =

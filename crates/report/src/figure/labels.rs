@@ -1,4 +1,4 @@
-//! Names and bars along a heat map: the named rows, and the ends of reported groups.
+//! Names of rows and bars at the ends of reported groups, along a heat map.
 
 use crate::heat_map::{Axis, bar_levels};
 use crate::picture::{Weight, text_width};
@@ -10,7 +10,6 @@ const MAX_LISTED: usize = 4;
 
 pub(super) struct Labels {
     pub names: Vec<(usize, String)>,
-    /// The rows of each group, for each level from the coarsest.
     pub groups: Vec<Vec<Range<usize>>>,
 }
 
@@ -43,7 +42,7 @@ impl Labels {
     }
 }
 
-/// The CPUs of a row; for a large group only the first ones, which identify it.
+/// The CPUs of a row; for a large group, only the first CPUs, which identify it.
 fn name(cpus: &[CpuId]) -> String {
     if cpus.len() > MAX_LISTED {
         let all = cpus.iter().copied().collect::<CpuSet>().to_string();

@@ -43,7 +43,7 @@ pub fn ladder(rungs: &[LadderRow], topology: &Topology, width: f64) -> Option<Pi
     intervals("What one hop costs, step by step", "ns per hop, logarithmic", Kind::Log, &rows, width)
 }
 
-/// The same as a table: each step with its interval and the range of its pairs.
+/// The ladder as a table: each step with its interval and the range of its pairs.
 pub fn table(rungs: &[LadderRow], topology: &Topology) -> Table {
     let columns = [
         Column::words("relation"),
@@ -71,7 +71,6 @@ pub fn table(rungs: &[LadderRow], topology: &Topology) -> Table {
     Table::new(columns).with(rows)
 }
 
-/// The scope that the pairs of a rung share: `across L3`, `P–E, same L3`.
 fn heading(rung: &LadderRow, topology: &Topology) -> String {
     let shared = relation_words(rung.relation, topology);
     match &rung.classes {
@@ -80,7 +79,7 @@ fn heading(rung: &LadderRow, topology: &Topology) -> String {
     }
 }
 
-/// The name of a row: `mailbox (msg+pause)`, `~c2clat`: `~` marks the reproduced loop of another tool.
+/// The name of a row: `mailbox (msg+pause)`, or `~c2clat` for the reproduced loop of another tool.
 fn name(rung: &LadderRow) -> String {
     let what = match rung.kernel.step() {
         LadderStep::Imitated(tool) => return format!("~{tool}"),

@@ -22,14 +22,14 @@ fn columns(width: f64) -> usize {
     ((width + GAP) / (SIDE + LABELS + GAP)).max(1.0) as usize
 }
 
-/// The colour scale of all maps with the same unit, so that they can be compared by eye.
+/// The colour scale of all maps with the same unit, for comparisons by eye.
 fn shared_scale(maps: &[&Map], map: &Map) -> Option<Scale> {
     let alike: Vec<&&Map> = maps.iter().filter(|other| other.unit == map.unit).collect();
     let values = alike.iter().flat_map(|map| map.columns.median.iter().copied().flatten());
     Scale::fitted(values).filter(|_| alike.len() > 1)
 }
 
-/// A figure for each queue and payload that was measured at several capacities between most of its pairs.
+/// A figure for each queue and payload with several capacities between most of its pairs.
 pub fn by_capacity(input: &ReportInput<'_>, width: f64) -> Vec<Picture> {
     let mut queues: Vec<([String; 2], Vec<&Map>)> = Vec::new();
     let is_queue_matrix = |map: &&Map| map.probe == names::PROBE && map.index.is_some();
@@ -48,10 +48,10 @@ pub fn by_capacity(input: &ReportInput<'_>, width: f64) -> Vec<Picture> {
         .collect()
 }
 
-/// A figure for each probe that measured several kinds of trials between many pairs: one map for each kind.
+/// A figure for each probe with several kinds of trials between many pairs: one map for each kind.
 pub fn by_kind(input: &ReportInput<'_>, width: f64) -> Vec<Picture> {
     let mut probes: Vec<Vec<&Map>> = Vec::new();
-    // A map with values for only a few of its pairs is not worth showing.
+    // A map with values for few of its pairs is not shown.
     let is_filled = |map: &&Map| 4 * map.columns.measured() > map.columns.cpus.len().pow(2);
     let is_pair_map = |map: &&Map| map.index.is_none() && map.columns.cpus.len() > 2;
     for map in input.maps.iter().filter(is_pair_map).filter(is_filled) {

@@ -1,4 +1,4 @@
-//! The picture file: what `report -o FILE.svg` and `.png` draw for one run, or for several in a grid.
+//! The picture file of `report -o FILE.svg` and `.png`: one run, or several runs in a grid.
 
 use super::curves::{self, Room};
 use super::heat_map::{difference_map, heat_map};
@@ -21,7 +21,7 @@ const COMPARISON_GAP: f64 = 12.0;
 const TITLE: Type = Type::with_size(20.0).strong();
 const SUBTITLE: Type = Type::with_size(13.0);
 
-/// The picture file of one run; `None` if the run holds nothing that can be drawn.
+/// The picture file of one run; `None` without anything to draw.
 pub fn picture_file(input: &ReportInput<'_>, drawing: Drawing) -> Option<Picture> {
     match input.run().and_then(|report| report.place.as_ref()) {
         // The rows of all tables do not fit into a card.
@@ -47,7 +47,7 @@ pub(super) fn shows(input: &ReportInput<'_>, drawing: Drawing, runs: usize) -> V
     drawn.map_or(Vec::new(), |picture| picture.shows)
 }
 
-/// Several runs: one map each, in the given order; for two runs also their difference.
+/// Several runs, one map each, in the given order; for two runs also their difference.
 pub fn picture_file_of_several(inputs: &[ReportInput<'_>], drawing: Drawing) -> Option<Picture> {
     let side = if inputs.len() == 2 { SIDE * 0.75 } else { SMALL_SIDE };
     let mut parts: Vec<Picture> =
@@ -59,7 +59,7 @@ pub fn picture_file_of_several(inputs: &[ReportInput<'_>], drawing: Drawing) -> 
     (!parts.is_empty()).then(|| framed(Picture::tiled(title, parts, COLUMNS, 32.0)))
 }
 
-/// The difference between two runs in words, and that of their first maps as a map if these have the same pairs.
+/// The difference between two runs in words. If the first maps have the same pairs, their difference is added as a map.
 fn difference(inputs: &[ReportInput<'_>], drawing: Drawing, side: f64) -> Option<Picture> {
     let differing = Differing::from_inputs(inputs)?;
     let maps = differing.maps();

@@ -15,7 +15,7 @@ use coretalk_model::queue::{QueueMatrix, ShapeRates, matrices, names, rates};
 use coretalk_model::series::{Parameters, Ranking};
 use coretalk_model::stats::Estimate;
 
-/// Whether all maps are of one queue at several capacities, which fit into one chart.
+/// Whether all maps are of one queue at several capacities, so that they fit into one chart.
 pub fn is_one(input: &ReportInput<'_>) -> bool {
     let maps = &input.maps;
     maps.len() > 1 && maps.iter().all(|map| map.probe == names::PROBE && map.kernel == maps[0].kernel)
@@ -77,8 +77,8 @@ fn over_capacity(
     Some(Picture { shows, ..chart.draw(width, height) })
 }
 
-/// All queues under the first condition of their ranking, for the CPUs of each relation. Points with intervals, not
-/// bars: rates differ by a factor of a thousand, and a bar on a logarithmic axis has no base.
+/// All queues under the first condition of their ranking, for the CPUs of each relation. Rates differ by a factor of a
+/// thousand. The axis is therefore logarithmic, and values are points with intervals: bars would have no base.
 pub fn beside_each_other(input: &ReportInput<'_>, [width, height]: [f64; 2]) -> Option<Picture> {
     let (report, series) = input.run().and_then(|report| Some((report, report.series.as_ref()?)))?;
     let mut rankings = best::under_every_condition(report, series, names::PROBE);
@@ -120,7 +120,7 @@ pub fn beside_each_other(input: &ReportInput<'_>, [width, height]: [f64; 2]) -> 
     }
     let title = format!("Messages per second, {shared}");
     let drawn = |width| intervals(&title, "million messages per second", Kind::Log, &rows, width);
-    // A figure that is too high will be scaled down, so it is drawn wider to fill the width.
+    // A figure that is too high is scaled down; it is drawn wider to fill the width.
     let first = drawn(width)?;
     Some(Picture { shows, ..drawn(width * (first.height / height).max(1.0))? })
 }

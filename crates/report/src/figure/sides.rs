@@ -13,7 +13,7 @@ const FIELD: [f64; 2] = [110.0, 46.0];
 const LEFT: f64 = 90.0;
 const TOP: f64 = 44.0;
 
-/// A map for each queue that was measured with several numbers of producers or consumers.
+/// A map for each queue with several numbers of producers or consumers.
 pub fn maps(report: &RunReport, width: f64) -> Vec<Picture> {
     let grids = report.series.iter().flat_map(|series| side_grids(&series.result));
     grids.filter(SideGrid::has_several).map(|grid| map(&grid, width)).collect()
@@ -69,7 +69,6 @@ fn map(grid: &SideGrid<'_>, width: f64) -> Picture {
     picture
 }
 
-/// A count with its noun: `2 producers`, or only the number if there is no room.
 fn words(count: u32, noun: &str, room: f64) -> String {
     match room < 80.0 {
         true => count.to_string(),

@@ -11,7 +11,7 @@ use crate::text::plain;
 
 const TITLE: Type = Type::with_size(20.0).strong();
 
-/// Percentiles and cumulative shares: one picture of each for every unit, or more if there are too many curves.
+/// Percentiles and cumulative shares: one picture of each for every unit, or several pictures for many curves.
 pub fn charts(views: &[SpectrumView], width: f64) -> [Vec<Picture>; 2] {
     let size = [width.min(CHART[0]), CHART[1]];
     let mut charts = [Vec::new(), Vec::new()];
@@ -31,7 +31,7 @@ pub fn charts(views: &[SpectrumView], width: f64) -> [Vec<Picture>; 2] {
     charts
 }
 
-/// The percentiles as one picture; `None` if nothing can be drawn.
+/// The percentiles as one picture; `None` without anything to draw.
 pub fn picture_file(views: &[SpectrumView]) -> Option<Picture> {
     let [percentiles, _] = charts(views, CHART[0]);
     let title = name(views);

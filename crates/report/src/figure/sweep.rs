@@ -9,7 +9,7 @@ use coretalk_model::run::RunReport;
 
 const MAX_CHARTS: usize = 8;
 
-/// A chart for each sweep of a run; if there are many, for the first ones.
+/// A chart for each sweep of a run; of many sweeps, only for the first ones.
 pub fn charts(report: &RunReport, size: [f64; 2]) -> Vec<Picture> {
     let found = report.series.iter().flat_map(|series| sweeps(&series.result));
     found.take(MAX_CHARTS).filter_map(|sweep| chart(report, &sweep, size)).collect()
@@ -28,7 +28,7 @@ fn chart(report: &RunReport, sweep: &Sweep<'_>, [width, height]: [f64; 2]) -> Op
         }
     });
     let curves: Vec<Curve> = curves.into_iter().filter(|curve| !curve.points.is_empty()).collect();
-    // The axis extends to the highest offered rate; curves end where the queue no longer kept the rate.
+    // The axis extends to the highest offered rate. A curve ends where the queue no longer kept the rate.
     let rates = sweep.steps.iter().map(|step| step.rate_per_s);
     let values = curves.iter().flat_map(|curve| &curve.points).map(|[_, y]| *y);
     let chart = Chart {

@@ -1,4 +1,4 @@
-//! Series missing from a picture: those chosen by name, with reasons; otherwise all that are left out.
+//! Series missing from a picture: chosen series with reasons, or, without a choice, all missing series.
 
 use super::curves::{MIN_EVENTS, VIEWS, is_in_first_chart};
 use super::picture_file;

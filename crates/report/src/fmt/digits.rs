@@ -1,4 +1,4 @@
-//! Digits of numbers: how many there are, and which unit or letter follows them.
+//! Numbers as text: significant digits, and the unit or letter after the number.
 
 use coretalk_model::stats::Estimate;
 
@@ -17,7 +17,7 @@ pub fn ns(value: f64) -> String {
 pub fn million(per_s: f64) -> String {
     let value = per_s / 1e6;
     match value {
-        // A small rate keeps three digits, because three decimals would show zero.
+        // Three decimals would show a small rate as zero.
         value if value > 0.0 && value < 0.01 => {
             let decimals = (2.0 - value.log10().floor()).clamp(0.0, 9.0) as usize;
             format!("{value:.decimals$}")
@@ -89,7 +89,7 @@ pub fn of_any_size(value: f64) -> String {
     }
 }
 
-/// A number too small for its decimals, whose smallest step is `least`: `<0.01`, `>-0.01`.
+/// A number too small for its decimals: `<0.01`, `>-0.01`. `least` is the smallest step of the decimals.
 fn tiny(number: f64, least: f64) -> String {
     if number < 0.0 { format!(">-{least}") } else { format!("<{least}") }
 }
@@ -105,7 +105,7 @@ pub fn fixed(number: f64, decimals: usize) -> String {
     }
 }
 
-/// A value with the decimals of the file it comes from; from 1e15 on, 11 days in nanoseconds, as a power of ten.
+/// A value with the decimals of its file; from 1e15 on (11 days in nanoseconds), a power of ten.
 pub fn as_in_file(value: f64, decimals: usize) -> String {
     if value.abs() < 1e15 { format!("{value:.decimals$}") } else { format!("{value:.3e}") }
 }
@@ -146,7 +146,7 @@ pub fn with_letter(value: f64) -> String {
     }
 }
 
-/// A point and half its interval, `7.83 ±0.05`; only the point if no interval is known.
+/// A point and the half width of its interval, `7.83 ±0.05`; only the point without a known interval.
 pub fn with_reach(of: &Estimate) -> String {
     match of.is_sure() {
         true => format!("{} {}", ns(of.point), plus_minus(of.point, of.reach())),
@@ -179,7 +179,7 @@ fn digits(value: f64) -> String {
     }
 }
 
-/// Seconds as people write them: `38 µs`, `1.5 ms`, `6.4 s`, `3 min 20 s`, `2 h 5 min`.
+/// Seconds in readable units: `38 µs`, `1.5 ms`, `6.4 s`, `3 min 20 s`, `2 h 5 min`.
 pub fn duration(seconds: f64) -> String {
     match seconds {
         s if s < 1e-6 => format!("{:.0} ns", s * 1e9),
@@ -227,7 +227,7 @@ pub fn chosen_rate(rate: f64) -> String {
 pub fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     match percent.abs() {
-        // Rounding errors of equal shares have a sign but must not show it.
+        // Rounding errors of equal shares must not show a sign.
         p if p < 1e-6 => "0 %".to_owned(),
         p if p < 0.005 => tiny(percent, 0.01) + " %",
         p if p >= 9.95 => format!("{percent:.0} %"),

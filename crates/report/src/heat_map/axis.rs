@@ -43,20 +43,20 @@ fn cores(order: &[CpuId], topology: &Topology) -> Vec<Vec<CpuId>> {
     cores
 }
 
-/// The parts of one side of a map: each is a row, or the rows that share a pixel.
+/// The parts of one side of a map. A part is a row, or the rows that share a pixel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
     /// The CPUs of each part.
     pub parts: Vec<Vec<CpuId>>,
-    /// For each part, whether a bar precedes it; never for the first.
+    /// For each part, whether a bar precedes it; false for the first part.
     pub bars: Vec<bool>,
     /// Number of rows in the largest part.
     pub most: usize,
 }
 
 impl Axis {
-    /// Splits rows into parts of at most `most` rows, with bars where groups of `level` end. Parts never cross the end
-    /// of a group of the finest level with groups of at least `keep` rows, and never split a smaller group.
+    /// Splits rows into parts of at most `most` rows, with bars at the ends of groups of `level`. Parts never cross the
+    /// end of a group of the finest level whose largest group has at least `keep` rows. Smaller groups are never split.
     pub fn new(
         rows: &[Vec<CpuId>],
         topology: &Topology,
@@ -69,7 +69,7 @@ impl Axis {
         let finer_level = kept_index.checked_sub(1).map(|finer| levels[finer]);
         let (mut parts, mut widest) = (Vec::new(), 0);
         for run in rows.chunk_by(|a, b| same_group(topology, levels.get(kept_index).copied(), a, b)) {
-            // Parts have about equal size: 9 rows in parts of at most 4 are 3, 3, 3 and not 4, 4, 1.
+            // Parts have about equal size: 9 rows in parts of at most 4 become 3, 3, 3, not 4, 4, 1.
             let limit = run.len().div_ceil(run.len().div_ceil(most.max(1)));
             let mut from = 0;
             let mut to = 0;
@@ -113,13 +113,13 @@ impl Axis {
     }
 }
 
-/// Levels whose ends can be marked by bars, finest first, then `None` for no bars.
+/// Levels whose groups can have bars at their ends, finest first, then `None` for no bars.
 pub fn bar_levels(rows: &[Vec<CpuId>], topology: &Topology) -> Vec<Option<Level>> {
     let levels = aligned_levels(rows, topology).into_iter().filter(|&level| level != Level::Core);
     levels.map(Some).chain([None]).collect()
 }
 
-/// Levels that parts can be aligned to, finest first: each splits the rows into groups of at least two rows on average.
+/// Levels for the alignment of parts, finest first. Each splits the rows into groups of at least two rows on average.
 fn aligned_levels(rows: &[Vec<CpuId>], topology: &Topology) -> Vec<Level> {
     let mut seen = Vec::new();
     let is_new = |&level: &Level| {

@@ -1,4 +1,4 @@
-//! The map as numbers on coloured ground.
+//! The map as numbers on a coloured background.
 
 use super::axis::{Axis, bar_levels};
 use super::{By, HeatMap, Style, names_of_diagonal};
@@ -25,7 +25,7 @@ pub(super) fn draw(map: &HeatMap<'_>, style: &Style) -> Option<Drawing> {
     let positions = (0..map.rows.len()).flat_map(|row| (0..map.rows.len()).map(move |column| [row, column]));
     let value_width = positions.map(|at| columns(&text(map, &cells, at))).max().unwrap_or(1);
     let head_width = labels.iter().map(|(_, head)| columns(head)).max().unwrap_or(1);
-    // A column for the mark separates the cells; if the width permits, a blank is added for readability.
+    // A column for the mark separates the cells. If the width permits, there is also a blank for readability.
     let min_cell_width = value_width.max(head_width + 1);
     let (axis, cell_width) = bar_levels(&map.rows, map.map.topology).into_iter().find_map(|level| {
         let axis = Axis::of_rows(&map.rows, map.map.topology, level);
@@ -65,7 +65,7 @@ fn lines(
     let mut head = left(title, gutter);
     for (index, (_, label)) in labels.iter().enumerate() {
         head.push_str(if axis.bars[index] { " │" } else { "" });
-        // The heading is aligned with the digits, without the mark that may follow them.
+        // The heading is aligned with the digits, not with the mark after them.
         head.push_str(&right(label, cell_width - 1));
         head.push(' ');
     }
@@ -112,7 +112,6 @@ fn bar(axis: &Axis, gutter: usize, cell_width: usize) -> String {
     bar
 }
 
-/// A value, followed by a mark if it is doubtful, else by a blank.
 fn text(map: &HeatMap<'_>, cells: &Table, at @ [row, column]: [usize; 2]) -> String {
     match map.shown(cells, at) {
         [Some(shown), _] => with_mark(&shown),
@@ -125,8 +124,7 @@ fn with_mark(shown: &DrawnNumber) -> String {
     fmt::value(&shown.value) + if shown.doubtful { "!" } else { " " }
 }
 
-/// The name of each row, at its left and above its column. A core has the id of its lowest CPU, because a running
-/// number would be mistaken for a CPU.
+/// A core is named by its lowest CPU: a running number would be mistaken for a CPU.
 fn labels(rows: &[Vec<CpuId>], by_core: bool) -> Vec<(String, String)> {
     if !by_core {
         return rows.iter().map(|row| row[0].to_string()).map(|id| (format!("{id:>4}"), id)).collect();

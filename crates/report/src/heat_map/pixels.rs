@@ -9,16 +9,15 @@ use crate::text::{columns, flow, left, right};
 use coretalk_model::latency::summary::{Table, TableCell, table};
 use coretalk_model::{CpuId, Level};
 
-/// Maximum number of bars of a picture; beyond this, colours alone show the groups.
+/// Maximum number of bars of a picture. With more groups, only colours show them.
 const MAX_BARS: usize = 8;
 
-/// The lines, and how many rows and columns share a pixel.
 pub(super) fn draw(map: &HeatMap<'_>, style: &Style) -> (Vec<String>, MapFormat) {
     let gutter = map.rows.iter().flatten().map(|cpu| cpu.to_string().len()).max().unwrap_or(1).max(3) + 2;
     let (axis, rows_per_pixel, level) = fitting(map, style.width.saturating_sub(gutter).max(4));
     match style.depth {
         ColorDepth::None => {
-            // One glyph is as high as two pixels, so that the picture stays about square.
+            // A glyph is twice as high as wide, so it covers twice as many rows as columns.
             let rows = Axis::new(&map.rows, map.map.topology, [rows_per_pixel, 2 * rows_per_pixel], level);
             let format = MapFormat::Parts { what: "character", rows: rows.most, columns: axis.most };
             (shaded(map, style, &rows, &axis, gutter), format)
@@ -30,7 +29,7 @@ pub(super) fn draw(map: &HeatMap<'_>, style: &Style) -> (Vec<String>, MapFormat)
     }
 }
 
-/// The finest axis that fits, with bars of the finest level that leaves room; also the rows per pixel and that level.
+/// The finest axis that fits, the rows per pixel, and the finest level whose bars have room.
 fn fitting(map: &HeatMap<'_>, width: usize) -> (Axis, usize, Option<Level>) {
     let levels = bar_levels(&map.rows, map.map.topology);
     for rows_per_pixel in 1..map.rows.len() {
@@ -80,7 +79,7 @@ fn half_blocks(map: &HeatMap<'_>, style: &Style, axis: &Axis, gutter: usize) -> 
     lines
 }
 
-/// How values become tones: evenly if there are many tones, at the gaps between values if there are few.
+/// The conversion of values to tones: evenly for many tones, at the gaps between values for few.
 enum Tones {
     Even(Scale),
     Few(Steps),

@@ -1,4 +1,4 @@
-//! The data block of the heat maps: what they need beyond the documents, such as orders, groups and colours.
+//! The data block of the heat maps: orders, groups, colours, and other data outside the documents.
 
 use crate::difference::{DifferenceMap, Differing, PALE};
 use crate::document::SeriesDoc;
@@ -13,7 +13,7 @@ use coretalk_model::{CpuId, Flag, Level, Relation};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Serializes series one at a time, for pages of more than 64 CPUs; only drawn series include their distribution.
+/// Serializes series one at a time, for pages of more than 64 CPUs. Only drawn series include their distribution.
 pub(super) fn series(all: &[SeriesDoc<'_>]) -> serde_json::Result<String> {
     let drawn = chosen(all);
     let json = |one: &SeriesDoc<'_>| match drawn.iter().any(|drawn| std::ptr::eq(*drawn, one)) {
@@ -85,7 +85,7 @@ fn run(input: &ReportInput<'_>, index: usize) -> serde_json::Result<String> {
     let topology = input.arranged();
     let is_file = input.file().is_some();
     let words = |relation: Relation| match relation {
-        // The levels of a file are not reported by a system.
+        // No system reports the levels of a file.
         Relation::Machine if is_file => "different groups".to_owned(),
         _ if is_file => "same group".to_owned(),
         relation => relation_words(relation, topology),
@@ -159,7 +159,6 @@ fn map_of(input: &ReportInput<'_>, map: &Map, index: usize, exact: bool) -> Stri
     with_field(&head, "columns", &columns)
 }
 
-/// Orders of the rows, as indices into the list of CPUs.
 fn orders(input: &ReportInput<'_>, map: &Map) -> Value {
     let readings = map.readings();
     let positions: BTreeMap<u32, usize> = map.columns.cpus.iter().copied().zip(0..).collect();
@@ -170,7 +169,7 @@ fn orders(input: &ReportInput<'_>, map: &Map) -> Value {
     json!({ "reported": order(Order::Topology), "measured": order(Order::Measured) })
 }
 
-/// The difference of two maps, with the rows of map A; each text is stored once and referenced by its cells.
+/// The difference of two maps, with the rows of map A. Each text is stored once; cells refer to it.
 fn difference_of(a: &ReportInput<'_>, difference: &DifferenceMap<'_>) -> String {
     let mut words: Vec<&str> = Vec::new();
     let mut known: BTreeMap<&str, usize> = BTreeMap::new();
@@ -206,7 +205,7 @@ fn difference_of(a: &ReportInput<'_>, difference: &DifferenceMap<'_>) -> String 
     with_field(&head, "columns", &columns)
 }
 
-/// Adds a field given as JSON text, so that large parts are not parsed and serialized again.
+/// Adds a field as JSON text, so that large parts are not parsed and serialized again.
 fn with_field(head: &Value, name: &str, json: &str) -> String {
     appended(head.to_string(), name, json)
 }

@@ -1,9 +1,9 @@
-//! Escaping of untrusted text, so that it cannot become markup or script or end a data block.
+//! Escaping of untrusted text, so that it cannot become markup or script, or end a data block.
 
 use crate::text::plain;
 
-/// Escapes text for an element or a quoted attribute: markup is escaped, and control characters and marks that change
-/// the direction of text are replaced.
+/// Escapes text for an element or a quoted attribute. Markup is escaped. Control characters and marks that change the
+/// direction of text are replaced.
 ///
 /// ```
 /// # use coretalk_report::html::escape::escaped;
@@ -24,7 +24,7 @@ pub fn escaped(text: &str) -> String {
     escaped
 }
 
-/// Escapes JSON for a `script` element: `<` becomes `\u003c`, so that nothing ends the block; the values stay the same.
+/// Escapes JSON for a `script` element: `<` becomes `\u003c`, so that no text ends the block. The values stay the same.
 pub fn json_block(json: &str) -> String {
     json.replace('<', "\\u003c")
 }

@@ -1,4 +1,4 @@
-//! The top of a page: the answer in a sentence and three numbers, and the finding of each probe in one line.
+//! The top of a page: the answer in a sentence and three numbers, and one line for the finding of each probe.
 
 use super::escape::escaped;
 use crate::answer::{self, Answer, KeyNumber};
@@ -20,23 +20,20 @@ use coretalk_model::run::{RunReport, SeriesReport};
 use coretalk_model::series::{Gathering, Ranking, Subject, Verdict};
 use std::fmt::Write;
 
-/// Maximum number of subjects in a line; tables list all.
+/// Maximum number of subjects in a line; tables list all subjects.
 const MAX_NAMED: usize = 3;
-/// Maximum number of large numbers on a page of one probe.
 const MAX_LARGE: usize = 3;
 /// Maximum length of a meaning in a caption; tables show longer ones.
 const MAX_MEANING: usize = 50;
 
-/// A large number with its description.
 struct Tile {
     value: String,
     unit: String,
-    /// Its uncertainty or range.
     range: String,
     words: String,
 }
 
-/// The lead of a page, or of one of several runs on it; empty without results.
+/// The lead of a page, or of one run on a page of several; empty without results.
 pub(super) fn lead(input: &ReportInput<'_>) -> String {
     let mut html = String::new();
     let map = main_map(input);
@@ -94,7 +91,6 @@ fn answers(found: impl Iterator<Item = (String, String)>) -> String {
     if rows.is_empty() { rows } else { format!("<dl class=\"answers\">{rows}</dl>\n") }
 }
 
-/// The numbers of the answer, each with the range of its pairs.
 fn map_tiles(input: &ReportInput<'_>, map: &Map, answer: Option<&Answer>) -> Vec<Tile> {
     let latencies = map.index.and_then(|index| input.latencies().get(index));
     // The numbers of the answer are medians of these rows.
@@ -172,21 +168,18 @@ fn probe_results(report: &RunReport, series: &SeriesReport) -> String {
     }))
 }
 
-/// Value and unit, such as `3.61` and `µs`, or `74.2` and `M messages/s`.
 fn value_and_unit(quantity: &Quantity, subject: &Subject<'_>) -> [String; 2] {
     let [value, unit] = fmt::point(&best::value_of(quantity, subject));
     let symbol = if let Unit::PerSecond(_) = quantity.unit { quantity.unit.symbol() } else { "".into() };
     [value, format!("{unit} {symbol}").trim().to_owned()]
 }
 
-/// Uncertainty such as ` ±2 % over 3 pairs`, with a mark if the value may be wrong by more.
 fn uncertainty(quantity: &Quantity, subject: &Subject<'_>) -> String {
     let qualifiers =
         best::qualifiers(subject).iter().map(|part| format!(" {}", fmt::sentence(part))).collect::<String>();
     fmt::interval(&best::value_of(quantity, subject)) + &qualifiers
 }
 
-/// Quantity, condition and order of the numbers.
 fn caption(ranking: &Ranking<'_>, condition: &str) -> String {
     let quantity = ranking.quantity;
     let title = match quantity.aggregate {

@@ -10,7 +10,6 @@ use coretalk_model::Verdict;
 use coretalk_model::run::RunReport;
 use std::collections::BTreeMap;
 
-/// The sections of a run; `of` distinguishes several runs.
 pub(super) fn sections(input: &ReportInput<'_>, of: Of<'_>) -> Vec<Section> {
     match input.run() {
         Some(report) => {
@@ -86,7 +85,6 @@ fn environment(input: &ReportInput<'_>, report: &RunReport, of: Of<'_>) -> Secti
     Section::new("machine", "Machine and environment", of, body)
 }
 
-/// The findings of at least this severity, most severe first.
 pub(super) fn findings(report: &RunReport, least: Verdict) -> String {
     let mut findings: Vec<_> = report.doctor.iter().filter(|finding| finding.verdict >= least).collect();
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.verdict));
@@ -163,7 +161,6 @@ fn method(input: &ReportInput<'_>, report: &RunReport, of: Of<'_>) -> Section {
     Section::new("method", "Method and limits", of, body)
 }
 
-/// Notes on numbers measured by another tool.
 fn other_tools(of: Of<'_>) -> Section {
     let lines = [
         "Numbers marked as imported were measured by another tool and read from a file. The file does not \

@@ -4,15 +4,13 @@ use super::escape::escaped;
 use crate::picture::Picture;
 use crate::render::html::figure;
 
-/// Widths of figures: in a section, and on a phone, where a scaled-down picture would be illegible.
+/// Widths of figures in a section on a desktop and on a phone, where a scaled-down picture would be illegible.
 pub(super) const WIDTHS: [f64; 2] = [940.0, 336.0];
 
-/// Draws figures for a wide and for a narrow window.
 pub(super) fn figures(draw: impl Fn(f64) -> Vec<Picture>) -> String {
     figures_of(WIDTHS.map(draw).each_ref())
 }
 
-/// Arranges drawn figures, in the order of [`WIDTHS`].
 pub(super) fn figures_of([wide, narrow]: [&Vec<Picture>; 2]) -> String {
     let part = |class: &str, drawn: &[Picture]| match drawn.iter().map(figure).collect::<String>() {
         none if none.is_empty() => none,
@@ -21,17 +19,16 @@ pub(super) fn figures_of([wide, narrow]: [&Vec<Picture>; 2]) -> String {
     part("wide", wide) + &part("narrow", narrow)
 }
 
-/// Maximum number of probes whose parts a section shows open.
 const MAX_OPEN: usize = 2;
 
-/// The part of one probe in a section. With more than [`MAX_OPEN`] probes, only its summary is visible until unfolded.
+/// The part of one probe in a section. With more than [`MAX_OPEN`] probes, it is folded except for its summary.
 pub(super) fn part(probe: &str, id: Option<&str>, summary: &str, body: &str, probes: usize) -> String {
     let name = escaped(probe);
     let id = id.map_or(String::new(), |id| [" id=\"", id, "-", &name, "\""].concat());
     if probes <= MAX_OPEN {
         return format!("<h3{id}>{name}</h3>\n{body}");
     }
-    // The id is inside, so that a link to it unfolds the part.
+    // The id is inside, so that a link to the part unfolds it.
     let summary =
         ["<details class=\"part\"><summary><h3>", &name, "</h3> ", &escaped(summary), "</summary>\n"];
     let inside = ["<div", &id, ">\n", body, "</div></details>\n"];
@@ -41,23 +38,19 @@ pub(super) fn part(probe: &str, id: Option<&str>, summary: &str, body: &str, pro
 /// Number and machine of the run that a section belongs to; `None` on the page of one run.
 pub(super) type Of<'a> = Option<(usize, &'a str)>;
 
-/// Id of the first section of a run.
 pub(super) const SUMMARY: &str = "summary";
 
-/// Id of the section of the heat maps.
 pub(super) const MAPS: &str = "maps";
 
 pub(super) struct Section {
-    /// Target of links.
     pub id: String,
     pub title: String,
-    /// Whether the table of contents links to it; with several runs, only to the summary of each.
+    /// Whether the table of contents links to the section; with several runs, only to the summary of each run.
     pub is_linked: bool,
     body: String,
 }
 
 impl Section {
-    /// A section; `of` distinguishes several runs.
     pub fn new(id: &str, title: &str, of: Of<'_>, body: String) -> Section {
         let is_linked = of.is_none() || id == SUMMARY;
         let [id, title] = match of {

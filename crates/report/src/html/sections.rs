@@ -1,4 +1,4 @@
-//! The sections with the results of a run; sections without content are left out.
+//! The sections with the results of a run. Sections without content are left out.
 
 use super::escape::escaped;
 use super::lead::lead;
@@ -18,7 +18,6 @@ use coretalk_model::run::{LatencyReport, RunReport};
 use coretalk_model::{CpuId, Verdict};
 use std::fmt::Write;
 
-/// Place of the heat maps of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Maps {
     /// In a section of the run.
@@ -27,7 +26,6 @@ pub(super) enum Maps {
     Elsewhere,
 }
 
-/// All result sections of a run.
 pub(super) fn results(input: &ReportInput<'_>, of: Of<'_>, maps: Maps) -> Vec<Section> {
     let mut parts = Vec::new();
     let has_square = input.maps.iter().any(|map| map.columns.cpus.len() > 2);
@@ -64,7 +62,7 @@ pub(super) fn results(input: &ReportInput<'_>, of: Of<'_>, maps: Maps) -> Vec<Se
 }
 
 fn summary(input: &ReportInput<'_>, of: Of<'_>) -> Section {
-    // The lead of a single run is at the top of the page.
+    // The lead of a single run is already at the top of the page.
     let mut body = if of.is_some() { lead(input) } else { String::new() };
     match (input.run(), input.file()) {
         (Some(report), _) => body.push_str(&run_summary(input, report)),
@@ -84,7 +82,7 @@ fn run_summary(input: &ReportInput<'_>, report: &RunReport) -> String {
                 body.push_str(&html::blocks(&states::story(report, &map.kernel, pair, value)))
             }
             None => {
-                // The lead has the answer for the first map.
+                // The lead already states the answer for the first map.
                 let is_first = report.maps().first().is_some_and(|first| std::ptr::eq(first, map));
                 let answer = answer::sentence(report, map).filter(|_| !is_first).map(Block::Answer);
                 body.push_str(&html::blocks(answer.as_slice()));
@@ -135,7 +133,7 @@ fn found_body(input: &ReportInput<'_>) -> String {
         .iter()
         .map(|name| {
             let mut found = crate::series::found_on_a_page(report, series, name);
-            // The page has figures instead of character drawings.
+            // The page shows figures instead of character drawings.
             found.retain(|block| !matches!(block, Block::Drawing(_)));
             let answer = findings::of_probe(report, series, name);
             let answer = answer.and_then(|found| findings::sentence(report, &found));
@@ -148,7 +146,6 @@ fn found_body(input: &ReportInput<'_>) -> String {
     sweeps + &batches + &figures(|width| sides::maps(report, width)) + &tables + &load
 }
 
-/// The extremes of a map, and how many of its pairs were measured.
 fn facts_of(latency: &LatencyReport, map: &LatencyMap) -> String {
     let all = overall(map);
     let extreme = |extreme: Extreme| {
@@ -169,7 +166,6 @@ fn facts_of(latency: &LatencyReport, map: &LatencyMap) -> String {
     ])
 }
 
-/// The value of a pair with half the width of its interval.
 fn with_interval(map: &LatencyMap, extreme: &Extreme) -> String {
     let position = |cpu: CpuId| map.cells.position(cpu);
     let value = position(extreme.pair[0])
@@ -183,15 +179,13 @@ fn with_interval(map: &LatencyMap, extreme: &Extreme) -> String {
     format!("{} {interval}", ns(extreme.ns))
 }
 
-/// The section of the heat maps.
 pub(super) fn heat_maps(input: &ReportInput<'_>, of: Of<'_>) -> Section {
-    // One pair needs no map: states and ladder show more.
+    // One pair needs no map; states and ladder show more.
     let has_square = input.maps.iter().any(|map| map.columns.cpus.len() > 2);
     let (id, title) = if has_square { (MAPS, "Heat map") } else { ("data", "Data") };
     Section::new(id, title, of, heat_map_body(&[input], has_square))
 }
 
-/// The element that the script fills, with the text shown without JavaScript.
 pub(super) fn heat_map_body(inputs: &[&ReportInput<'_>], has_square: bool) -> String {
     let mut body = String::new();
     if has_square {

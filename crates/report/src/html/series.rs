@@ -17,13 +17,10 @@ use coretalk_model::{CpuId, Relation, Topology};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// A series with its index in the document.
 type IndexedSeries<'a> = (usize, SeriesDoc<'a>);
 
-/// Maximum number of rows, to keep the page readable.
 const MAX_ROWS: usize = 64;
 
-/// The parts of all probes with series; empty if there are none.
 pub(super) fn body(series: &[SeriesDoc<'_>], topology: &Topology) -> String {
     let probes = by_probe(series);
     let probe_count = probes.len();
@@ -57,7 +54,7 @@ fn by_probe<'a>(series: &'a [SeriesDoc<'_>]) -> Vec<(&'a str, Vec<IndexedSeries<
     probes
 }
 
-/// Drawings of all pairs and of the pairs of each relation; the page shows one of them.
+/// Drawings of all pairs and of the pairs of each relation. The page shows one of the drawings.
 fn by_relation(series: &[IndexedSeries<'_>], topology: &Topology) -> String {
     let series: Vec<&SeriesDoc<'_>> = series.iter().map(|(_, one)| one).collect();
     let mut relations: Vec<(Relation, Vec<&SeriesDoc<'_>>)> = Vec::new();
@@ -88,13 +85,12 @@ fn by_relation(series: &[IndexedSeries<'_>], topology: &Topology) -> String {
     format!("<div class=\"choices\" data-label=\"Pairs\">\n{all}{}</div>\n", each.collect::<String>())
 }
 
-/// Drawings of values, and of percentiles on a nines axis.
 fn values(drawn: &[Curves; 2]) -> String {
     let together = drawn.each_ref().map(|drawn| [&drawn.headline[..], &drawn.others].concat());
     figures_of(together.each_ref())
 }
 
-/// Cumulative distributions of the measured times; those with a linear time axis are collapsed.
+/// Figures with a linear time axis are collapsed.
 fn shares([wide, narrow]: &[Curves; 2]) -> String {
     let [log, linear] = [0, 1].map(|axis| figures_of([&wide.cdfs[axis], &narrow.cdfs[axis]]));
     let linear = match linear {
@@ -106,7 +102,7 @@ fn shares([wide, narrow]: &[Curves; 2]) -> String {
     log + &linear
 }
 
-/// Moves the parameters common to all series into a text, except those that select a distribution, which figures need.
+/// Moves common parameters into a text, except those that select a distribution, because figures need them.
 fn take_common_parameters(series: &mut [IndexedSeries<'_>]) -> String {
     let Some((_, first)) = series.first().filter(|_| series.len() > 1) else { return String::new() };
     let mut common = SeriesDoc { parameters: first.parameters.clone(), ..SeriesDoc::default() };
@@ -121,7 +117,7 @@ fn take_common_parameters(series: &mut [IndexedSeries<'_>]) -> String {
     words_of(&common, &[])
 }
 
-/// Percentiles, values and counts, one row per series; if there are too many, those with the greatest p99.
+/// Percentiles, values and counts, one row per series; if there are too many, the series with the greatest p99.
 fn table_of_series(series: &[IndexedSeries<'_>]) -> Table {
     let mut shown: Vec<&IndexedSeries<'_>> = series.iter().collect();
     if series.len() > MAX_ROWS {

@@ -33,14 +33,13 @@ pub(super) fn sections(inputs: &[ReportInput<'_>], differing: Option<&Differing<
             parts.extend(machine::sections(input, of));
         }
     }
-    // One section applies to all files.
+    // One section covers all files.
     if let Some(file) = inputs.iter().find(|input| input.file().is_some()) {
         parts.extend(machine::sections(file, None));
     }
     parts
 }
 
-/// Notes on mixed kinds of runs; empty if all are alike.
 pub(super) fn mixed(inputs: &[ReportInput<'_>]) -> String {
     let differ = |fact: &dyn Fn(&ReportInput<'_>) -> String| {
         inputs.windows(2).any(|pair| fact(&pair[0]) != fact(&pair[1]))
@@ -70,7 +69,6 @@ pub(super) fn mixed(inputs: &[ReportInput<'_>]) -> String {
     sentences.iter().map(|sentence| format!("<p class=\"note\">! {sentence}</p>")).collect()
 }
 
-/// The difference of two runs: conclusion, differing conditions, and levels.
 fn difference(differing: &Differing<'_>) -> Section {
     let Some(view) = differing.words() else {
         let refusal = differing.refusal().map(Block::Prose);
@@ -91,7 +89,7 @@ fn difference(differing: &Differing<'_>) -> Section {
     Section::new("difference", "Difference", None, body)
 }
 
-/// Machines × inferred groups of pairs, if some inputs are files, which have no relations.
+/// Machines × inferred groups of pairs, if some inputs are files. Files have no relations.
 fn groups(inputs: &[ReportInput<'_>]) -> Option<Section> {
     let sides: Vec<_> = inputs.iter().map(ReportInput::side).collect();
     let with_levels: Vec<_> = sides.iter().map(|side| (side, Levels::from_side(side))).collect();
@@ -99,7 +97,7 @@ fn groups(inputs: &[ReportInput<'_>]) -> Option<Section> {
     if known.rows.is_empty() {
         return None;
     }
-    // Levels at the same place share a column; their kind shows whether they have the same meaning.
+    // Levels at the same place share a column. Their kind shows whether they have the same meaning.
     let mut levels: Vec<&GroupLevel> = Vec::new();
     for group in &known.groups {
         if !levels.contains(&&group.level) {
@@ -131,7 +129,6 @@ fn groups(inputs: &[ReportInput<'_>]) -> Option<Section> {
     Some(Section::new("relations", "Side by side", None, body))
 }
 
-/// Machines × relations: medians of the first map of each run.
 fn relations(inputs: &[ReportInput<'_>]) -> Option<Section> {
     let relations_of =
         |input: &ReportInput<'_>| Some(by_relation(input.latencies().first()?, input.topology()));

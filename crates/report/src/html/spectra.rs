@@ -10,7 +10,6 @@ use crate::render::html::table;
 use crate::spectra::{BOUNDS, SpectrumView, has_bounds, name, table_rows, values_words};
 use std::fmt::Write;
 
-/// The title of the browser window.
 pub(super) fn title(views: &[SpectrumView]) -> String {
     format!("{} · coretalk", name(views))
 }

@@ -1,4 +1,4 @@
-//! [`Map`]: a matrix of a run or a file, with what is needed to draw it.
+//! [`Map`]: a matrix of a run or a file, and the data for drawing it.
 
 use super::{Drawing, ScaleChoice};
 use crate::document::Columns;
@@ -15,24 +15,24 @@ use coretalk_model::run::SeriesReport;
 use coretalk_model::series::{Alike, ParameterValue, Parameters, TrialResult};
 use coretalk_model::{CpuId, Matrix, Topology};
 
-/// A matrix with what is needed to draw it.
+/// A matrix and the data for drawing it.
 #[derive(Debug, Default)]
 pub struct Map {
-    /// The probe that measured it.
+    /// The probe that measured the map.
     pub probe: String,
     /// The kernel; empty if the parameters identify the map.
     pub kernel: String,
-    /// The parameters that distinguish it from other maps of its probe.
+    /// The parameters that distinguish the map from others of its probe.
     pub parameters: Parameters,
     /// The quantity of a cell.
     pub quantity: String,
-    /// Its unit.
+    /// The unit of a cell.
     pub unit: String,
-    /// Its title, in one line.
+    /// The title, in one line.
     pub question: String,
-    /// Its cells.
+    /// The cells by field.
     pub columns: Columns,
-    /// Its index among the matrices of the document; `None` if it consists of series.
+    /// The index among the matrices of the document; `None` for a map of trials.
     pub index: Option<usize>,
 }
 
@@ -53,7 +53,7 @@ impl Map {
         readings_of(&self.columns, |cell| Some((self.columns.median[cell]?, self.columns.doubtful(cell))))
     }
 
-    /// The rows of its picture: CPUs, or cores with their CPUs.
+    /// The rows of the picture: CPUs, or cores with their CPUs.
     pub fn rows(
         &self,
         readings: &Matrix<Option<Reading>>,
@@ -63,7 +63,7 @@ impl Map {
         heat_map::rows(readings, topology, drawing.order, drawing.by)
     }
 
-    /// The range of its colours.
+    /// The range of the colours.
     pub fn scale(&self, choice: ScaleChoice) -> Option<Scale> {
         let fixed = Scale::fixed(&self.unit).filter(|_| choice == ScaleChoice::Fixed);
         fixed.or_else(|| Scale::fitted(self.columns.median.iter().copied().flatten()))
@@ -86,9 +86,9 @@ impl Map {
         plain(&parts.join(", "))
     }
 
-    /// Its name in tables.
+    /// The name in tables.
     pub fn name(&self) -> SeriesName {
-        // The other parameters of a latency map describe it but were not chosen.
+        // The other parameters of a latency map are descriptions, not choices.
         let is_latency = self.probe == latency::PROBE && self.index.is_some();
         let kernel = (!self.kernel.is_empty()).then(|| ("kernel".to_owned(), plain(&self.kernel)));
         let parameters = self
@@ -128,7 +128,7 @@ fn spec_pair(trial: &TrialResult) -> Option<[CpuId; 2]> {
     trial.spec.placement.as_slice().try_into().ok()
 }
 
-/// A square with the drawn value of each cell, and whether it is doubtful.
+/// A square with the drawn value of each cell, and whether the value is doubtful.
 pub fn readings_of(
     columns: &Columns,
     value_of: impl Fn(usize) -> Option<(f64, bool)>,

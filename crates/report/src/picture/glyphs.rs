@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-/// The outlines; the file states their origin.
+/// The outlines, with their origin in the file.
 const OUTLINES: &str = include_str!("glyphs.txt");
 const EM: f64 = 1000.0;
-/// Replaces a character without an outline.
 const UNKNOWN: Glyph =
     Glyph { advance: 600.0, outline: "M80 0L80 700L520 700L520 0ZM140 60L460 60L460 640L140 640Z" };
 

@@ -1,4 +1,4 @@
-//! Pictures as SVG: for a page, whose stylesheet defines the colours, or for a file of its own.
+//! Pictures as SVG: for a page, whose stylesheet defines the colours, or for a file.
 
 use super::{Anchor, Ink, Picture, SERIES, Shape, Type, Weight};
 use crate::html::escape::escaped;
@@ -21,7 +21,7 @@ impl Picture {
         let (width, height) = (number(self.width), number(self.height));
         let mut svg = String::with_capacity(256 + 64 * self.shapes.len());
         svg.push_str("<svg xmlns=\"http://www.w3.org/2000/svg\" ");
-        // The stylesheet of a page shrinks the picture to the available width, but never enlarges it.
+        // The stylesheet of a page shrinks the picture to the available width. It never enlarges the picture.
         let _ = write!(
             svg,
             "width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" role=\"img\" "

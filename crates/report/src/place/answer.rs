@@ -42,7 +42,6 @@ impl Numbered<'_> {
     }
 }
 
-/// Which placement wins the headline metric of a piece of work and by how much, or why that is unknown.
 pub fn answer(place: &PlaceReport, headline: Numbered<'_>) -> Sentence {
     let comparison = headline.comparison;
     let metric = given(&comparison.metric.title);

@@ -92,7 +92,7 @@ pub(super) fn doubts<'a>(place: &PlaceReport, doubt: &PlacementConditions) -> Ve
 
 const SHOWN_LINES: usize = 20;
 
-/// The output of the last failed run: shown on the user's own terminal, but in no report.
+/// The output of the last failed run. Only the user's own terminal shows it, never a report.
 pub(super) fn streams(doubt: &PlacementConditions) -> Vec<Block<'_>> {
     let Some(failed) = &doubt.failed else { return Vec::new() };
     let mut blocks = Vec::new();

@@ -1,4 +1,4 @@
-//! [`Numbered`]: a comparison with its index in the document, for the sources of its numbers.
+//! [`Numbered`]: a comparison and its index in the document, for the sources of its numbers.
 
 use crate::blocks::Cell;
 use crate::blocks::value::{
@@ -21,7 +21,6 @@ pub(super) fn given(name: &str) -> PlainText {
     PlainText::untrusted(name)
 }
 
-/// The word for an arm of a comparison.
 pub fn noun(settings: &PlaceSettings) -> &'static str {
     if settings.versus.is_some() { "arm" } else { "placement" }
 }
@@ -71,7 +70,7 @@ impl<'a> Numbered<'a> {
         Some(DisplayValue { number, unit: DisplayUnit::Figure, source: self.of_arm(arm, "median") })
     }
 
-    /// The arm that differences in the table are relative to: the winner, else the first.
+    /// The reference of differences in the table: the winner or, without a winner, the first placement.
     pub fn reference(&self) -> usize {
         match self.comparison.outcome {
             Outcome::Winner { winner, .. } => winner,
@@ -86,14 +85,14 @@ impl<'a> Numbered<'a> {
         self.comparison.pairs.iter().position(|pair| (pair.a, pair.b) == ends && reference != arm)
     }
 
-    /// The relative difference of a pair: of its second placement from its first, or reversed.
+    /// The relative difference of the second placement of a pair from the first, or reversed.
     pub fn of_pair(&self, pair: usize, is_reversed: bool) -> Source {
         let source = self.source(&pointer!("pairs/{pair}/delta_percent"));
         if is_reversed { Operation::Reversed.on([source]) } else { source }
     }
 
-    /// The difference of a placement from the reference with half its interval, `-26 % ±2 %`. With too few runs for an
-    /// interval, the difference of the medians, `-26 %`. `None` without a value.
+    /// The difference of a placement from the reference with half its interval: `-26 % ±2 %`. With too few runs for an
+    /// interval, the difference of the medians: `-26 %`. `None` without a value.
     pub fn difference(&self, arm: usize) -> Option<Sentence> {
         let index = self.pair(arm)?;
         let pair = &self.comparison.pairs[index];
@@ -110,7 +109,7 @@ impl<'a> Numbered<'a> {
             }
         };
         let part = |number| DisplayValue::bare(number, self.of_pair(index, is_reversed)).in_unit(Unit::Share);
-        // The ratio to zero is infinite, and such an interval has no meaning.
+        // A ratio to zero is infinite, and its interval has no meaning.
         let template = if share.reach().is_finite() { "{share} ±{reach}" } else { "{share}" };
         let sentence = Sentence::new(template).with("share", part(Number::Relative(share.point)));
         Some(sentence.with("reach", part(Number::Reach(share))))
@@ -143,7 +142,7 @@ pub(super) fn of_doubt(place: &PlaceReport, doubt: &PlacementConditions, field: 
     of_work.and_then(|numbered| Some(numbered.of_arm(arm(&numbered)?, field))).unwrap_or_else(unknown)
 }
 
-/// The source of a number whose comparison is missing: no document has this field, so tests that recompute it fail.
+/// The source of a number whose comparison is missing. No document has this field, so tests that recompute it fail.
 pub(super) fn unknown() -> Source {
     Source::Field("/comparisons/unknown".to_owned())
 }

@@ -20,7 +20,6 @@ fn cpu_count(count: usize, cpus: &Source) -> Sentence {
     Sentence::pluralized("{number} CPU{s}", number(count, cpus, PlacementNumber::Cpus))
 }
 
-/// The reported structure of a placement, `6 CPUs, 3 cores, 1 L3`; `index` is its position in the document.
 pub fn structure(topology: &Topology, index: usize, placement: &Placement) -> Sentence {
     let reported = Structure::new(topology, placement);
     let cpus = Source::Field(pointer!("/comparisons/0/placements/{index}/cpus"));
@@ -43,15 +42,14 @@ pub fn structure(topology: &Topology, index: usize, placement: &Placement) -> Se
     Sentence::joined(parts, ", ")
 }
 
-/// The winner and the runner-up.
 pub struct Sides<'a> {
     pub topology: &'a Topology,
     pub names: [PlainText; 2],
-    /// The sources of their lists of CPUs that run work.
+    /// The sources of the lists of CPUs that run work.
     pub cpus: [Source; 2],
 }
 
-/// The advantages of the winner over the runner-up; "possible", because they are not proven to be the cause.
+/// The advantages of the winner over the runner-up. They are "possible" reasons, because no cause is proven.
 pub fn reasons(sides: &Sides<'_>, why: &Why) -> Sentence {
     let template = match why {
         Why::Unbound => {
@@ -128,7 +126,7 @@ fn level_sentence(
         .with("theirs", number(theirs, next_cpus, PlacementNumber::Groups(level)))
 }
 
-/// The same number, shown as `none` or `all` if it is 0 or `of`.
+/// The number, shown as `none` if it is 0 and as `all` if it is `of`.
 fn part(value: DisplayValue, number: usize, of: usize) -> DisplayValue {
     DisplayValue { number: Number::Part { number: number as u64, of: of as u64 }, ..value }
 }

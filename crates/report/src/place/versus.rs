@@ -1,4 +1,4 @@
-//! The words of a comparison of commands: how each arm compares with the baseline, and which rounds count.
+//! The words of a comparison of commands: each arm compared with the baseline, and the rounds that count.
 
 use super::numbers::{Numbered, given};
 use crate::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source, pointer};
@@ -17,7 +17,6 @@ pub(super) const DISTURBED: &str = "what other programs, the host or a quota too
     by, or hide that they differ";
 pub(super) const MEDIANS: &str = "the medians contradict the runs that were made side by side";
 
-/// The word for a better or worse value of a metric.
 fn word(metric: &Metric, is_better: bool) -> &'static str {
     match (metric.is_time(), is_better) {
         (true, true) => "faster",
@@ -27,7 +26,6 @@ fn word(metric: &Metric, is_better: bool) -> &'static str {
     }
 }
 
-/// How each arm compares with the baseline in the headline metric, a sentence each.
 pub(super) fn answer(place: &PlaceReport, headline: Numbered<'_>) -> Sentence {
     let pairs = &headline.comparison.pairs;
     let arms = (0..pairs.len()).filter(|pair| Some(pairs[*pair].b) != place.settings.control());
@@ -129,7 +127,6 @@ fn why_open(place: &PlaceReport, headline: Numbered<'_>, index: usize) -> Senten
     }
 }
 
-/// The verdict of an arm in the table.
 pub(super) fn verdict(place: &PlaceReport, numbered: Numbered<'_>, arm: usize) -> Cell {
     let Some(index) = numbered.pair(arm).filter(|_| arm > 0) else { return "baseline".into() };
     match numbered.comparison.pairs[index].verdict {
@@ -146,7 +143,6 @@ pub(super) fn verdict(place: &PlaceReport, numbered: Numbered<'_>, arm: usize) -
     }
 }
 
-/// The rounds as a strip for each arm, and the dropped ones by cause.
 pub(super) fn rounds(place: &PlaceReport, headline: Numbered<'_>) -> Vec<Block<'static>> {
     let rounds = &place.result.rounds;
     let mut blocks = Vec::new();

@@ -1,4 +1,4 @@
-//! Queues with several batch sizes: the throughput of each and, at a fixed rate, the delay of the ends of a batch.
+//! Queues with several batch sizes: the throughput of each size and, at a fixed rate, the delay at the ends of a batch.
 
 use super::payload_column;
 use super::sides::mark;
@@ -16,10 +16,10 @@ use coretalk_model::stats::Estimate;
 const WIDE_TERMINAL: usize = 110;
 const MEDIUM_TERMINAL: usize = 96;
 const MAX_PRINTED: usize = 8;
-/// Maximum number of curves that the sentence at the top of a screen names; with more there is no sentence.
+/// Maximum number of curves that the sentence at the top of a screen names; with more curves there is no sentence.
 const MAX_IN_ANSWER: usize = 3;
 
-/// A table of throughput, one of delays at a rate, and the best batches; empty if there are no batches.
+/// A table of throughput, a table of delays at a rate, and the best batches; empty without batches.
 pub(crate) fn blocks(report: &RunReport, curves: &[BatchCurve<'_>]) -> Vec<Block<'static>> {
     let mut blocks = Vec::new();
     let (paced, free): (Vec<_>, Vec<_>) = curves.iter().partition(|curve| curve.rate_per_s.is_some());

@@ -10,7 +10,7 @@ use coretalk_model::queue::ShapeRates;
 use coretalk_model::{Scope, Topology};
 use std::collections::BTreeSet;
 
-/// A text plot of the rates of a queue over its capacities; empty if it was measured at only one.
+/// A text plot of the rates of a queue over its capacities; empty for a single capacity.
 pub(super) fn over_capacities(shape: &ShapeRates<'_>, topology: &Topology) -> Vec<Block<'static>> {
     let curves = shape.curves();
     let capacities: BTreeSet<u64> =

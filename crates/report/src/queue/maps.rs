@@ -15,7 +15,6 @@ use coretalk_model::{CpuId, Flag};
 const MAX_ROWS: usize = 32;
 const MIN_FILLED_SHARE: f64 = 0.5;
 
-/// All maps of the run below a caption, the maps of each queue below its name; empty if there are none.
 pub(super) fn every_map(
     report: &RunReport,
     series: &SeriesReport,
@@ -72,7 +71,7 @@ fn maps(
     let scale = Scale::over(all_cells.clone().filter_map(|cell| Some(1e9 / cell.rate_of_pair()?.point)));
     let widest = all_cells.map(|cell| columns(&text(Some(cell)))).max().unwrap_or(1);
     let titles: Vec<String> = matrices.iter().map(|matrix| plain(&title(matrix))).collect();
-    // A column for the mark separates the cells; if the width permits, a blank is added for readability.
+    // A column for the mark separates the cells. If the width permits, there is also a blank for readability.
     let needed = |cell_width: usize| 5 + cpus.len() * cell_width;
     let Some(cell_width) = [widest + 1, widest].into_iter().find(|&wide| needed(wide) <= style.width) else {
         let columns = DisplayValue::bare(Number::Count(needed(widest) as u64), Source::Method);
@@ -93,7 +92,7 @@ fn maps(
             let parts: Vec<String> = row
                 .iter()
                 .map(|block| {
-                    // Colour codes take no columns, so the visible width is padded.
+                    // Colour codes have no width, so only the visible text is padded.
                     let visible = columns(&crate::text::strip(&block[line]));
                     format!("{}{}", block[line], " ".repeat(step.saturating_sub(visible)))
                 })
@@ -124,7 +123,7 @@ fn block(
     }
     let mut lines = vec![format!("  {title}"), head];
     for &from in cpus {
-        // Cells may lack a leading blank; this one separates the first value from the name of the row.
+        // Cells may lack a leading blank. This blank separates the first value from the name of the row.
         let mut line = right(&from.to_string(), 4) + " ";
         for &to in cpus {
             let cell = matrix.get(from, to);

@@ -52,8 +52,7 @@ pub fn title(grid: &SideGrid<'_>) -> Sentence {
         .with("capacity", chosen_count(grid.capacity, "capacity"))
 }
 
-/// One row for each combination of producers and consumers, identified by these numbers or, if `by_queue`, by the
-/// queue.
+/// One row per combination of producers and consumers, named by these numbers or, if `by_queue`, by the queue.
 fn table(grids: &[SideGrid<'_>], by_queue: bool) -> Table {
     let side_columns = |fair: &'static str| {
         [
@@ -92,7 +91,7 @@ fn table(grids: &[SideGrid<'_>], by_queue: bool) -> Table {
         ]);
         for (side, ends) in [producers, consumers].into_iter().enumerate() {
             let if_several = |cell: Cell| if ends > 1 { cell } else { Cell::Blank };
-            // The half width is absolute, because a share of zero has no relative width.
+            // The half width is absolute: a share of zero has no relative width.
             let (name, decimals) = (names::FAIRNESS[side], DisplayUnit::Decimals(2));
             let estimate = trial.values.get(name).map(|estimate| Number::Estimate(*estimate));
             row.push(if_several(trial_cells::number(trial, name, Statistic::Estimate, estimate, decimals)));
@@ -111,7 +110,6 @@ fn table(grids: &[SideGrid<'_>], by_queue: bool) -> Table {
     table
 }
 
-/// The shares of these roles in percent, in order: `26.0 25.0 25.0 24.0`; `None` if one is unknown.
 fn shares(trial: &TrialResult, roles: Range<usize>) -> Option<Sentence> {
     let share = |role: usize| {
         let share = trial.of_roles.get(role)?.get(names::SHARE)?.point;

@@ -1,4 +1,4 @@
-//! A queue at increasing rates: the highest rate that it keeps up with, the delays at each rate, and a plot.
+//! A queue at increasing rates: the highest sustained rate, the delays at each rate, and a plot.
 
 use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Operation, Sentence, Source, Statistic};
 use crate::blocks::{Block, Cell, Column, Table};
@@ -19,11 +19,10 @@ const MAX_PRINTED: usize = 3;
 const WIDE_TERMINAL: usize = 90;
 const HEIGHT: usize = 13;
 const MAX_PLOT_WIDTH: usize = 84;
-/// Percentiles of a plot with their marks; earlier ones are drawn over later ones.
+/// Percentiles of a plot with their marks. Earlier marks cover later ones.
 pub const SHARES: [(&str, f64, char); 3] = [("p50", 0.5, 'o'), ("p99", 0.99, 'x'), ("p99.9", 0.999, '+')];
 const NOT_KEPT: char = '░';
 
-/// The highest rate that each queue keeps up with, in one sentence.
 pub(crate) fn answer(report: &RunReport, sweeps: &[Sweep<'_>]) -> Sentence {
     let limit = |sweep| {
         Sentence::new("{name} {limit}")
@@ -38,7 +37,7 @@ pub(crate) fn answer(report: &RunReport, sweeps: &[Sweep<'_>]) -> Sentence {
     Sentence::new("{limits}").with("limits", Arg::Parts(limits, "; "))
 }
 
-/// The knees of the sweeps, then a table and a plot for each; empty without sweeps.
+/// The knees (highest sustained rates) of the sweeps, then a table and a plot for each; empty without sweeps.
 pub(crate) fn blocks<'a>(report: &RunReport, found: Vec<Sweep<'a>>) -> Vec<Block<'a>> {
     if found.is_empty() {
         return Vec::new();
@@ -118,7 +117,6 @@ fn least_p99(sweep: &Sweep<'_>) -> Option<DisplayValue> {
     Some(trial_cells::display_value(step.trial, names::CORRECTED, p99, Number::Point(least), unit))
 }
 
-/// The name of a queue, with what distinguishes its sweep from the others.
 fn name(report: &RunReport, sweep: &Sweep<'_>, all: &[Sweep<'_>]) -> Arg {
     let mut parts = vec![Sentence::name(sweep.queue)];
     if all.iter().any(|other| other.payload != sweep.payload) {
@@ -182,7 +180,7 @@ fn table(sweep: &Sweep<'_>) -> Table {
     ];
     let rows = sweep.steps.iter().map(|step| {
         let [kept, missed] = step.passes();
-        // If some passes kept the rate and some did not, no number represents all of them.
+        // If some passes kept the rate and others did not, no number represents all of them.
         let passes_agree = kept == 0 || missed == 0;
         let is_known = !step.mostly_fell_behind();
         let mark = step.fell_behind().then_some('!');
@@ -219,7 +217,6 @@ fn table(sweep: &Sweep<'_>) -> Table {
     Table::new(columns).with(rows)
 }
 
-/// Sentences about the knee of a sweep and about the rate at which its p99 doubles.
 fn words(sweep: &Sweep<'_>) -> Vec<Sentence> {
     let keeping = |template, keeps| Sentence::new(template).with("keeps", offered(keeps));
     let knee = match sweep.limit() {
@@ -284,7 +281,7 @@ fn doubling_sentence(sweep: &Sweep<'_>) -> Option<Sentence> {
     )
 }
 
-/// The highest rate that a queue keeps up with, as a clause that follows its name.
+/// The highest rate that a queue sustains, as a clause after its name.
 pub fn limit_sentence(sweep: &Sweep<'_>) -> Sentence {
     let rate = offered;
     match sweep.limit() {

@@ -9,7 +9,7 @@ use crate::text::columns;
 
 const DRAWING: Style = Style { width: 116, depth: ColorDepth::None, order: Order::Topology, by: By::Core };
 const NOTE: &str = " class=\"note\"";
-/// Longest cell, in characters, that a column of words shows without wrapping.
+/// Maximum length of a cell of words that is not wrapped, in characters.
 const MAX_UNBROKEN: usize = 40;
 
 /// The HTML elements of these blocks, in order.
@@ -65,7 +65,7 @@ pub fn blocks(blocks: &[Block<'_>]) -> String {
                 html.push_str(&framed(&name, "", table));
             }
             Block::Drawing(draw) => html.push_str(&drawing(&draw(&DRAWING).lines)),
-            // Shown only without scripts: with scripts, the page has a better picture.
+            // Shown only without scripts; with scripts, the page has a better picture.
             Block::Sketch(draw) => html.push_str(&sketch(&draw(&DRAWING).lines)),
             Block::Gap => {}
         }
@@ -161,7 +161,7 @@ fn framed(name: &str, caption: &str, table: &Table) -> String {
     html
 }
 
-/// CSS class of a column: words and the first column are aligned left; long words wrap.
+/// Words and the first column are aligned left; long words wrap.
 fn class(table: &Table, column: usize) -> &'static str {
     let length = |row: &Vec<Cell>| match row.get(column) {
         None | Some(Cell::Unknown) => 0,

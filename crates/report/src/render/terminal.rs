@@ -10,7 +10,7 @@ pub fn screen(blocks: &[Block<'_>], style: &Style) -> String {
     lines(blocks, style).join("\n") + "\n"
 }
 
-/// The lines of these blocks; no block starts or ends with a blank line, and blank lines never follow each other.
+/// The lines of these blocks, without repeated blank lines and without blank lines at the start and the end.
 pub fn lines(blocks: &[Block<'_>], style: &Style) -> Vec<String> {
     let width = style.width;
     let lines_of = |(at, block): (usize, &Block<'_>)| match block {
@@ -128,7 +128,7 @@ fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
     flow(parts.iter().map(String::as_str), " ", width, indent)
 }
 
-/// Whether a word belongs to the number before it: its unit, or its next three digits.
+/// Whether a word belongs to the number before it, as its unit or its next three digits.
 fn goes_with(number: &str, word: &str) -> bool {
     let bare = word.trim_end_matches([',', ';', '.', ':', ')']);
     let is_unit = matches!(bare, "%" | "×" | "ns" | "µs" | "ms" | "s" | "min" | "k" | "M" | "G" | "M/s");
@@ -144,7 +144,6 @@ struct Columns {
     heading_lines: usize,
     /// The number of leading columns that identify a row; 0 stands for the leading columns of words.
     name_columns: usize,
-    /// Whether the last column is cut instead of wrapped.
     is_last_cut: bool,
     rows: Vec<Vec<String>>,
 }
@@ -163,7 +162,6 @@ impl Columns {
         self.rows.push(cells);
     }
 
-    /// Whether every row fits into one line of this width.
     fn is_within(&self, width: usize) -> bool {
         let widths = (0..self.align.len())
             .map(|column| self.rows.iter().map(|row| row.get(column).map_or(0, |cell| columns(cell))).max());
@@ -171,8 +169,7 @@ impl Columns {
         widths.map(|width| width.unwrap_or(0) + 2).sum::<usize>() < width + 2
     }
 
-    /// Puts columns that do not fit beside each other into blocks one below another; each repeats the columns that
-    /// identify a row.
+    /// Splits columns that do not fit side by side into blocks. Each block repeats the columns that identify a row.
     fn in_blocks(&self, widths: &[usize], width: usize) -> Vec<String> {
         let cell = |row: &[String], column: usize| {
             let text = row.get(column).map_or("", String::as_str);
@@ -218,7 +215,7 @@ impl Columns {
         if self.is_last_cut { vec![cut(text, width)] } else { wrap(text, width, 0) }
     }
 
-    /// The lines, with two blanks between columns and one at the left edge; no lines if there is only a heading.
+    /// The lines, with two blanks between columns and one at the left edge; empty for a heading without rows.
     fn lines(&self, width: usize) -> Vec<String> {
         if self.is_empty() {
             return Vec::new();

@@ -15,7 +15,7 @@ use coretalk_model::{CpuId, Histogram};
 const WIDE_TERMINAL: usize = 90;
 const TAIL: [(&str, f64); 4] = [("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0)];
 
-/// The CPUs by which tables group trials. Busy neighbours and readers are left out, because parameters describe them.
+/// Busy neighbours and readers are left out: parameters describe them.
 fn group(trial: &TrialResult) -> &[CpuId] {
     let has = |name: &str| trial.spec.parameters.0.contains_key(name);
     let shared = match () {
@@ -27,8 +27,8 @@ fn group(trial: &TrialResult) -> &[CpuId] {
     &placement[..placement.len().min(shared)]
 }
 
-/// One row for each distribution of each trial that was reached; the first also has the values and counts of the trial.
-/// Trials on the same CPUs share a table. Trials that were not reached are counted below, with the other doubts.
+/// One row for each distribution of each measured trial; the first also has the values and counts of the trial. Trials
+/// on the same CPUs share a table. Unmeasured trials are counted below.
 pub(super) fn tables(
     report: &RunReport,
     settings: &SeriesSettings,
@@ -153,14 +153,13 @@ fn parameter_cell(trial: &TrialResult, parameter: &Parameter) -> Cell {
     }
 }
 
-/// The unit of the times of a trial in a table of all these trials.
 pub(super) fn times_beside(trial: &TrialResult, all: &[&TrialResult]) -> TimeUnit {
     let alike = all.iter().filter(|other| other.medians_ns.keys().eq(trial.medians_ns.keys()));
     TimeUnit::for_values(alike.flat_map(|other| other.medians_ns.values()).map(|median| median.point))
 }
 
-/// Groups trials by the unit of their times. Trials with the same distributions share a unit, because a handoff of 50
-/// ns would lose its digits in the unit of a wake-up. A trial without times joins the trials before it.
+/// Trials with the same distributions share a unit: in the unit of a wake-up, a handoff of 50 ns would lose its digits.
+/// A trial without times joins the trials before it.
 fn by_unit<'a>(
     here: impl Iterator<Item = &'a TrialResult>,
     all: &[&TrialResult],

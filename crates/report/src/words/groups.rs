@@ -1,4 +1,4 @@
-//! Describes groups of CPUs: those that the system reports, and those that the latencies show.
+//! Describes reported groups of CPUs, and groups that the latencies show.
 
 use crate::blocks::value::{
     DisplayUnit, DisplayValue, MapSource, MatrixNumber, Number, Operation, Sentence, Source, Statistic,
@@ -16,7 +16,7 @@ use coretalk_model::{KernelId, Level, Topology};
 pub enum Holding {
     /// No cell is known to have changed.
     Still,
-    /// Some cells changed, so the latencies may show other groups in the next state.
+    /// Some cells changed. The latencies may show other groups in the next state.
     Changed,
 }
 
@@ -25,9 +25,9 @@ pub fn groups_alone(contrasts: &[Contrast]) -> Vec<Sentence> {
     contrasts.iter().map(contrast_groups).collect()
 }
 
-/// The groups that the system reports, with the values inside and to the nearest other group; if it reports none, the
-/// groups that the values show. If cells changed their level: only the reported groups, without a verdict, because
-/// the description of the states covers contradictions.
+/// The reported groups, with the values inside and to the nearest other group. Without reported groups: the groups that
+/// the values show. If cells changed their level: the reported groups without a verdict, because the description of the
+/// states covers contradictions.
 pub fn groups(
     kernel: &KernelId,
     all: &Overall,
@@ -47,7 +47,7 @@ pub fn groups(
         None if crosses => Sentence::new("the groups that the system reports cross each other"),
         None => Sentence::new("the system reports one group"),
     };
-    // The system reports the threads of a core, so a gap between their latency and all others shows no new group.
+    // A gap between threads of a core, which the system reports, and all other pairs shows no new group.
     let found = &all.by_value.shown;
     let is_smt_gap = topology.has_smt(topology.cpus()) && found.len() == 2;
     let end = |ns| DisplayValue::bare(Number::Point(ns), Source::of_matrix(kernel, MatrixNumber::Some));
@@ -81,7 +81,7 @@ pub fn groups(
     vec![sentence]
 }
 
-/// Whether CPUs with near ids have low latencies, as on a mesh whose CPUs are numbered along its rows.
+/// Whether CPUs with near ids have low latencies, as on a mesh with CPUs numbered along its rows.
 fn distance_words(kernel: &KernelId, correlation: Estimate) -> Sentence {
     let verdict = match correlation {
         Estimate { low, .. } if low > 0.0 => "CPUs with near ids tend to be faster",

@@ -1,4 +1,4 @@
-//! The heading of the screens of a run: what it is, on which machine, and what disturbed it.
+//! The heading of the screens of a run: measurement, machine, and disturbances.
 
 use crate::blocks::Block;
 use crate::blocks::value::{DisplayValue, Number, Sentence, Source, pointer};
@@ -10,7 +10,7 @@ use coretalk_model::quantity::Unit;
 use coretalk_model::run::RunReport;
 use coretalk_model::{Environment, Level, Topology};
 
-/// What was measured: tool, machine, size, system, time.
+/// The title of a run: tool, machine, size, system, time.
 pub fn title(report: &RunReport) -> Vec<Sentence> {
     let environment = &report.environment;
     let mut parts: Vec<Sentence> = Vec::new();
@@ -29,9 +29,9 @@ pub fn title(report: &RunReport) -> Vec<Sentence> {
         parts.extend(environment.atomics.map(|kind| Sentence::new(atomics(kind))));
         parts.extend(environment.kernel.as_deref().map(Sentence::name));
     }
-    // Only latencies are watched; a run of series states the number of events with each value.
+    // Only latencies are watched. A run of series states the number of events with each value.
     parts.extend(report.latency.as_ref().map(|latency| {
-        // Without a watch, the document does not contain the time, which is a part of the budget.
+        // Without a watch, the document does not contain the time; it is a part of the budget.
         let source = match report.watch() {
             Some(_) => Source::Field("/watch/watched_s".to_owned()),
             None => Source::Option("budget"),
@@ -43,7 +43,7 @@ pub fn title(report: &RunReport) -> Vec<Sentence> {
     parts
 }
 
-/// The common name of a CPU, without trademarks, number of cores and nominal clock, which is not the actual one.
+/// Removes trademarks, the number of cores, and the nominal clock, which is not the actual clock.
 fn short_model(model: &str) -> String {
     let mut name = plain(model);
     ["(R)", "(r)", "(TM)", "(tm)"].iter().for_each(|mark| name = name.replace(mark, ""));
@@ -103,7 +103,7 @@ pub fn disturbance(environment: &Environment) -> Option<Sentence> {
         .then(|| Sentence::new("disturbed: {parts}").with("parts", Sentence::joined(parts, "; ")))
 }
 
-/// The virtualization that there is evidence of.
+/// The kind of virtualization, according to the evidence.
 pub fn virtualization(environment: &Environment) -> Sentence {
     match environment.virtualization() {
         Virtualization::Guest(hypervisor) => {
@@ -115,7 +115,7 @@ pub fn virtualization(environment: &Environment) -> Sentence {
     }
 }
 
-/// States that an emulator executes every instruction, so that times show nothing about hardware; `None` without one.
+/// States that times show nothing about hardware, because an emulator executes every instruction; `None` without one.
 pub fn emulation(environment: &Environment) -> Option<Sentence> {
     let sentence =
         Sentence::new("{emulator} emulates the processor: timings here say nothing about hardware");

@@ -24,11 +24,11 @@ pub struct Columns {
     pub interval: Vec<Option<[f64; 2]>>,
     /// Fastest batches.
     pub min: Vec<Option<f64>>,
-    /// Worse home ÷ better home.
+    /// Latency with the cache lines on the worse NUMA node ÷ on the better one.
     pub home_penalty: Vec<Option<f64>>,
-    /// p90 ÷ p10 over lines.
+    /// p90 ÷ p10 over cache lines.
     pub line_spread: Vec<Option<f64>>,
-    /// Passes.
+    /// Number of passes.
     pub passes: Vec<u32>,
     /// Grades, `A` to `D`.
     pub grade: Vec<Option<char>>,
@@ -70,7 +70,7 @@ impl Columns {
         self.median.iter().zip(&self.slices).filter(|(median, slices)| median.is_none() && !**slices).count()
     }
 
-    /// CPUs on which both roles ran, so that they measured the scheduler quantum.
+    /// CPUs on which both roles ran. Their cells measured the scheduler quantum.
     pub fn on_slices(&self) -> impl Iterator<Item = u32> + '_ {
         let marked = self.positions.iter().zip(&self.slices).filter(|(_, slices)| **slices);
         marked.filter_map(|([row, _], _)| self.cpus.get(*row as usize).copied())
@@ -121,10 +121,10 @@ impl Columns {
         }));
     }
 
-    /// Writes the columns as JSON in whole hundredths, which takes a fifth of the bytes of the cells. Interval ends and
-    /// the fastest batch are distances from the median; the upper end is stored as its difference from the lower
-    /// distance, which is mostly 0. Columns with few distinct values have a letter per cell, long columns base-32
-    /// digits. Empty columns are left out.
+    /// Writes the columns as JSON in whole hundredths, which takes a fifth of the bytes of the cells. The lower end of
+    /// an interval and the fastest batch are distances from the median. The upper end is its distance minus the
+    /// distance of the lower end, mostly 0. Columns with few distinct values have a letter per cell; long columns have
+    /// base-32 digits. Empty columns are left out.
     pub fn write_json(&self, out: &mut String) {
         let hundredths = |value: f64| (value * 100.0).round() as i64;
         let below_median = |cell: usize, other: Option<f64>| {
@@ -161,7 +161,7 @@ impl Columns {
         let _ = write!(out, ",\"flag_names\":{names},\"reasons\":{reasons}}}");
     }
 
-    /// The positions, unless they are all below the diagonal, or all except the diagonal, row by row.
+    /// `None` for all positions below the diagonal, or all positions off the diagonal, row by row.
     fn unusual_positions(&self) -> Option<Vec<Option<i64>>> {
         let n = self.cpus.len() as u32;
         let rows = (0..n).flat_map(|row| (0..n).map(move |column| [row, column]));
@@ -177,7 +177,7 @@ impl Columns {
 /// Letters that encode values; the script of the page uses the same order.
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// Writes a column of whole numbers in which 0 means none: with a letter per cell if few are distinct.
+/// Writes a column of whole numbers, where 0 is none. With few distinct numbers, each cell is a letter.
 fn coded(out: &mut String, name: &str, values: impl Iterator<Item = i64> + Clone) {
     let mut different: Vec<i64> = Vec::new();
     for value in values.clone() {
@@ -198,11 +198,10 @@ fn coded(out: &mut String, name: &str, values: impl Iterator<Item = i64> + Clone
     let _ = write!(out, ",\"{name}\":{{\"of\":{},\"letters\":\"{letters}\"}}", serde_json::json!(different));
 }
 
-/// Columns with fewer cells are lists of numbers, which stay readable.
+/// Columns with fewer cells are readable lists of numbers.
 const MIN_CELLS_FOR_DIGITS: usize = 4_096;
 
-/// Writes a number in base 32, lowest digit first, with 32 added to all digits but the last. The numbers 0, 1, 2, …
-/// encode none, 0, -1, 1, -2, 2, …
+/// Base 32, lowest digit first; all digits except the last have 32 added. 0 is none; 1, 2, 3, 4, 5 are 0, -1, 1, -2, 2.
 fn digits(out: &mut String, value: Option<i64>) {
     let mut rest = value.map_or(0, |value| (value << 1 ^ value >> 63) as u64 + 1);
     while rest >= 32 {

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const MIN_POINTS: usize = 3;
 const MAX_PLACEMENTS: usize = 4;
-/// Ratio of the ends from which the axis of rows is logarithmic.
+/// An axis of rows is logarithmic from this ratio of its ends.
 const FAR_APART: f64 = 20.0;
 
 /// A value of a series, or the median of its distribution.
@@ -31,7 +31,7 @@ struct Reading<'a> {
     interval: Option<[f64; 2]>,
 }
 
-/// Readings with equal keys share a chart: whether it is not a headline, what is drawn, and the numbers that all share.
+/// Key of a chart: whether its readings are not headlines, what is drawn, and the numbers that all readings share.
 type ChartKey<'a> = (bool, &'a str, Vec<(&'a str, u64)>);
 
 /// Draws each number over the parameter that varies most; headline values without such a chart become rows.
@@ -102,13 +102,13 @@ fn swept<'a>(series: &[&'a SeriesDoc<'a>]) -> Option<&'a str> {
     values.into_iter().find(|(_, values)| values.len() == most).map(|(name, _)| name)
 }
 
-/// Charts over a parameter, split so that curves are distinguishable; of many placements, only the first is drawn.
+/// Charts over a parameter, each with distinguishable curves. Of many placements, only the first is drawn.
 fn charts_over(alike: &[Reading<'_>], swept: &str, size: [f64; 2]) -> Vec<Picture> {
     let x = |reading: &Reading<'_>| {
         reading.series.numbers().find(|(name, _)| *name == swept).map(|(_, value)| value)
     };
     let words = |reading: &Reading<'_>| words_of(reading.series, &[swept, "view", "phase"]);
-    // CPUs vary with the number of threads; they name a curve only if it would otherwise have two values at one point.
+    // CPUs vary with the number of threads. They name a curve only if it would otherwise have two values at one point.
     let coincide = |one: &Reading<'_>, other: &Reading<'_>| {
         one.series.placement != other.series.placement && x(one) == x(other) && words(one) == words(other)
     };
@@ -183,7 +183,6 @@ fn chart(
     })
 }
 
-/// The highest and the lowest curve at the right end, if all curves end there; `None` for a single curve.
 fn finding(curves: &[Curve], parameter: &str, x_unit: &str, unit: &str) -> Option<String> {
     let ends = curves.iter().map(|curve| Some((*curve.points.last()?, curve.name.as_str())));
     let mut ends: Vec<([f64; 2], &str)> = ends.collect::<Option<_>>()?;
@@ -200,7 +199,7 @@ fn finding(curves: &[Curve], parameter: &str, x_unit: &str, unit: &str) -> Optio
     end_together.then(|| format!("At {parameter} {at}: {found}"))
 }
 
-/// One row for each series; if there are too many, those with the greatest values.
+/// One row for each series; if there are too many, the series with the greatest values.
 fn in_rows(what: &str, readings: &[&Reading<'_>], room: Room) -> Option<Picture> {
     let series: Vec<&SeriesDoc> = readings.iter().map(|reading| reading.series).collect();
     let reading = readings.first()?;
@@ -238,7 +237,6 @@ fn in_rows(what: &str, readings: &[&Reading<'_>], room: Room) -> Option<Picture>
     Some(Picture { shows, ..intervals(&title, &label, kind, &rows, room.width)? })
 }
 
-/// A chart title: `wake: slept, median`, `contend: thread ns`.
 fn title(reading: &Reading<'_>) -> String {
     let probe = &reading.series.probe;
     let titled = |what| fmt::sentence(&title_sentence(probe, what));

@@ -6,15 +6,14 @@ use crate::palette::{Colors, Scale};
 use coretalk_model::latency::summary::Table;
 use coretalk_model::{CpuId, Topology};
 
-/// The values, the colours and the legend of a heat map.
 pub struct Content<'a> {
     pub title: &'a str,
     pub rows: Vec<Vec<CpuId>>,
     pub cells: Table,
-    /// Values that define the colours; `None` if they are those of `cells`.
+    /// Values that define the colours; `None` for those of `cells`.
     pub paint: Option<Table>,
     pub colors: Colors,
-    /// CPUs for which only time slices were measured; a mark replaces the value.
+    /// CPUs with a mark instead of a value, because only time slices were measured.
     pub slices: Vec<CpuId>,
     pub legend: String,
 }
@@ -28,7 +27,7 @@ impl Content<'_> {
         self.paint.as_ref().unwrap_or(&self.cells)
     }
 
-    /// The values of a square: one, or two halves. The upper half shows one CPU, the lower half two CPUs of its core.
+    /// One value, or two halves: the upper half shows one CPU, the lower half two CPUs of its core.
     pub fn parts(&self, row: usize, column: usize) -> Vec<Part> {
         let (cell, paint) = (self.cells.get(row, column), self.painted().get(row, column));
         let known = |value: Option<f64>, paint: Option<f64>, doubtful| {
@@ -48,7 +47,7 @@ impl Content<'_> {
         halves.filter_map(|(part, begin)| Some(Part { begin, height: 0.5, ..part? })).collect()
     }
 
-    /// Whether a mark replaces the value of a square or its upper half, because only time slices were measured.
+    /// Whether a mark replaces the value of a square or of its upper half, because only time slices were measured.
     pub fn is_marked(&self, row: usize, column: usize) -> bool {
         row == column && self.rows[row].iter().any(|cpu| self.slices.contains(cpu))
     }
@@ -69,11 +68,9 @@ impl Content<'_> {
     }
 }
 
-/// A value in a square or in half of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Part {
     pub value: f64,
-    /// The value that defines the colour.
     pub paint: f64,
     pub doubtful: u32,
     /// Top and height, as shares of the height of a square.
@@ -81,11 +78,10 @@ pub struct Part {
     pub height: f64,
 }
 
-/// The colour scale of a map.
 #[derive(Debug, Clone, Copy)]
 pub struct Painted {
     pub scale: Scale,
-    /// Which maps share the scale; `None` if it is fitted to the map.
+    /// The maps that share the scale; `None` for a scale fitted to the map.
     pub same: Option<&'static str>,
 }
 

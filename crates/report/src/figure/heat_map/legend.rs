@@ -12,7 +12,6 @@ use crate::picture::{Anchor, Ink, Picture, Weight, text_width};
 const STEPS: u32 = 90;
 const LEGEND_LINE: f64 = 14.0;
 
-/// Draws the colours from bottom to top, with their values.
 pub fn colors_beside(picture: &mut Picture, colors: &Colors, unit: &str, [left, top]: [f64; 2], height: f64) {
     let kind = if matches!(colors, Colors::Level(_)) { Kind::Log } else { Kind::Linear };
     let axis = Axis { label: String::new(), ends: colors.ends(), kind };
@@ -37,7 +36,6 @@ pub fn colors_beside(picture: &mut Picture, colors: &Colors, unit: &str, [left, 
     picture.width = picture.width.max(right);
 }
 
-/// Draws the colours with their values, the text below them, and the meaning of the hatched pattern.
 pub fn legend(content: &Content<'_>, words: &str, width: f64) -> Picture {
     let words = wrapped(words, (width - EDGE) / OTHER_FONT, SMALL);
     let mut picture = Picture::new("legend", width, 44.0 + LEGEND_LINE * (words.len() as f64 - 1.0).max(0.0));
@@ -90,7 +88,6 @@ fn steps_along(axis: &Axis) -> impl Iterator<Item = (u32, f64)> {
     })
 }
 
-/// The unit, the range of the colours, and whether values are outside it.
 pub fn legend_words(map: &Map, Painted { scale, same }: Painted) -> String {
     let values = || map.columns.median.iter().copied().flatten();
     let outside =
