@@ -18,10 +18,10 @@ mod linux {
     use coretalk_measure::host::affinity;
     use coretalk_measure::kernel_context::{Guard, Halt};
     use coretalk_measure::queues::ends::{
-        Implementation, Leave, NoMessage, Receiver, Refused, Sender, Shape, Watch,
+        Implementation, Leave, NoMessage, QueueParameters, Receiver, SendRefused, Sender, Watch,
     };
     use coretalk_measure::queues::exchange::{
-        Consume, Order, Produce, RoleSettings, Roles, consume, produce, roles,
+        ArrivalOrder, Consume, Produce, QueueRoles, RoleSettings, consume, produce, roles,
     };
     use coretalk_measure::queues::libraries::Rtrb;
     use coretalk_measure::queues::limits::{Received, RoleLimits, Sent};
@@ -44,7 +44,7 @@ mod linux {
         println!("CPUs {from} → {to}, u64, fastest tenth of {ROUNDS} turns each");
         println!("ns per message    ours   rtrb  rtrb/ours  ours bare  loop/bare  rtrb bare  loop/bare");
         for (capacity, messages) in MESSAGES {
-            let shape = Shape { capacity, spins: 0 };
+            let shape = QueueParameters { capacity, spins: 0 };
             let mut turns: [Vec<f64>; 4] = Default::default();
             for round in 0..ROUNDS {
                 // The order rotates, so that no variant always follows the same other variant.
@@ -93,7 +93,7 @@ mod linux {
     }
 
     /// Nanoseconds per message, from the stamps of the consumer.
-    fn run(roles: Roles, cpus: [CpuId; 2], messages: u64) -> Result<f64, Box<dyn Error>> {
+    fn run(roles: QueueRoles, cpus: [CpuId; 2], messages: u64) -> Result<f64, Box<dyn Error>> {
         let halt = AtomicU64::new(0);
         let guard = Guard { halt: &halt, deadline_ticks: u64::MAX, now_ticks: counter::now_ticks };
         let (begun, clock) = (counter::now_ticks(), std::time::Instant::now());
@@ -121,12 +121,12 @@ mod linux {
     }
 
     /// The same exchange without the work of the harness: no checks, no counts, eleven stamps of the consumer.
-    fn bare<S: Implementation>(shape: &Shape) -> Result<Roles, Box<dyn Error>> {
+    fn bare<S: Implementation>(shape: &QueueParameters) -> Result<QueueRoles, Box<dyn Error>> {
         let (mut sender, mut receiver) = S::open::<u64>(shape)?;
         let producer: Produce = Box::new(move |limits| {
             let watch = Watch { guard: limits.guard, until_ticks: u64::MAX };
             for number in 0..limits.messages {
-                if let Err(Refused::Full(number)) = sender.try_send(number) {
+                if let Err(SendRefused::Full(number)) = sender.try_send(number) {
                     match sender.send(number, &watch) {
                         Err(Leave::Halted(halt)) => return Err(halt),
                         Err(Leave::Over) | Ok(()) => {}
@@ -151,7 +151,7 @@ mod linux {
             }
             Ok(Received { stamps, ..Received::default() })
         });
-        Ok(Roles { producers: vec![producer], consumers: vec![consumer] })
+        Ok(QueueRoles { producers: vec![producer], consumers: vec![consumer] })
     }
 
     /// Accepts and discards every message.
@@ -159,7 +159,7 @@ mod linux {
 
     impl<M: Message> Sender<M> for Nowhere {
         #[inline(always)]
-        fn try_send(&mut self, message: M) -> Result<(), Refused<M>> {
+        fn try_send(&mut self, message: M) -> Result<(), SendRefused<M>> {
             std::hint::black_box(&message);
             Ok(())
         }
@@ -225,7 +225,7 @@ mod linux {
     fn consumer_ns() -> Result<f64, Box<dyn Error>> {
         let numbers = Numbers { next: 0, remaining: MESSAGES_ALONE };
         measure_alone(|limits| {
-            let received = consume::<u64, _>(numbers, limits, Order::Counted)?;
+            let received = consume::<u64, _>(numbers, limits, ArrivalOrder::Counted)?;
             if received.wrong == 0 { Ok(received.messages) } else { Err(Halt::Partner) }
         })
     }

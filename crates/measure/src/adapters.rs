@@ -42,8 +42,8 @@ mod tree;
 
 pub use description::{Description, DescriptionError, Offer};
 pub use error::AdapterError;
-pub use pass::{Note, Pass, RoleAccount, RoleShare};
-pub use protocol::{Events, Kind, Operation, Payload, Request, RuntimeWork};
+pub use pass::{AdapterPass, Note, RoleAccount, RoleShare};
+pub use protocol::{AdapterOperation, Events, OperationKind, Payload, Request, RuntimeWork};
 
 use std::ffi::OsString;
 

@@ -9,7 +9,7 @@ use crate::probes::wake::Variant;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::probes::{contend, wait, wake};
 #[cfg(all(target_os = "linux", not(miri)))]
-use crate::queues::catalogue::Kind;
+use crate::queues::catalogue::QueueKind;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::strategies::catalogue::StrategyKind;
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind};
@@ -64,7 +64,7 @@ pub fn disassemble_wait(strategy: StrategyKind) -> Option<Result<Vec<AsmBlock>, 
 
 /// Disassembles the timed loops of a queue that passes numbers, producer first.
 #[cfg(all(target_os = "linux", not(miri)))]
-pub fn disassemble_queue(kind: &Kind) -> Result<Vec<AsmBlock>, AsmError> {
+pub fn disassemble_queue(kind: &QueueKind) -> Result<Vec<AsmBlock>, AsmError> {
     functions(kind.id, &(kind.code.loops)())
 }
 

@@ -33,18 +33,18 @@ pub fn lacks(kind: Kind) -> Option<String> {
 /// System call that was refused, with the error number.
 #[cfg(all(target_os = "linux", not(miri)))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Refused {
+enum CreationRefused {
     Pin(i32),
     /// Creation of a thread, of a process or of something that they need.
     Creation(i32),
 }
 
 #[cfg(all(target_os = "linux", not(miri)))]
-impl Refused {
+impl CreationRefused {
     fn failure(self, cpu: CpuId) -> TrialFailure {
         match self {
-            Refused::Pin(errno) => TrialFailure::NotPinned { cpu, errno },
-            Refused::Creation(errno) => TrialFailure::refused("create a thread or process", errno),
+            CreationRefused::Pin(errno) => TrialFailure::NotPinned { cpu, errno },
+            CreationRefused::Creation(errno) => TrialFailure::refused("create a thread or process", errno),
         }
     }
 }
@@ -54,7 +54,7 @@ impl Refused {
 pub fn perform(
     context: &TrialContext<'_>,
     order: &TrialOrder<'_>,
-    config: &Config,
+    config: &CreationConfig,
 ) -> Result<Observed, TrialFailure> {
     match config.kind {
         Kind::Pool => threads::perform_by_pool(context, order, config),
@@ -152,7 +152,7 @@ impl Kind {
 
 /// Parsed parameters of one trial.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Config {
+pub struct CreationConfig {
     /// Kind of creation.
     pub kind: Kind,
     /// Pause between creations, in nanoseconds.
@@ -161,13 +161,13 @@ pub struct Config {
     pub mask: Option<CpuSet>,
 }
 
-impl Config {
+impl CreationConfig {
     /// Parses the parameters of a trial.
-    pub fn from_spec(spec: &TrialSpec) -> Result<Config, RequestError> {
+    pub fn from_spec(spec: &TrialSpec) -> Result<CreationConfig, RequestError> {
         let text = |name| spec.parameters.text(name);
         let mask = text("mask").map(CpuSet::from_list).transpose()?;
         let pause_ns = spec.parameters.number("pause_ns").unwrap_or(0.0);
-        Ok(Config { kind: kind(text("kind").unwrap_or_default())?, pause_ns, mask })
+        Ok(CreationConfig { kind: kind(text("kind").unwrap_or_default())?, pause_ns, mask })
     }
 }
 
@@ -263,11 +263,14 @@ mod tests {
     #[cfg(all(target_os = "linux", not(miri)))]
     #[test]
     fn refused_creations_are_not_reported_as_refused_pins() {
-        let failure = |refused: Refused| refused.failure(CpuId(3));
-        let full = failure(Refused::Creation(libc::EAGAIN));
+        let failure = |refused: CreationRefused| refused.failure(CpuId(3));
+        let full = failure(CreationRefused::Creation(libc::EAGAIN));
         assert_eq!(full, TrialFailure::NoResources { errno: libc::EAGAIN }, "pids.max");
-        assert_eq!(failure(Refused::Pin(libc::EINVAL)), TrialFailure::NotPinned { cpu: CpuId(3), errno: 22 });
-        let denied = failure(Refused::Creation(libc::EPERM)).to_string();
+        assert_eq!(
+            failure(CreationRefused::Pin(libc::EINVAL)),
+            TrialFailure::NotPinned { cpu: CpuId(3), errno: 22 }
+        );
+        let denied = failure(CreationRefused::Creation(libc::EPERM)).to_string();
         assert!(denied.contains("errno 1") && !denied.contains("pinned"), "{denied}");
     }
 

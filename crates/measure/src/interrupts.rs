@@ -1,11 +1,11 @@
 //! The system's counts of interruptions of a CPU.
 
 #[cfg(all(target_os = "linux", not(miri)))]
-pub use reading::Reading;
+pub use reading::InterruptReading;
 
 /// The system's counts for one CPU over a pass; `None` is unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Evidence {
+pub struct InterruptCounts {
     /// Timer ticks.
     pub ticks: Option<u64>,
     /// Other interrupts.
@@ -16,41 +16,42 @@ pub struct Evidence {
     pub throttled_ms: Option<f64>,
 }
 
-/// [`Reading`]: interrupts from `/proc/interrupts`, steal from `/proc/stat`.
+/// [`InterruptReading`]: interrupts from `/proc/interrupts`, steal from `/proc/stat`.
 #[cfg(all(target_os = "linux", not(miri)))]
 mod reading {
-    use super::Evidence;
+    use super::InterruptCounts;
     use crate::host::{cgroup::read_quota, facts::CpuTimes, root::SystemRoot};
     use coretalk_model::CpuId;
     use std::collections::BTreeMap;
 
     /// The system's counts at one moment.
     #[derive(Debug, Clone)]
-    pub struct Reading {
+    pub struct InterruptReading {
         interrupts: Option<Interrupts>,
         times: Option<CpuTimes>,
         throttled_us: Option<u64>,
     }
 
-    impl Reading {
+    impl InterruptReading {
         /// Reads the current counts.
-        pub fn now() -> Reading {
+        pub fn now() -> InterruptReading {
             let root = SystemRoot::live();
             let interrupts = root.peek("/proc/interrupts").and_then(|text| Interrupts::parse(&text));
             let throttled_us = read_quota(&root).and_then(|quota| quota.throttled_us);
-            Reading { interrupts, times: CpuTimes::read(&root), throttled_us }
+            InterruptReading { interrupts, times: CpuTimes::read(&root), throttled_us }
         }
 
         /// The interruptions of a CPU since an earlier moment.
-        pub fn since(&self, earlier: &Reading, cpu: CpuId) -> Evidence {
+        pub fn since(&self, earlier: &InterruptReading, cpu: CpuId) -> InterruptCounts {
             let interrupts = self.interrupts.as_ref().zip(earlier.interrupts.as_ref());
-            let counted = interrupts.map_or(Evidence::default(), |(now, before)| now.since(before, cpu));
+            let counted =
+                interrupts.map_or(InterruptCounts::default(), |(now, before)| now.since(before, cpu));
             let times = self.times.as_ref().zip(earlier.times.as_ref());
             let stolen_ms =
                 times.and_then(|(now, before)| now.since(before).steal_ms(&[cpu].into_iter().collect()));
             let throttled = self.throttled_us.zip(earlier.throttled_us);
             let throttled_ms = throttled.map(|(now, before)| now.saturating_sub(before) as f64 / 1e3);
-            Evidence { stolen_ms, throttled_ms, ..counted }
+            InterruptCounts { stolen_ms, throttled_ms, ..counted }
         }
     }
 
@@ -96,11 +97,11 @@ mod reading {
             Some(Interrupts { by_cpu })
         }
 
-        fn since(&self, earlier: &Interrupts, cpu: CpuId) -> Evidence {
+        fn since(&self, earlier: &Interrupts, cpu: CpuId) -> InterruptCounts {
             let readings = self.by_cpu.get(&cpu).zip(earlier.by_cpu.get(&cpu));
             let since =
                 readings.map(|(now, before)| [0, 1].map(|kind| now[kind].saturating_sub(before[kind])));
-            Evidence {
+            InterruptCounts {
                 ticks: since.map(|since| since[0]),
                 interrupts: since.map(|since| since[1]),
                 stolen_ms: None,
@@ -126,7 +127,7 @@ mod reading {
             let since = |cpu| after.since(&before, CpuId(cpu));
             assert_eq!((since(0).ticks, since(0).interrupts), (Some(250), Some(0)));
             assert_eq!((since(2).ticks, since(2).interrupts), (Some(0), Some(7)));
-            assert_eq!(since(1), Evidence::default());
+            assert_eq!(since(1), InterruptCounts::default());
             let arm =
                 "           CPU0       CPU1\n 11:       1000       2000     GICv3  27 Level     arch_timer\n";
             assert_eq!(Interrupts::parse(arm).unwrap().by_cpu[&CpuId(1)], [2000, 0]);

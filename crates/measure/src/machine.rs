@@ -5,7 +5,7 @@
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::adapters::catalogue::AdapterSpec;
 #[cfg(all(target_os = "linux", not(miri)))]
-use crate::adapters::runtimes::{Preparation, Prepared};
+use crate::adapters::runtimes::{Preparation, PreparedAdapter};
 use crate::counter;
 use crate::kernel::Kernel;
 use crate::series::{SeriesProbe, TrialOrder};
@@ -104,7 +104,7 @@ pub trait Machine {
         _preparation: &Preparation<'_>,
         _building: &mut dyn FnMut(&AdapterSpec),
         _stop: &Stop,
-    ) -> Option<&Prepared> {
+    ) -> Option<&PreparedAdapter> {
         None
     }
 

@@ -131,10 +131,10 @@ pub fn refusal(error: &io::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::fixture::Tree;
+    use crate::host::fixture::SystemTree;
 
     fn at(packages: &[(u32, &str, &str)]) -> PackageEnergy {
-        let mut tree = Tree::new();
+        let mut tree = SystemTree::new();
         for (number, name, used) in packages {
             let folder = format!("{ZONES}/intel-rapl:{number}");
             tree = tree.file(&format!("{folder}/name"), name).file(&format!("{folder}/energy_uj"), used);
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn entries_are_summed_over_cpus_and_only_entered_states_are_listed() {
         let at = |usages: [&str; 2]| {
-            let tree = Tree::new()
+            let tree = SystemTree::new()
                 .each("0-1", "cpuidle/state0/name", "POLL\n")
                 .each("0-1", "cpuidle/state0/usage", "5\n")
                 .each("0-1", "cpuidle/state1/name", "haltpoll idle\n")

@@ -49,9 +49,9 @@ pub fn sleep(ns: u64) {
 
 /// Number of the last released round.
 #[derive(Debug, Default)]
-pub struct Rounds(AtomicU64);
+pub struct RoundCounter(AtomicU64);
 
-impl Rounds {
+impl RoundCounter {
     /// Releases a round.
     pub fn set(&self, round: u64) {
         // Release pairs with the Acquire in `has`, so the waker's earlier writes are visible to the waiter.

@@ -90,11 +90,11 @@ fn kilobytes(root: &SystemRoot, file: &str, name: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::fixture::Tree;
+    use crate::host::fixture::SystemTree;
 
     fn room(limit: &str, available: &str) -> Option<Room> {
         let limits = format!("Max cpu time  unlimited\nMax address space  {limit}  unlimited bytes\n");
-        let tree = Tree::with_files(&[
+        let tree = SystemTree::with_files(&[
             ("/proc/self/limits", &limits),
             ("/proc/self/status", "Name: x\nVmSize:\t  1000 kB\n"),
             ("/proc/meminfo", &format!("MemTotal: 9000 kB\n{available}\n")),

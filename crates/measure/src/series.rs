@@ -4,7 +4,7 @@
 //! [`TrialContext`] of pinned threads. A simulated machine gives it a [`SimContext`] that prices the actions of its
 //! roles.
 
-use crate::adapters::pass::Pass;
+use crate::adapters::pass::AdapterPass;
 use crate::adapters::protocol::RuntimeWork;
 use crate::kernel::Kernel;
 use crate::pricing::SimContext;
@@ -62,7 +62,7 @@ pub trait SeriesProbe: Sync {
     }
 
     /// Converts a runtime's pass into the result of a trial.
-    fn runtime_result(&self, _spec: &TrialSpec, pass: &Pass) -> Observed {
+    fn runtime_result(&self, _spec: &TrialSpec, pass: &AdapterPass) -> Observed {
         pass.observed()
     }
 

@@ -98,7 +98,7 @@ impl SimMachine {
             true_costs: true_costs::TrueCosts::new(&spec, topology, &reported),
             states: sim_state::StateLine::new(spec.states.clone(), seed),
             clocks: clock::CoreClocks::new(&spec.core_clock, seed),
-            counter: clock::Counter::new(&spec.counter),
+            counter: clock::SimCounter::new(&spec.counter),
             workers: CpuSet::new(),
             seed,
             spec,

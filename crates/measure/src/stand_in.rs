@@ -1,7 +1,7 @@
 //! [`SimStandIn`]: a simulated replacement for something that a runtime performs.
 
 use crate::adapters::description::{MAX_CAPACITY, lack_of_queue};
-use crate::adapters::{Kind, Payload};
+use crate::adapters::{OperationKind, Payload};
 use coretalk_model::external::External;
 
 /// A native counterpart with a slowdown factor. It replaces a runtime in a simulation. The numbers are plausible
@@ -23,7 +23,7 @@ pub struct SimStandIn {
     /// Minimum and maximum capacity of a queue.
     pub capacities: [u64; 2],
     /// Kinds of work that the adapter performs. Empty if the probe implies the only kind.
-    pub kinds: &'static [Kind],
+    pub kinds: &'static [OperationKind],
 }
 
 impl SimStandIn {
@@ -43,14 +43,14 @@ impl SimStandIn {
 
     /// Sets the kinds of work that the adapter performs.
     #[must_use]
-    pub const fn performing(self, kinds: &'static [Kind]) -> SimStandIn {
+    pub const fn performing(self, kinds: &'static [OperationKind]) -> SimStandIn {
         SimStandIn { kinds, ..self }
     }
 
     /// The reason, as a sentence, why this kind of work is unsupported; `None` if it is supported.
-    pub fn lack_of_kind(&self, kind: Kind) -> Option<String> {
+    pub fn lack_of_kind(&self, kind: OperationKind) -> Option<String> {
         let performs = match self.kinds {
-            [] => !matches!(kind, Kind::Alternate | Kind::Cost | Kind::Clock),
+            [] => !matches!(kind, OperationKind::Alternate | OperationKind::Cost | OperationKind::Clock),
             kinds => kinds.contains(&kind),
         };
         (!performs).then(|| format!("`{}` {} the simulated adapter", self.external, kind.lack()))

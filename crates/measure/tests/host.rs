@@ -220,7 +220,7 @@ fn every_kind_is_created_runs_and_ends() {
         let p50 = |name: &str| numbers.histograms[name].percentile_ns(0.5).unwrap();
         assert!(p50("latency") > 0.0 && p50("join") >= p50("cost"), "{}", spec.label());
         assert_eq!(numbers.histograms["first"].count(), 1);
-        let process = spawn::Config::from_spec(&spec).unwrap().kind.is_process();
+        let process = spawn::CreationConfig::from_spec(&spec).unwrap().kind.is_process();
         assert_eq!(numbers.values.contains_key("parent_rss_mib"), process, "{}", spec.label());
     }
 }

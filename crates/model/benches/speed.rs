@@ -6,7 +6,7 @@
 
 use coretalk_model::infer::{Observation, infer, repeatability};
 use coretalk_model::stats::{
-    Analysis, Key, LineScratch, Pass, drift_interval, fixed_interval, median_in_place, passes_interval,
+    Analysis, CellPass, Key, LineScratch, drift_interval, fixed_interval, median_in_place, passes_interval,
     summarize_lines,
 };
 use coretalk_model::{CpuId, Matrix};
@@ -52,10 +52,10 @@ fn statistics() {
             black_box(fixed_interval(&passes[i % 256][..n]));
         });
     }
-    let timed: Vec<Pass> = passes[0]
+    let timed: Vec<CellPass> = passes[0]
         .iter()
         .enumerate()
-        .map(|(i, &value)| Pass { at_s: i as f64 * 0.06, value, line_error: 0.2 })
+        .map(|(i, &value)| CellPass { at_s: i as f64 * 0.06, value, line_error: 0.2 })
         .collect();
     ns("drift_interval of 24", baseline, |_| {
         black_box(drift_interval(black_box(&timed)));

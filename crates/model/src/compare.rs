@@ -1,6 +1,6 @@
 //! Comparison of two sets of results: which values differ, which are the same, and which are undecided.
 //!
-//! A [`Side`] is a run or a file of another tool. It has one [`Dataset`] of [`Reading`]s for each matrix or set of
+//! A [`Side`] is a run or a file of another tool. It has one [`Dataset`] of [`SideReading`]s for each matrix or set of
 //! series. [`mismatches`] lists differing conditions. [`Alignment`] determines which values are compared.
 //! [`compare`](fn@compare) judges corresponding datasets by level, then by cell.
 
@@ -30,5 +30,7 @@ pub use likeness::LevelMismatch;
 pub use of_matrix::{of_import, of_latency};
 pub use of_trials::{of_places, of_series};
 pub use overview::{GroupMedian, Overview, OverviewGroup, OverviewRow, overview};
-pub use side::{Dataset, Fact, LogEstimate, Mismatch, Reading, ReadingKey, Series, Side, Weight, mismatches};
-pub use verdict::{LeastEffect, Outcome, Verdict};
+pub use side::{
+    Dataset, Fact, LogEstimate, Mismatch, ReadingKey, Series, Side, SideReading, Weight, mismatches,
+};
+pub use verdict::{LeastEffect, Verdict, VerdictInput};

@@ -5,7 +5,7 @@ use crate::idle_gaps::{IdleGaps, idle_gaps};
 use crate::jitter::{Noise, Quietness, by_quietness, noise};
 use crate::quantity::Parameter;
 use crate::queue::{BatchCurve, Sweep, batch_curves, sweeps};
-use crate::series::{Ranking, SeriesResult, SeriesSettings, TrialResult, Verdict, ranking};
+use crate::series::{Ranking, RankingVerdict, SeriesResult, SeriesSettings, TrialResult, ranking};
 use crate::sharing::{PaddingGroup, padding};
 
 /// The conclusion from the trials of one probe, and whether the machine changed state.
@@ -93,6 +93,6 @@ fn finding<'a>(
     }
     let ranking = ranking(settings, result, probe, declared, topology)?;
     let is_empty = ranking.subjects.is_empty() && ranking.unranked.is_empty();
-    let shows_nothing = is_empty && matches!(ranking.verdict, Verdict::CannotTell(_));
+    let shows_nothing = is_empty && matches!(ranking.verdict, RankingVerdict::CannotTell(_));
     (!shows_nothing).then_some(Finding::Ranked(ranking))
 }

@@ -21,7 +21,7 @@ mod tree;
 
 pub use agreement::{Agreement, AgreementVerdict, Evidence, OtherCpus, agreement};
 pub use findings::{Findings, LoneCpu, Refusal, levels_changed};
-pub use structure::{InferredLevel, Layout, LoneGroup, Shape, Structure, repeatability};
+pub use structure::{InferredLevel, Layout, LoneGroup, Structure, ValueShape, repeatability};
 pub use suspects::{Suspect, SuspectReason};
 
 use crate::latency::{CellValue, LatencyMap};
@@ -335,22 +335,22 @@ fn described(levels: &[Partition], distances: &Distances) -> Vec<InferredLevel> 
         .collect()
 }
 
-fn shape(found: &InferredPartitions, suspects: &[Suspect], distances: &Distances) -> Shape {
+fn shape(found: &InferredPartitions, suspects: &[Suspect], distances: &Distances) -> ValueShape {
     if !found.levels.is_empty() {
-        return Shape::Grouped;
+        return ValueShape::Grouped;
     }
     let n = distances.len();
     let scatter = scatter(distances);
     let unlike = suspects.iter().filter(|suspect| suspect.doubt == SuspectReason::Outlier).count();
     let most_unlike = (n * (n - 1) / 2 / MAX_UNLIKE).max(1);
     if n == 3 || found.hints.iter().any(|hint| hint.but.is_some()) {
-        Shape::TooFew
+        ValueShape::TooFew
     } else if scatter <= UNIFORM && unlike <= most_unlike {
-        Shape::Uniform { scatter }
+        ValueShape::Uniform { scatter }
     } else if n < MIN_MESH_CPUS {
-        Shape::TooFew
+        ValueShape::TooFew
     } else {
-        Shape::Continuous { scatter, layout: Box::new(Layout::from_distances(distances)) }
+        ValueShape::Continuous { scatter, layout: Box::new(Layout::from_distances(distances)) }
     }
 }
 

@@ -17,11 +17,11 @@ pub use analyse::{
     verdict_repetitions,
 };
 pub use comparison::{
-    Arm, COMMAND_METRICS, Comparison, Difference, DropCause, DroppedRound, Failed, Metric, OTHERS, Open,
-    Outcome, PairVerdict, PlaceResult, PlacementConditions, Role, Rounds, WAITED, effect,
+    Arm, COMMAND_METRICS, Difference, DropCause, DroppedRound, Failed, Metric, OTHERS, Open, PairVerdict,
+    PlaceOutcome, PlaceResult, PlacementComparison, PlacementConditions, Role, Rounds, WAITED, effect,
 };
 pub use derive::{PresetError, cores_first, derive};
-pub use placement::{Binding, Placement, PlacementName, Preset, Structure};
+pub use placement::{Binding, Placement, PlacementName, Preset, UsedGroups};
 pub use reason::{PlacementReason, Why, why};
 pub use settings::{
     ArmCommand, BUDGET, COMMAND, CONTROL, MIN_EFFECT, PRECISION, PROBE, PlaceSettings, REPEAT, VERSUS,

@@ -20,16 +20,16 @@ mod states;
 pub mod summary;
 
 pub use analyse::analyse_series;
-pub use concurrency::{Bias, ConcurrencyGate, Counted, concurrency_margin};
+pub use concurrency::{Bias, ConcurrencyGate, CountedPasses, concurrency_margin};
 pub use done::{first_width, is_done, is_wide_already};
 pub use headline::{Headline, TimeUnit, displayed_value, named_headline};
 pub use load::{LoadCurve, load_curve};
 pub use name::{NamePart, SeriesName};
-pub use ranking::{Condition, Ranking, Subject, Verdict, ranking, rankings};
+pub use ranking::{Condition, Ranking, RankingVerdict, Subject, ranking, rankings};
 pub(crate) use ranking::{place_order, shown};
 pub use record::{MAX_VALUE, Numbers, Observed, PassOutcome, RoleEvidence, SeriesEntry, SeriesRecord};
 pub use result::{ProcessResult, SeriesResult, TrialResult, TrialState};
-pub use rungs::{RUNGS, Rung, rungs};
+pub use rungs::{RUNGS, TrialRung, rungs};
 pub use settings::{
     ADAPTERS, Gathering, MASK, ParameterValue, Parameters, SeriesSettings, TrialId, TrialSpec,
 };

@@ -22,7 +22,7 @@ mod states;
 mod stopping;
 
 pub use correlation::{Correlation, Pool};
-pub use drift::{Pass, drift_interval};
+pub use drift::{CellPass, drift_interval};
 pub use estimate::{Estimate, WIDEST_STATED};
 pub(crate) use interval::student;
 pub use interval::{block_medians, fixed_interval, mean_interval, passes_interval, share_interval};

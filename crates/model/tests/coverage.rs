@@ -5,7 +5,7 @@
 //! (`CORETALK_TEST_ACCEPTANCE=1`) it is the acceptance test; by default it has fewer cells and wider bounds.
 
 use coretalk_model::stats::{
-    ANALYSES, Analysis, Decision, Estimate, Key, LineScratch, Pass, decide, drift, drift_interval,
+    ANALYSES, Analysis, CellPass, Decision, Estimate, Key, LineScratch, decide, drift, drift_interval,
     elementary, fixed_interval, median, passes_interval, processes_interval, summarize_lines,
 };
 use std::fmt::Write as _;
@@ -167,7 +167,7 @@ fn simulate(
     key: Key,
     factor: &[Vec<f64>],
     scratch: &mut LineScratch,
-) -> Vec<Pass> {
+) -> Vec<CellPass> {
     let line_sd = elementary::ln(1.0 + 0.08f64 * 0.08).sqrt();
     let shocks: Vec<f64> = (0..factor.len() as u64).map(|i| key.with(9).normal(i)).collect();
     let mut ticks = vec![0; layout.lines * layout.visits];
@@ -196,7 +196,7 @@ fn simulate(
             }
         }
         let summary = summarize_lines(&ticks, layout.visits, scratch).expect("a pass has batches");
-        Pass {
+        CellPass {
             at_s: pass as f64 * scenario.gap_s,
             value: summary.location / BATCH_TICKS,
             line_error: summary.line_error.unwrap_or_default() / BATCH_TICKS,

@@ -6,7 +6,7 @@ use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Sou
 use coretalk_model::probes;
 use coretalk_model::quantity::{Aggregate, Better, Quantity, Unit, Unranked};
 use coretalk_model::run::{RunReport, SeriesReport};
-use coretalk_model::series::{ParameterValue, Ranking, Subject, Verdict, ranking, rankings};
+use coretalk_model::series::{ParameterValue, Ranking, RankingVerdict, Subject, ranking, rankings};
 
 const MAX_ALIKE: usize = 3;
 
@@ -97,8 +97,8 @@ pub(super) fn sentence(report: &RunReport, ranking: &Ranking<'_>) -> Sentence {
     };
     let [best, last] = extremes(quantity);
     let mut found: Vec<Sentence> = match verdict {
-        Verdict::CannotTell(_) if subjects.is_empty() => vec![Sentence::new("cannot tell")],
-        Verdict::CannotTell(rivals) => {
+        RankingVerdict::CannotTell(_) if subjects.is_empty() => vec![Sentence::new("cannot tell")],
+        RankingVerdict::CannotTell(rivals) => {
             let rivals = names(rivals.iter().map(|name| Sentence::name(name)));
             vec![
                 Sentence::new("cannot tell which of {rivals} is {best}")
@@ -106,13 +106,13 @@ pub(super) fn sentence(report: &RunReport, ranking: &Ranking<'_>) -> Sentence {
                     .with("best", best),
             ]
         }
-        Verdict::Single if subjects[0].name.is_empty() => {
+        RankingVerdict::Single if subjects[0].name.is_empty() => {
             vec![number(0)]
         }
-        Verdict::Single => {
+        RankingVerdict::Single => {
             vec![Sentence::new("{name}, {value}").with("name", name(0)).with("value", number(0))]
         }
-        Verdict::Alike => {
+        RankingVerdict::Alike => {
             let [best, worst] = [0, subjects.len() - 1].map(number);
             let range = match fmt::sentence(&best) == fmt::sentence(&worst) {
                 true => best,
@@ -128,7 +128,7 @@ pub(super) fn sentence(report: &RunReport, ranking: &Ranking<'_>) -> Sentence {
                     .with("range", range),
             ]
         }
-        Verdict::Ordered { like_best, worst, like_worst } => {
+        RankingVerdict::Ordered { like_best, worst, like_worst } => {
             let of_worst = worst.map(|worst| valued(worst, last, like_worst));
             [valued(0, best, like_best)].into_iter().chain(of_worst).collect()
         }

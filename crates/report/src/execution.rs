@@ -3,7 +3,9 @@
 use crate::blocks::Block;
 use crate::blocks::value::{DisplayValue, Number, Sentence, Source, pointer};
 use crate::reasons::Worded;
-use coretalk_model::latency::execution::{Execution, ExecutionTest, TestReason, Unclear, Unit, verdicts};
+use coretalk_model::latency::execution::{
+    Execution, ExecutionTest, ExecutionUnit, TestReason, Unclear, verdicts,
+};
 use coretalk_model::{Level, Topology, quantity};
 
 /// The results of the tests, and contradictions with the reported cores. `reported` is `None` without a report.
@@ -53,7 +55,7 @@ fn verdict_words(
     // The strongest effect of each pair, on the CPU that keeps more (shared units) or less (separate cores).
     let side = usize::from(verdict != Execution::Shared);
     let strongest_effect = |(at, test): &(usize, &ExecutionTest)| {
-        let units = Unit::ALL.iter().filter_map(|&unit| Some((test.kept(unit)?[side], *at, unit)));
+        let units = ExecutionUnit::ALL.iter().filter_map(|&unit| Some((test.kept(unit)?[side], *at, unit)));
         units.min_by(|a, b| a.0.total_cmp(&b.0))
     };
     let all = pairs.iter().filter_map(strongest_effect);
@@ -62,7 +64,7 @@ fn verdict_words(
         _ => all.min_by(|a, b| a.0.total_cmp(&b.0)),
     };
     let kept = kept.map(|(kept, at, unit)| {
-        let unit = if unit == Unit::Multiplier { "multiplier" } else { "divider" };
+        let unit = if unit == ExecutionUnit::Multiplier { "multiplier" } else { "divider" };
         let path = format!("/topology/execution/{at}/{unit}_kept/{side}");
         let shown = if side == 0 { kept } else { kept.min(1.0) };
         DisplayValue::field(path, Number::Point(shown)).in_unit(quantity::Unit::Share)

@@ -13,7 +13,7 @@ use super::scope::distance_words;
 use super::{By, Style};
 use crate::blocks::value::{DisplayUnit, DisplayValue, MapSource, Number, Source};
 use crate::blocks::{Drawing, DrawnNumber};
-use coretalk_model::latency::summary::{Reading, Table};
+use coretalk_model::latency::summary::{PairReading, SummaryTable};
 use coretalk_model::series::MapUnit;
 use coretalk_model::{CpuId, Matrix, Relation, Topology};
 use std::borrow::Cow;
@@ -21,7 +21,7 @@ use std::borrow::Cow;
 /// The readings of a complete or unfinished map.
 #[derive(Debug)]
 pub struct PairMap<'a> {
-    readings: Cow<'a, Matrix<Option<Reading>>>,
+    readings: Cow<'a, Matrix<Option<PairReading>>>,
     topology: &'a Topology,
     source: MapSource,
     unit: MapUnit,
@@ -62,7 +62,7 @@ pub enum Diagonal {
 
 impl Diagonal {
     /// The content of the diagonal of a square with these rows.
-    pub fn from_table(cells: &Table, rows: &[Vec<CpuId>]) -> Diagonal {
+    pub fn from_table(cells: &SummaryTable, rows: &[Vec<CpuId>]) -> Diagonal {
         let is_own = |(at, row): (usize, &Vec<CpuId>)| row.len() == 1 && cells.get(at, at).pairs > 0;
         match cells.has_own() {
             true => Diagonal::Both,
@@ -80,7 +80,7 @@ pub fn names_of_diagonal(topology: &Topology) -> [String; 2] {
 impl<'a> PairMap<'a> {
     /// A map in nanoseconds.
     pub fn new(
-        readings: Cow<'a, Matrix<Option<Reading>>>,
+        readings: Cow<'a, Matrix<Option<PairReading>>>,
         topology: &'a Topology,
         source: MapSource,
     ) -> PairMap<'a> {
@@ -122,7 +122,7 @@ impl HeatMap<'_> {
     }
 
     /// The numbers of a cell: for two CPUs and, if separate, for both roles on one CPU.
-    fn shown(&self, cells: &Table, [row, column]: [usize; 2]) -> [Option<DrawnNumber>; 2] {
+    fn shown(&self, cells: &SummaryTable, [row, column]: [usize; 2]) -> [Option<DrawnNumber>; 2] {
         let cell = cells.get(row, column);
         let divisor = self.map.unit.divisor;
         let shown = |number: f64, doubtful: u32, own| DrawnNumber {

@@ -111,7 +111,7 @@ fn tool_of(row: &LadderRow) -> Option<Tool> {
     if let LadderStep::Imitated(tool) = row.kernel.step() { Some(tool) } else { None }
 }
 
-fn is_wake_step(row: &LadderRow, wake: &series::Rung) -> bool {
+fn is_wake_step(row: &LadderRow, wake: &series::TrialRung) -> bool {
     row.kernel.step() == LadderStep::Other(wake.step)
 }
 
@@ -336,7 +336,7 @@ pub fn footnote(result: &LatencyResult, disturbance: Option<f64>) -> Sentence {
         None => Sentence::new("~ is what that tool would print"),
         Some(_) => Sentence::new("~ is measured as that tool does, while other programs used the CPUs"),
     }));
-    let was_measured = |rung: &&series::Rung| rows.iter().any(|row| is_wake_step(row, rung));
+    let was_measured = |rung: &&series::TrialRung| rows.iter().any(|row| is_wake_step(row, rung));
     let woken: Vec<Sentence> =
         RUNGS.iter().filter(was_measured).map(|rung| Sentence::new(rung.step)).collect();
     if !woken.is_empty() {

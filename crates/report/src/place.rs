@@ -14,7 +14,7 @@ use crate::blocks::{Block, Cell, Column, Table};
 use crate::snippets::snippets;
 pub(super) use answer::answer;
 use coretalk_model::place::{
-    Behaviour, Binding, COMMAND, Open, Outcome, PlaceSettings, Placement, Preset, VersusSettings,
+    Behaviour, Binding, COMMAND, Open, PlaceOutcome, PlaceSettings, Placement, Preset, VersusSettings,
     WorkSettings, Workload, least_repetitions, why,
 };
 use coretalk_model::quantity::Unit;
@@ -179,7 +179,7 @@ fn rows<'a>(place: &'a PlaceReport, numbered: Numbered<'a>) -> impl Iterator<Ite
                 .map_or(Cell::Blank, |_| numbered.difference(arm).map_or(Cell::Unknown, Cell::from)),
             numbered.p_value(arm),
             match numbered.comparison.outcome {
-                Outcome::PerArm => versus::verdict(place, numbered, arm),
+                PlaceOutcome::PerArm => versus::verdict(place, numbered, arm),
                 _ => on_first_row(verdict(numbered)),
             },
         ]
@@ -192,21 +192,21 @@ pub(super) fn difference_words(numbered: Numbered<'_>, arm: usize) -> Option<Str
 
 fn verdict(numbered: Numbered<'_>) -> Cell {
     match &numbered.comparison.outcome {
-        Outcome::Winner { winner, .. } => {
+        PlaceOutcome::Winner { winner, .. } => {
             Sentence::new("{winner} wins").with("winner", numbered.name(*winner)).into()
         }
-        Outcome::Same { within } => {
+        PlaceOutcome::Same { within } => {
             let within = DisplayValue::bare(Number::Point(*within), numbered.source("within_percent"));
             Sentence::new("same within ±{within}").with("within", within.in_unit(Unit::Share)).into()
         }
-        Outcome::CannotTell => match numbered.comparison.open() {
+        PlaceOutcome::CannotTell => match numbered.comparison.open() {
             Some(Open::NoValue) => "unknown".into(),
             Some(Open::BelowZero) => "not tested: below zero".into(),
             _ => "cannot tell".into(),
         },
         // `rows` adds the verdict of each arm.
-        Outcome::PerArm => Cell::Blank,
-        Outcome::NotTested => "not tested".into(),
+        PlaceOutcome::PerArm => Cell::Blank,
+        PlaceOutcome::NotTested => "not tested".into(),
     }
 }
 
@@ -300,7 +300,7 @@ fn unknown_memory_note(numbered: Numbered<'_>) -> Option<&'static str> {
 }
 
 fn why_it_wins(report: &RunReport, place: &PlaceReport, headline: Numbered<'_>) -> Option<Block<'static>> {
-    let Outcome::Winner { winner, runner_up, .. } = headline.comparison.outcome else { return None };
+    let PlaceOutcome::Winner { winner, runner_up, .. } = headline.comparison.outcome else { return None };
     let behaviour = behaviour(place, headline);
     let [best, next]: [&Placement; 2] =
         [winner, runner_up].map(|arm| &headline.comparison.arms[arm].placement);

@@ -23,7 +23,7 @@ use coretalk_model::queue::{
     switch_rate, verification,
 };
 use coretalk_model::run::{RunReport, SeriesReport};
-use coretalk_model::series::{Verdict, concurrency_margin};
+use coretalk_model::series::{RankingVerdict, concurrency_margin};
 use coretalk_model::stats::Estimate;
 use coretalk_model::{Flag, Relation};
 use std::collections::BTreeMap;
@@ -432,10 +432,10 @@ fn winners(report: &RunReport, series: &SeriesReport) -> Vec<Sentence> {
             continue;
         };
         let winner = match &ranking.verdict {
-            Verdict::Single => continue,
-            Verdict::Alike => Sentence::new("all alike"),
-            Verdict::CannotTell(_) => Sentence::new("cannot tell"),
-            Verdict::Ordered { like_best, .. } => match best::alike(&ranking, like_best) {
+            RankingVerdict::Single => continue,
+            RankingVerdict::Alike => Sentence::new("all alike"),
+            RankingVerdict::CannotTell(_) => Sentence::new("cannot tell"),
+            RankingVerdict::Ordered { like_best, .. } => match best::alike(&ranking, like_best) {
                 Some(alike) => Sentence::new("{name} {alike}").with("alike", alike),
                 None => Sentence::new("{name}"),
             }

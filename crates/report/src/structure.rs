@@ -9,8 +9,8 @@ use crate::blocks::{Block, Cell, Column, Table};
 use crate::reasons::Worded;
 use coretalk_model::CpuSet;
 use coretalk_model::infer::{
-    self, Agreement, AgreementVerdict, Findings, InferError, InferredLevel, LoneCpu, Refusal, Shape,
-    Structure, Suspect,
+    self, Agreement, AgreementVerdict, Findings, InferError, InferredLevel, LoneCpu, Refusal, Structure,
+    Suspect, ValueShape,
 };
 use coretalk_model::latency::Execution;
 use coretalk_model::quantity::Unit;
@@ -148,12 +148,12 @@ fn why_no_levels(structure: &Structure, findings: &Findings, unit: &'static str)
         DisplayValue::field("/topology/inferred/scatter", Number::Point(share)).in_unit(Unit::Share)
     };
     match &structure.shape {
-        Shape::Continuous { .. } | Shape::Uniform { .. }
+        ValueShape::Continuous { .. } | ValueShape::Uniform { .. }
             if !structure.dropped.is_empty() || structure.step > 0.0 =>
         {
             "no groups that its clock can show".into()
         }
-        Shape::TooFew => {
+        ValueShape::TooFew => {
             let lone_cpus = lone_cpu_sentences(findings, unit);
             if lone_cpus.is_empty() {
                 let number = Number::Count(structure.cpus.len() as u64);
@@ -163,8 +163,8 @@ fn why_no_levels(structure: &Structure, findings: &Findings, unit: &'static str)
                 Sentence::joined(lone_cpus, "; ")
             }
         }
-        Shape::Uniform { scatter } if *scatter < 1e-4 => "no groups, all pairs are equal".into(),
-        Shape::Uniform { scatter: share } => {
+        ValueShape::Uniform { scatter } if *scatter < 1e-4 => "no groups, all pairs are equal".into(),
+        ValueShape::Uniform { scatter: share } => {
             let but = match structure.unfit().count() {
                 0 => Sentence::new(""),
                 unlike => Sentence::new(" but {number}").with("number", count_of_unfit(unlike)),
@@ -173,12 +173,12 @@ fn why_no_levels(structure: &Structure, findings: &Findings, unit: &'static str)
                 .with("but", but)
                 .with("scatter", scatter(*share))
         }
-        Shape::Continuous { scatter: share, .. } => Sentence::new(
+        ValueShape::Continuous { scatter: share, .. } => Sentence::new(
             "no groups; values scatter by {scatter} without forming any, as on a mesh or a ring, between kinds of \
              cores, or where threads were not pinned",
         )
         .with("scatter", scatter(*share)),
-        Shape::Grouped => "".into(),
+        ValueShape::Grouped => "".into(),
     }
 }
 

@@ -5,7 +5,7 @@ use super::parameters::{parameters, title_sentence};
 use super::trial_words::relation_sentence;
 use crate::blocks::Block;
 use crate::blocks::value::{DisplayUnit, DisplayValue, MapSource, Number, Sentence, Source, Statistic};
-use coretalk_model::latency::summary::Reading;
+use coretalk_model::latency::summary::PairReading;
 use coretalk_model::probes::{self, ProbeDeclaration};
 use coretalk_model::queue::QueueCell;
 use coretalk_model::run::{RunReport, SeriesReport};
@@ -62,7 +62,7 @@ pub fn map<'a>(report: &'a RunReport, series: &'a SeriesReport, kind: &Alike<'a>
         let (from, to) = (series.settings.cpus[row], series.settings.cpus[column]);
         let trial = of_pair.get(&[from, to][..])?;
         let doubtful = trial.flags.may_be_wrong();
-        Some(Reading { ns: number_of_map(series, &unit, trial)?.point, doubtful })
+        Some(PairReading { ns: number_of_map(series, &unit, trial)?.point, doubtful })
     });
     let spec = &kind.trials[0].spec;
     let source = MapSource::Trials {

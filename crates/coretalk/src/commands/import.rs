@@ -7,7 +7,7 @@ use crate::resolve::files;
 use crate::resolve::output::{self, Verbosity, print_notice};
 use crate::run::out::Out;
 use coretalk_model::formats::{ImportedMatrix, Spread, write_c2c_csv, write_csv, write_markdown};
-use coretalk_model::latency::summary::Reading;
+use coretalk_model::latency::summary::PairReading;
 use coretalk_report::blocks::Block;
 use coretalk_report::blocks::value::{DisplayUnit, DisplayValue, MapSource, Number, Sentence, Source};
 use coretalk_report::document::Document;
@@ -70,7 +70,7 @@ pub fn execute(global: &Global, args: &ImportArgs) -> Result<ExitCode, Failure> 
 
 fn screen(file: &Path, imported: &ImportedMatrix, style: &Style) -> String {
     let head = lint::head(&file.display().to_string(), imported, Source::Listed);
-    let readings = imported.matrix.map(|cell| cell.map(|ns| Reading { ns, doubtful: ns <= 0.0 }));
+    let readings = imported.matrix.map(|cell| cell.map(|ns| PairReading { ns, doubtful: ns <= 0.0 }));
     let imported_file = ImportedFile::new(String::new(), vec![imported.clone()]);
     let source = MapSource::Kernel("unknown".to_owned());
     let map = PairMap::new(Cow::Owned(readings), imported_file.groups(), source);

@@ -220,6 +220,7 @@ fn contradiction(error: &serde_json::Error) -> Failure {
 }
 
 impl ReportFormat {
+    /// Creates the bytes of the file from the page or the picture.
     pub fn bytes(
         self,
         page: impl FnOnce() -> Result<String, Failure>,

@@ -1,7 +1,7 @@
 //! Lists of adapters: the built-in list and the user's list.
 
 use crate::exit::Failure;
-use coretalk_measure::adapters::catalogue::{Catalogue, Origin};
+use coretalk_measure::adapters::catalogue::{AdapterOrigin, Catalogue};
 use coretalk_measure::adapters::sources;
 use etcetera::BaseStrategy;
 use std::io;
@@ -31,12 +31,12 @@ pub fn settings() -> Result<AdapterSettings, Failure> {
     })?;
     let (users, cache) =
         (places.config_dir().join("coretalk"), places.cache_dir().join("coretalk").join("adapters"));
-    let mut catalogue = Catalogue::parse(sources::LIST, Origin::Ours)
+    let mut catalogue = Catalogue::parse(sources::LIST, AdapterOrigin::Ours)
         .map_err(|error| Failure::Internal(format!("failed to {error}")))?;
     if let Some(list) = read_user_list(&users.join(LIST))? {
         let path = users.join(LIST);
         let failed = |error| Failure::Input(format!("{}: failed to {error}", path.display()));
-        catalogue.add(Catalogue::parse(&list, Origin::Users).map_err(failed)?).map_err(failed)?;
+        catalogue.add(Catalogue::parse(&list, AdapterOrigin::Users).map_err(failed)?).map_err(failed)?;
     }
     Ok(AdapterSettings { catalogue, users, cache })
 }

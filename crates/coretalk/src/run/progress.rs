@@ -1,7 +1,7 @@
 //! [`Progress`]: shows the progress of a run and the growing map. Draws only at commits, without a thread.
 
 use coretalk_measure::session::{Commit, Event, Observer};
-use coretalk_model::latency::summary::Reading;
+use coretalk_model::latency::summary::PairReading;
 use coretalk_model::latency::{Purpose, Visit};
 use coretalk_model::stats::{interpolated_median_interval, median};
 use coretalk_model::{CpuId, Matrix, Topology};
@@ -54,7 +54,7 @@ pub struct Progress<W, C> {
     style: Style,
     topology: Topology,
     cells: Vec<[CpuId; 2]>,
-    filling: Matrix<Option<Reading>>,
+    filling: Matrix<Option<PairReading>>,
     phase: Purpose,
     in_trials: bool,
     last_drawing: Option<Duration>,
@@ -287,9 +287,9 @@ impl<W: Write, C: FnMut() -> Duration> Observer for Progress<W, C> {
     }
 }
 
-fn reading_of(visit: &Visit) -> Option<Reading> {
+fn reading_of(visit: &Visit) -> Option<PairReading> {
     let span = visit.spans.first()?;
-    Some(Reading { ns: f64::from(span.location_ns), doubtful: visit.flags.may_be_wrong() })
+    Some(PairReading { ns: f64::from(span.location_ns), doubtful: visit.flags.may_be_wrong() })
 }
 
 fn phase_words(purpose: Purpose) -> &'static str {

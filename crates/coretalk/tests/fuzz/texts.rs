@@ -5,7 +5,7 @@ use super::random::Random;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use coretalk_measure::adapters::Description;
-use coretalk_measure::adapters::catalogue::{Catalogue, Origin};
+use coretalk_measure::adapters::catalogue::{AdapterOrigin, Catalogue};
 use coretalk_measure::adapters::sources;
 use coretalk_measure::{Machine, Scenario, SimMachine};
 use coretalk_model::formats::hgrm::{HgrmStyle, write_hgrm};
@@ -166,7 +166,7 @@ pub fn scenario(random: &mut Random) -> Vec<u8> {
 
 pub fn read_scenario(_: &Path, bytes: &[u8]) -> Output {
     let text = std::str::from_utf8(bytes)?;
-    let list = match Catalogue::parse(text, Origin::Users) {
+    let list = match Catalogue::parse(text, AdapterOrigin::Users) {
         Ok(catalogue) => format!("{:?}", catalogue.specs()).len(),
         Err(error) => error.to_string().len(),
     };

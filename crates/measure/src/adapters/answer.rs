@@ -1,4 +1,4 @@
-//! [`Answer`]: the parsed lines of an adapter after `go`, before verification.
+//! [`AdapterAnswer`]: the parsed lines of an adapter after `go`, before verification.
 
 use super::error::AdapterError;
 use super::pass::{Note, RoleShare};
@@ -18,7 +18,7 @@ const MAX_DISTRIBUTIONS: usize = 16;
 const MAX_NOTES: usize = 100;
 
 #[derive(Debug, Default)]
-pub(super) struct Answer {
+pub(super) struct AdapterAnswer {
     /// Reported duration, and the arrival time of its line.
     pub(super) ns: Option<(u64, Instant)>,
     pub(super) count: Option<u64>,
@@ -47,7 +47,7 @@ impl Prepared {
     }
 }
 
-impl Answer {
+impl AdapterAnswer {
     /// Parses a line; for `done`, returns the number of the pass.
     pub(super) fn take(&mut self, line: &str, at: Instant) -> Result<Option<u64>, AdapterError> {
         let unexpected = || AdapterError::Unexpected { line: cut(line), awaited: AWAITED };
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn an_answer_is_read_in_any_order() {
-        let (mut answer, now) = (Answer::default(), Instant::now());
+        let (mut answer, now) = (AdapterAnswer::default(), Instant::now());
         let lines = "note gc 0,events 10:2 30:1,events 30:1,events busy 7:1,sum 9,ns 120,count 4,note jit";
         for line in lines.split(',') {
             assert_eq!(answer.take(line, now).unwrap(), None, "{line}");
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn unexpected_lines_are_named() {
         for line in ["", "ns", "ns -1", "ns 1.5", "count x", "events 10", "events a:1", "hello", "role 0 1"] {
-            let error = Answer::default().take(line, Instant::now()).unwrap_err().to_string();
+            let error = AdapterAnswer::default().take(line, Instant::now()).unwrap_err().to_string();
             assert!(error.starts_with(&format!("it printed {line:?} where a line `ns`")), "{error}");
         }
     }
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn repeated_and_too_many_lines_are_refused() {
         let first_error = |lines: &[&str]| {
-            let (mut answer, now) = (Answer::default(), Instant::now());
+            let (mut answer, now) = (AdapterAnswer::default(), Instant::now());
             let failed = lines.iter().find_map(|line| answer.take(line, now).err());
             failed.map(|error| error.to_string())
         };

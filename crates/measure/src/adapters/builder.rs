@@ -1,7 +1,7 @@
 //! [`AdapterBuilder`]: checks the requirements of adapters, and builds them in a cache directory.
 
 use super::Adapter;
-use super::catalogue::{AdapterSpec, Origin, Places};
+use super::catalogue::{AdapterOrigin, AdapterSpec, Places};
 use super::sources;
 use crate::host::command::watchdog::Watchdog;
 use crate::host::command::{Finished, Launch, Printed, RunFailure, run};
@@ -91,7 +91,7 @@ impl AdapterBuilder<'_> {
         let version = self.version(spec, stop)?;
         let files = self.files(spec)?;
         let home = self.cache.join(format!("{}-{:016x}", spec.name, key(spec, &files, version.as_deref())));
-        if !home.is_dir() && (spec.origin == Origin::Ours || !spec.build.is_empty()) {
+        if !home.is_dir() && (spec.origin == AdapterOrigin::Ours || !spec.build.is_empty()) {
             if !spec.build.is_empty() {
                 building();
             }
@@ -120,13 +120,13 @@ impl AdapterBuilder<'_> {
     fn files(&self, spec: &AdapterSpec) -> Result<Vec<(String, Vec<u8>)>, Unready> {
         let file = |name: &String| {
             let bytes = match spec.origin {
-                Origin::Ours => {
+                AdapterOrigin::Ours => {
                     let known = sources::FILES.iter().find(|(known, _)| known == name);
                     known
                         .map(|(_, text)| text.as_bytes().to_vec())
                         .ok_or(io::Error::from(io::ErrorKind::NotFound))
                 }
-                Origin::Users | Origin::Typed => fs::read(self.users_folder().join(name)),
+                AdapterOrigin::Users | AdapterOrigin::Typed => fs::read(self.users_folder().join(name)),
             };
             let path = self.users_folder().join(name);
             Ok((name.clone(), bytes.map_err(|source| Unready::File { what: "read", path, source })?))
@@ -174,7 +174,7 @@ impl AdapterBuilder<'_> {
             path: out.clone(),
             source,
         })?;
-        if spec.origin == Origin::Ours {
+        if spec.origin == AdapterOrigin::Ours {
             for (name, bytes) in files {
                 write(&home.join(SOURCE).join(name), bytes)?;
             }
@@ -188,8 +188,8 @@ impl AdapterBuilder<'_> {
 
     fn with_places<R>(&self, spec: &AdapterSpec, home: &Path, use_places: impl Fn(&Places<'_>) -> R) -> R {
         let source = match spec.origin {
-            Origin::Ours => home.join(SOURCE),
-            Origin::Users | Origin::Typed => self.users_folder().to_owned(),
+            AdapterOrigin::Ours => home.join(SOURCE),
+            AdapterOrigin::Users | AdapterOrigin::Typed => self.users_folder().to_owned(),
         };
         let (source, out) =
             (source.to_string_lossy().into_owned(), home.join(OUT).to_string_lossy().into_owned());

@@ -38,12 +38,12 @@ pub struct AdapterSpec {
     pub environment: BTreeMap<String, String>,
     /// Where the spec comes from.
     #[serde(skip, default)]
-    pub origin: Origin,
+    pub origin: AdapterOrigin,
 }
 
 /// Where an adapter comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Origin {
+pub enum AdapterOrigin {
     /// Bundled: the files of the adapter are part of this program.
     #[default]
     Ours,
@@ -93,7 +93,7 @@ impl Catalogue {
     /// let catalogue = Catalogue::parse(text, Origin::Users).unwrap();
     /// assert_eq!(catalogue.find("perl").unwrap().needs, ["perl"]);
     /// ```
-    pub fn parse(text: &str, origin: Origin) -> Result<Catalogue, CatalogueError> {
+    pub fn parse(text: &str, origin: AdapterOrigin) -> Result<Catalogue, CatalogueError> {
         let file: File = toml::from_str(text).map_err(|error: toml::de::Error| {
             let before = error.span().map_or("", |span| text.get(..span.start).unwrap_or(text));
             CatalogueError::Toml {
@@ -121,7 +121,7 @@ impl Catalogue {
             build: Vec::new(),
             run: words.to_vec(),
             environment: BTreeMap::new(),
-            origin: Origin::Typed,
+            origin: AdapterOrigin::Typed,
         })
     }
 
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn placeholders_in_commands_are_replaced() {
-        let catalogue = Catalogue::parse(JAVA, Origin::Ours).unwrap();
+        let catalogue = Catalogue::parse(JAVA, AdapterOrigin::Ours).unwrap();
         let spec = catalogue.find("java").unwrap();
         let places = Places { source: "/s", out: "/o", cpus: 4 };
         let build = AdapterSpec::filled(&spec.build[0], &places);
@@ -214,12 +214,12 @@ mod tests {
 
     #[test]
     fn entries_of_the_user_replace_bundled_ones_of_the_same_name() {
-        let mut catalogue = Catalogue::parse(JAVA, Origin::Ours).unwrap();
+        let mut catalogue = Catalogue::parse(JAVA, AdapterOrigin::Ours).unwrap();
         let own = "[[adapter]]\nname = \"java\"\nrun = [\"own\"]\n[[adapter]]\nname = \"lua\"\nrun = [\"lua\", \"a.lua\"]\n";
-        catalogue.add(Catalogue::parse(own, Origin::Users).unwrap()).unwrap();
+        catalogue.add(Catalogue::parse(own, AdapterOrigin::Users).unwrap()).unwrap();
         catalogue.type_in("lua", &["./fast".to_owned()]).unwrap();
         let origins = catalogue.specs().iter().map(|spec| (spec.name.as_str(), spec.origin));
-        assert!(origins.eq([("java", Origin::Users), ("lua", Origin::Typed)]));
+        assert!(origins.eq([("java", AdapterOrigin::Users), ("lua", AdapterOrigin::Typed)]));
     }
 
     #[test]
@@ -234,7 +234,7 @@ mod tests {
             (entry("x", "[\"a\"]") + "colour = \"red\"\n", "line 4: unknown field `colour`"),
             ("\nnonsense".to_owned(), "adapters: line 2: "),
         ] {
-            let error = Catalogue::parse(&text, Origin::Users).unwrap_err().to_string();
+            let error = Catalogue::parse(&text, AdapterOrigin::Users).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }
     }

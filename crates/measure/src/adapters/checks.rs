@@ -1,11 +1,11 @@
-//! Verifies an adapter's answer against the request and the system's counters, and returns a [`Pass`].
+//! Verifies an adapter's answer against the request and the system's counters, and returns a [`AdapterPass`].
 
-use super::answer::Answer;
+use super::answer::AdapterAnswer;
 use super::error::AdapterError;
-use super::pass::{CLOCK, Pass, RoleAccount, RoleShare};
-use super::protocol::{Events, Kind, Operation, Request};
+use super::pass::{AdapterPass, CLOCK, RoleAccount, RoleShare};
+use super::protocol::{AdapterOperation, Events, OperationKind, Request};
 use super::shares::{MIN_NS_PER_ADDITION, SLACK_NS, shares_of};
-use super::tree::Tree;
+use super::tree::ProcessTree;
 use coretalk_model::probes::spawn::names;
 use coretalk_model::{Flag, Flags};
 use std::collections::BTreeMap;
@@ -42,21 +42,25 @@ const MIN_OF_A_WAKE_UP: f64 = 50.0;
 /// Relative tolerance for reported times that are too long: clocks of one machine differ by parts per million.
 const LONGER_SHARE: f64 = 0.001;
 
-pub(super) struct Evidence {
+pub(super) struct PassEvidence {
     pub(super) roles: Vec<u32>,
-    pub(super) before: Tree,
-    pub(super) after: Tree,
+    pub(super) before: ProcessTree,
+    pub(super) after: ProcessTree,
     pub(super) began: Instant,
     /// Delay of this thread plus the time stolen by the hypervisor from all CPUs during the pass, in nanoseconds.
     pub(super) own_delay: u64,
 }
 
-pub(super) fn validate(request: &Request, answer: Answer, evidence: &Evidence) -> Result<Pass, AdapterError> {
+pub(super) fn validate(
+    request: &Request,
+    answer: AdapterAnswer,
+    evidence: &PassEvidence,
+) -> Result<AdapterPass, AdapterError> {
     let missing = |missing| AdapterError::Incomplete { missing };
     let (ns, arrived) = answer.ns.ok_or_else(|| missing("`ns`"))?;
     let count = answer.count.ok_or_else(|| missing("`count`"))?;
     let sum = answer.sum.ok_or_else(|| missing("`sum`"))?;
-    let is_contention = request.operation.kind() == Kind::Contend;
+    let is_contention = request.operation.kind() == OperationKind::Contend;
     let shares_of_roles = shares_of(request, &answer.shares, count, ns)?;
     if is_contention && sum != count {
         return Err(AdapterError::WrongTotal { made: count, found: sum });
@@ -101,7 +105,7 @@ pub(super) fn validate(request: &Request, answer: Answer, evidence: &Evidence) -
         mean_ns.map(|mean_ns| median_ns.map_or(mean_ns, |median_ns| mean_ns.min(2.0 * median_ns)));
     let clock = answer.notes.iter().find(|note| note.name == CLOCK);
     // For `clock` the timed operation is the read itself.
-    if let Some(note) = clock.filter(|_| request.operation.kind() != Kind::Clock) {
+    if let Some(note) = clock.filter(|_| request.operation.kind() != OperationKind::Clock) {
         let is_possible =
             |clock_ns: f64| clock_ns >= 0.0 && clock_limit_ns.is_none_or(|limit_ns| clock_ns <= limit_ns);
         if !note.number().is_some_and(is_possible) {
@@ -124,7 +128,7 @@ pub(super) fn validate(request: &Request, answer: Answer, evidence: &Evidence) -
     let (outside, late) = (shares.map(|[outside, _]| outside), shares.map(|[_, late]| late));
     let flags = flags(outside);
     let elapsed = Duration::ZERO;
-    Ok(Pass {
+    Ok(AdapterPass {
         fork: 0,
         count,
         ns,
@@ -141,7 +145,7 @@ pub(super) fn validate(request: &Request, answer: Answer, evidence: &Evidence) -
     })
 }
 
-fn distributions(request: &Request, answer: &Answer) -> Result<(), AdapterError> {
+fn distributions(request: &Request, answer: &AdapterAnswer) -> Result<(), AdapterError> {
     let asked: BTreeMap<&str, u64> = request.timed().into_iter().collect();
     let reported = answer.events.iter().map(|(name, events)| (name.as_str(), events.count()));
     let reported: BTreeMap<&str, u64> = reported.collect();
@@ -156,8 +160,8 @@ fn distributions(request: &Request, answer: &Answer) -> Result<(), AdapterError>
 }
 
 /// Total duration of the timed operations in nanoseconds. For creations it is `join`, which includes all other parts.
-fn events_ns(request: &Request, answer: &Answer) -> Result<u64, AdapterError> {
-    if !matches!(request.operation, Operation::Spawn { .. }) {
+fn events_ns(request: &Request, answer: &AdapterAnswer) -> Result<u64, AdapterError> {
+    if !matches!(request.operation, AdapterOperation::Spawn { .. }) {
         return Ok(answer.events_ns.values().fold(0, |sum, &ns| sum.saturating_add(ns)));
     }
     let total_ns = |name: &str| answer.events_ns.get(name).copied().unwrap_or_default();
@@ -174,7 +178,7 @@ fn events_ns(request: &Request, answer: &Answer) -> Result<u64, AdapterError> {
     Ok(join_ns.saturating_add(total_ns(names::FIRST)))
 }
 
-fn accounts(evidence: &Evidence) -> Result<Vec<RoleAccount>, AdapterError> {
+fn accounts(evidence: &PassEvidence) -> Result<Vec<RoleAccount>, AdapterError> {
     let mut accounts = Vec::with_capacity(evidence.roles.len());
     for (role, &thread) in evidence.roles.iter().enumerate() {
         let threads = (evidence.after.threads.get(&thread), evidence.before.threads.get(&thread));
@@ -188,7 +192,7 @@ fn accounts(evidence: &Evidence) -> Result<Vec<RoleAccount>, AdapterError> {
 
 /// Nanoseconds that threads waited for a CPU. A pass may appear that much longer to this process. Roles that share a
 /// CPU always delay each other, and their own times include these delays.
-fn excused(request: &Request, evidence: &Evidence, roles: &[RoleAccount], passed_ns: u64) -> u64 {
+fn excused(request: &Request, evidence: &PassEvidence, roles: &[RoleAccount], passed_ns: u64) -> u64 {
     let delays: u64 = roles.iter().filter_map(|role| role.run_delay_ns).sum();
     let delays = if request.shares_a_cpu() { delays.min(SHARED_NS.max(passed_ns / 2)) } else { delays };
     delays + evidence.after.delays_since(&evidence.before, &evidence.roles) + evidence.own_delay
@@ -202,12 +206,12 @@ fn is_plausible(said_ns: u64, passed_ns: u64, excused_ns: u64) -> bool {
 
 /// Shares of the CPU time used outside the roles, and by threads that began after `go`. `None` if the system has no
 /// counters or too little time was used. Threads that began during creations count as work of their role.
-fn shares(request: &Request, evidence: &Evidence, roles: &[RoleAccount]) -> Option<[f64; 2]> {
+fn shares(request: &Request, evidence: &PassEvidence, roles: &[RoleAccount]) -> Option<[f64; 2]> {
     let all = evidence.after.used_since(&evidence.before)?;
     let by_roles: u64 = roles.iter().map(|role| role.cpu_ns).sum::<Option<u64>>()?;
     let by_known = evidence.after.used_by_known(&evidence.before)?;
     let share = |part: u64| 1.0 - part.min(all) as f64 / all as f64;
-    let creates = matches!(request.operation, Operation::Spawn { .. });
+    let creates = matches!(request.operation, AdapterOperation::Spawn { .. });
     (all >= JUDGED_NS).then(|| match creates {
         true => [share(by_roles) - share(by_known).min(share(by_roles)), 0.0],
         false => [share(by_roles), share(by_known)],
@@ -220,19 +224,19 @@ fn shares(request: &Request, evidence: &Evidence, roles: &[RoleAccount]) -> Opti
 fn idle(
     request: &Request,
     shares: &[RoleShare],
-    evidence: &Evidence,
+    evidence: &PassEvidence,
     roles: &[RoleAccount],
     had_cpu_ns: u64,
 ) -> Option<AdapterError> {
     let min_ns_per_operation = match request.operation.kind() {
-        Kind::Queue => MIN_OF_A_MESSAGE,
-        Kind::Wait | Kind::Alternate => MIN_OF_A_ROUND_TRIP,
-        Kind::Cost => MIN_OF_A_CALL,
-        Kind::Clock => MIN_OF_A_READ,
-        Kind::Wake | Kind::Spawn => MIN_OF_A_WAKE_UP,
-        Kind::Contend => MIN_NS_PER_ADDITION,
+        OperationKind::Queue => MIN_OF_A_MESSAGE,
+        OperationKind::Wait | OperationKind::Alternate => MIN_OF_A_ROUND_TRIP,
+        OperationKind::Cost => MIN_OF_A_CALL,
+        OperationKind::Clock => MIN_OF_A_READ,
+        OperationKind::Wake | OperationKind::Spawn => MIN_OF_A_WAKE_UP,
+        OperationKind::Contend => MIN_NS_PER_ADDITION,
     };
-    let is_alone = matches!(request.operation, Operation::Cost | Operation::Clock);
+    let is_alone = matches!(request.operation, AdapterOperation::Cost | AdapterOperation::Clock);
     let alone_ns = if is_alone { had_cpu_ns / 2 } else { 0 };
     let count = |role: usize| shares.get(role).map_or(request.count, |share| share.added);
     let least = |role: usize| alone_ns.max((min_ns_per_operation * count(role) as f64) as u64);
@@ -265,11 +269,11 @@ mod tests {
     use proptest::prelude::*;
 
     fn request(count: u64) -> Request {
-        Request { operation: Operation::Wait, ..protocol::tests::request(count) }
+        Request { operation: AdapterOperation::Wait, ..protocol::tests::request(count) }
     }
 
     /// Evidence for two roles, older other threads and threads begun during the pass, with their CPU times in ms.
-    fn evidence(roles_ms: u64, known_ms: u64, late_ms: u64) -> Evidence {
+    fn evidence(roles_ms: u64, known_ms: u64, late_ms: u64) -> PassEvidence {
         let thread = |cpu_ms: u64| Thread {
             process: 1,
             cpu_ns: Some(cpu_ms * 1_000_000),
@@ -277,33 +281,33 @@ mod tests {
             switches: Some([0, 0]),
             sleeps: true,
         };
-        let tree = |all_ms: u64, threads: &[(u32, u64)]| Tree {
+        let tree = |all_ms: u64, threads: &[(u32, u64)]| ProcessTree {
             processes: [(1, Some(all_ms * 1_000_000))].into(),
             threads: threads.iter().map(|&(number, ms)| (number, thread(ms))).collect(),
         };
         let before = tree(100, &[(1, 80), (2, 10), (3, 10)]);
         let all = 100 + 2 * roles_ms + known_ms + late_ms;
         let after = tree(all, &[(1, 80 + known_ms), (2, 10 + roles_ms), (3, 10 + roles_ms), (9, late_ms)]);
-        Evidence { roles: vec![2, 3], before, after, began: Instant::now(), own_delay: 0 }
+        PassEvidence { roles: vec![2, 3], before, after, began: Instant::now(), own_delay: 0 }
     }
 
     const PASSED: Duration = Duration::from_millis(100);
 
-    fn answer(request: &Request, ns: u64, evidence: &Evidence) -> Answer {
+    fn answer(request: &Request, ns: u64, evidence: &PassEvidence) -> AdapterAnswer {
         let ns = Some((ns, evidence.began + PASSED));
-        Answer { ns, count: Some(request.count), sum: Some(request.sum()), ..Answer::default() }
+        AdapterAnswer { ns, count: Some(request.count), sum: Some(request.sum()), ..AdapterAnswer::default() }
     }
 
     /// An answer whose operations were timed one by one; they took `events_ns` in all.
-    fn timed(answer: Answer, events_ns: u64) -> Answer {
+    fn timed(answer: AdapterAnswer, events_ns: u64) -> AdapterAnswer {
         let count = answer.count.unwrap();
         let mut events = Histogram::new();
         events.record_ns(events_ns as f64 / count as f64, count);
         let events_ns = [(String::new(), events_ns)].into();
-        Answer { events: [(String::new(), events)].into(), events_ns, ..answer }
+        AdapterAnswer { events: [(String::new(), events)].into(), events_ns, ..answer }
     }
 
-    fn outcome(request: &Request, answer: Answer, evidence: &Evidence) -> Result<(), String> {
+    fn outcome(request: &Request, answer: AdapterAnswer, evidence: &PassEvidence) -> Result<(), String> {
         validate(request, answer, evidence).map(drop).map_err(|error| error.to_string())
     }
 
@@ -318,7 +322,7 @@ mod tests {
 
     #[test]
     fn cpu_time_outside_the_roles_is_reported() {
-        let accepted = |evidence: &Evidence| {
+        let accepted = |evidence: &PassEvidence| {
             validate(&request(5), answer(&request(5), 99_000_000, evidence), evidence).unwrap()
         };
         let some = accepted(&evidence(40, 20, 0));
@@ -334,7 +338,7 @@ mod tests {
     fn extreme_numbers_do_not_overflow() {
         const NUMBERS: [u64; 8] = [0, 1, 99_000_000, 1 << 32, 1 << 53, u64::MAX / 2, u64::MAX - 1, u64::MAX];
         let evidence = evidence(50, 0, 0);
-        for operation in [Operation::Wait, Operation::Wake { gap_ns: 20_000 }] {
+        for operation in [AdapterOperation::Wait, AdapterOperation::Wake { gap_ns: 20_000 }] {
             let request = Request { operation, events: Events::Each, ..request(5) };
             for (ns, event_ns) in NUMBERS.into_iter().flat_map(|ns| NUMBERS.map(|event_ns| (ns, event_ns))) {
                 let mut answer = answer(&request, ns, &evidence);
@@ -353,7 +357,7 @@ mod tests {
     #[test]
     fn contradictions_are_named() {
         let evidence = evidence(50, 0, 0);
-        let error = |change: &dyn Fn(&mut Answer)| {
+        let error = |change: &dyn Fn(&mut AdapterAnswer)| {
             let mut answer = answer(&request(5), 99_000_000, &evidence);
             change(&mut answer);
             outcome(&request(5), answer, &evidence).unwrap_err()
@@ -385,7 +389,7 @@ mod tests {
         let micro = answered(&wait, 99_000_000, 90_000).unwrap_err();
         assert!(micro.contains("90.0 µs in all, and the pass 99.0 ms: are both in nanoseconds?"), "{micro}");
         // 100 gaps of about 1 ms and 100 wake-ups of 50 µs.
-        let wake = Request { operation: Operation::Wake { gap_ns: 1_000_000 }, ..wait.clone() };
+        let wake = Request { operation: AdapterOperation::Wake { gap_ns: 1_000_000 }, ..wait.clone() };
         let gaps_ns = wake.gaps_ns();
         assert_eq!(answered(&wake, gaps_ns + 5_000_000, 5_000_000), Ok(()));
         let hasty = answered(&wake, gaps_ns, 5_000_000).unwrap_err();
@@ -398,8 +402,8 @@ mod tests {
     #[test]
     fn joins_take_longest_and_created_threads_count_as_work_of_the_role() {
         // The creator used 10 ms, older threads 25 ms, created threads 60 ms.
-        let evidence = Evidence { roles: vec![2], ..evidence(10, 15, 60) };
-        let (operation, cpus) = (Operation::Spawn { gap_ns: 0 }, vec![CpuId(0)]);
+        let evidence = PassEvidence { roles: vec![2], ..evidence(10, 15, 60) };
+        let (operation, cpus) = (AdapterOperation::Spawn { gap_ns: 0 }, vec![CpuId(0)]);
         let request = Request { operation, events: Events::Each, cpus, ..request(101) };
         let validated = |cost_ns: u64, latency_ns: u64, joined: u64| {
             let mut answer = answer(&request, 99_000_000, &evidence);
@@ -533,7 +537,7 @@ mod tests {
             let right_lines = ["ns 99000000", "count 5", "sum 47378177"];
             let wanted = right_lines.iter().zip(right).filter(|(_, is_included)| *is_included);
             let evidence = evidence(roles_ms, 3, 4);
-            let (mut parsed, mut bytes) = (Answer::default(), 0);
+            let (mut parsed, mut bytes) = (AdapterAnswer::default(), 0);
             for line in wanted.map(|(line, _)| (*line).to_owned()).chain(lines) {
                 bytes += line.len();
                 let _ = Prepared::read(&line);
@@ -543,7 +547,7 @@ mod tests {
             }
             prop_assert!(parsed.notes.iter().map(|note| note.text.len()).sum::<usize>() <= bytes);
             let events = if each { Events::Each } else { Events::Together };
-            let operation = if gap_ns == 0 { Operation::Wait } else { Operation::Wake { gap_ns } };
+            let operation = if gap_ns == 0 { AdapterOperation::Wait } else { AdapterOperation::Wake { gap_ns } };
             let asked = Request { events, operation, ..request(5) };
             match validate(&asked, parsed, &evidence) {
                 Ok(pass) => {

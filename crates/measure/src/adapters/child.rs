@@ -4,7 +4,7 @@ use super::Adapter;
 use super::error::AdapterError;
 use super::lines::{Lines, NoLine};
 use super::orphans::{MARK, OrphanTracker};
-use super::tree::Tree;
+use super::tree::ProcessTree;
 use crate::host::command::launcher::prepare;
 use crate::host::command::tree;
 use crate::stop::Stop;
@@ -86,8 +86,8 @@ impl Running {
         &mut self.lines
     }
 
-    pub(super) fn tree(&self) -> Tree {
-        Tree::new(self.pid)
+    pub(super) fn tree(&self) -> ProcessTree {
+        ProcessTree::new(self.pid)
     }
 
     pub(super) fn say(&mut self, line: &str, awaited: &'static str) -> Result<(), AdapterError> {

@@ -5,11 +5,11 @@ use super::checks::ALL_ELSEWHERE;
 use super::description::{Description, Offer};
 use super::error::AdapterError;
 use super::pace::{Pace, Warmth};
-use super::pass::{Note, Pass};
+use super::pass::{AdapterPass, Note};
 use super::pins::Helpers;
 use super::pool::warm_request;
 use super::process::{Process, START, StartSettings, describe};
-use super::protocol::{Events, Kind, MAX_OPERATIONS, Operation, Payload, Request};
+use super::protocol::{AdapterOperation, Events, MAX_OPERATIONS, OperationKind, Payload, Request};
 use crate::stop::Stop;
 use coretalk_model::CpuId;
 use coretalk_model::stats::median;
@@ -54,7 +54,7 @@ pub struct Conformance {
 #[derive(Debug)]
 pub struct Thing {
     /// Kind.
-    pub kind: Kind,
+    pub kind: OperationKind,
     /// Name.
     pub name: String,
     /// Payload of a queue; `None` for other kinds.
@@ -67,7 +67,7 @@ pub struct Thing {
 #[derive(Debug)]
 pub struct ConformingPasses {
     /// Passes per capacity; `None` for offers without capacity.
-    pub passes: Vec<(Option<u64>, Vec<Pass>)>,
+    pub passes: Vec<(Option<u64>, Vec<AdapterPass>)>,
     /// Operations performed during warm-up.
     pub operations: u64,
     /// Whether the offer settled within the warm-up.
@@ -83,8 +83,8 @@ const PASSES: usize = 5;
 /// Tested queue capacities, clamped to the offered range.
 const CAPACITIES: [u64; 3] = [1, 10, 1_000];
 const GAP_NS: u64 = 20_000;
-const CONTEND: Operation = Operation::Contend { threads: 2 };
-const SPAWN: Operation = Operation::Spawn { gap_ns: 0 };
+const CONTEND: AdapterOperation = AdapterOperation::Contend { threads: 2 };
+const SPAWN: AdapterOperation = AdapterOperation::Spawn { gap_ns: 0 };
 
 impl Conformance {
     /// All faults, each with its offer if there is one.
@@ -106,7 +106,7 @@ impl Conformance {
 }
 
 /// Median of a value over the passes that have it.
-pub fn median_of(passes: &[Pass], value: impl Fn(&Pass) -> Option<f64>) -> Option<f64> {
+pub fn median_of(passes: &[AdapterPass], value: impl Fn(&AdapterPass) -> Option<f64>) -> Option<f64> {
     median(&passes.iter().filter_map(value).collect::<Vec<f64>>())
 }
 
@@ -125,7 +125,7 @@ pub fn check(
     let mut things = Vec::new();
     for offer in &description.offers {
         let payloads: Vec<Option<Payload>> = match offer.kind {
-            Kind::Queue => offer.payloads.iter().copied().map(Some).collect(),
+            OperationKind::Queue => offer.payloads.iter().copied().map(Some).collect(),
             _ => vec![None],
         };
         for payload in payloads {
@@ -156,15 +156,15 @@ struct Inspector<'a> {
     seed: u32,
 }
 
-fn operation_of(kind: Kind) -> Operation {
+fn operation_of(kind: OperationKind) -> AdapterOperation {
     match kind {
-        Kind::Alternate => Operation::Alternate,
-        Kind::Cost => Operation::Cost,
-        Kind::Clock => Operation::Clock,
-        Kind::Wake => Operation::Wake { gap_ns: GAP_NS },
-        Kind::Contend => CONTEND,
-        Kind::Spawn => SPAWN,
-        Kind::Queue | Kind::Wait => Operation::Wait,
+        OperationKind::Alternate => AdapterOperation::Alternate,
+        OperationKind::Cost => AdapterOperation::Cost,
+        OperationKind::Clock => AdapterOperation::Clock,
+        OperationKind::Wake => AdapterOperation::Wake { gap_ns: GAP_NS },
+        OperationKind::Contend => CONTEND,
+        OperationKind::Spawn => SPAWN,
+        OperationKind::Queue | OperationKind::Wait => AdapterOperation::Wait,
     }
 }
 
@@ -176,15 +176,17 @@ impl Inspector<'_> {
             None => [None].into(),
         };
         let events = match offer.kind {
-            Kind::Queue | Kind::Cost | Kind::Contend => vec![Events::Together],
-            Kind::Wait => vec![Events::Each, Events::Together],
-            Kind::Alternate | Kind::Clock | Kind::Wake | Kind::Spawn => vec![Events::Each],
+            OperationKind::Queue | OperationKind::Cost | OperationKind::Contend => vec![Events::Together],
+            OperationKind::Wait => vec![Events::Each, Events::Together],
+            OperationKind::Alternate | OperationKind::Clock | OperationKind::Wake | OperationKind::Spawn => {
+                vec![Events::Each]
+            }
         };
         let request = |capacity: Option<u64>, events: Events| Request {
             name: offer.name.clone(),
             operation: match (offer.kind, payload) {
-                (Kind::Queue, Some(payload)) => {
-                    Operation::Queue { capacity: capacity.unwrap_or(least), payload }
+                (OperationKind::Queue, Some(payload)) => {
+                    AdapterOperation::Queue { capacity: capacity.unwrap_or(least), payload }
                 }
                 (kind, _) => operation_of(kind),
             },
@@ -202,8 +204,9 @@ impl Inspector<'_> {
             if let [cpu, _] = one.cpus[..] {
                 plan.extend(SHARED.map(|count| Request { count, cpus: vec![cpu; 2], ..one.clone() }));
             }
-            if offer.kind == Kind::Spawn {
-                let (cpus, operation) = (self.settings.cpus.to_vec(), Operation::Spawn { gap_ns: GAP_NS });
+            if offer.kind == OperationKind::Spawn {
+                let (cpus, operation) =
+                    (self.settings.cpus.to_vec(), AdapterOperation::Spawn { gap_ns: GAP_NS });
                 plan.push(Request { count: COUNTS[1], operation, cpus, ..one.clone() });
             }
         }
@@ -235,7 +238,7 @@ impl Inspector<'_> {
     }
 
     /// Performs one pass of about the requested span, or a pilot. Also returns whether the pass was long enough.
-    fn paced(&mut self, request: &Request, pace: &mut Pace) -> Result<(Pass, bool), AdapterError> {
+    fn paced(&mut self, request: &Request, pace: &mut Pace) -> Result<(AdapterPass, bool), AdapterError> {
         let span = self.settings.span;
         let pass = self.pass(pace.sized(request, span))?;
         let is_long_enough = pace.note(&pass, span, request.count);
@@ -243,7 +246,7 @@ impl Inspector<'_> {
     }
 
     /// Performs a pass with a fresh seed, so that a memorised answer is wrong.
-    fn pass(&mut self, request: Request) -> Result<Pass, AdapterError> {
+    fn pass(&mut self, request: Request) -> Result<AdapterPass, AdapterError> {
         self.seed = self.seed.wrapping_mul(747_796_405).wrapping_add(2_891_336_453);
         let request = Request { seed: self.seed, ..request };
         let helpers = self.settings.helpers.during(&self.settings.start.allowed, &request.cpus);
@@ -257,12 +260,17 @@ impl Inspector<'_> {
     /// Requests an unknown name of each kind, then a known one. The adapter must continue after a refusal.
     fn check_refusals(&mut self, description: &Description) -> Result<(), AdapterError> {
         let Some(known) = description.offers.first() else { return Ok(()) };
-        let request = |name: &str, operation: Operation| Request {
+        let request = |name: &str, operation: AdapterOperation| Request {
             name: name.to_owned(),
             operation,
             events: match operation.kind() {
-                Kind::Queue | Kind::Wait | Kind::Cost | Kind::Contend => Events::Together,
-                Kind::Alternate | Kind::Clock | Kind::Wake | Kind::Spawn => Events::Each,
+                OperationKind::Queue | OperationKind::Wait | OperationKind::Cost | OperationKind::Contend => {
+                    Events::Together
+                }
+                OperationKind::Alternate
+                | OperationKind::Clock
+                | OperationKind::Wake
+                | OperationKind::Spawn => Events::Each,
             },
             count: 1,
             seed: 0,
@@ -270,8 +278,10 @@ impl Inspector<'_> {
             limit: self.settings.limit,
         };
         let unknown = format!("{}-that-is-not-there", known.name);
-        let queue = Operation::Queue { capacity: 1, payload: Payload::U64 };
-        for operation in [queue, Operation::Wake { gap_ns: GAP_NS }, Operation::Wait, CONTEND, SPAWN] {
+        let queue = AdapterOperation::Queue { capacity: 1, payload: Payload::U64 };
+        for operation in
+            [queue, AdapterOperation::Wake { gap_ns: GAP_NS }, AdapterOperation::Wait, CONTEND, SPAWN]
+        {
             if operation.kind().version() > description.version {
                 continue;
             }
@@ -285,9 +295,9 @@ impl Inspector<'_> {
             return Err(AdapterError::Unknown { request: request.to_string(), why: Box::new(why) });
         }
         let operation = match known.kind {
-            Kind::Queue => {
+            OperationKind::Queue => {
                 let payload = known.payloads.first().copied().unwrap_or(Payload::U64);
-                Operation::Queue { capacity: *known.capacities.start(), payload }
+                AdapterOperation::Queue { capacity: *known.capacities.start(), payload }
             }
             kind => operation_of(kind),
         };
@@ -296,7 +306,7 @@ impl Inspector<'_> {
 }
 
 /// Checks that the roles of a settled runtime did the work. The pass with the median share outside the roles decides.
-fn check_roles_worked(passes: &[Pass]) -> Result<(), AdapterError> {
+fn check_roles_worked(passes: &[AdapterPass]) -> Result<(), AdapterError> {
     let mut shares: Vec<(f64, f64)> = passes.iter().filter_map(|pass| pass.outside.zip(pass.late)).collect();
     shares.sort_by(|a, b| a.0.total_cmp(&b.0));
     match shares.get(shares.len() / 2) {

@@ -1,6 +1,6 @@
 //! [`Description`]: the runtime of an adapter, and what the adapter offers.
 
-use super::protocol::{Kind, Payload, VERSIONS, cut};
+use super::protocol::{OperationKind, Payload, VERSIONS, cut};
 use coretalk_model::external::is_word;
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -20,7 +20,7 @@ pub struct Description {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
     /// Kind.
-    pub kind: Kind,
+    pub kind: OperationKind,
     /// Name without the runtime prefix: `semaphoreslim`.
     pub name: String,
     /// Payloads of a queue; empty for other kinds.
@@ -70,7 +70,7 @@ pub enum DescriptionError {
     #[error("`describe` offers {} `{name}` twice", .kind.word())]
     Twice {
         /// Kind.
-        kind: Kind,
+        kind: OperationKind,
         /// The name.
         name: String,
     },
@@ -108,16 +108,23 @@ impl Description {
                 runtime = rest.to_owned();
                 continue;
             }
-            let kind = Kind::ALL.into_iter().find(|kind| kind.word() == word);
+            let kind = OperationKind::ALL.into_iter().find(|kind| kind.word() == word);
             let kind = kind.ok_or_else(|| wrong("it begins with no known word"))?;
             if kind.version() > version {
                 return Err(wrong("it is of a later version of the protocol than the first line says"));
             }
             let new_offers = match kind {
-                Kind::Queue => vec![queue(rest).map_err(wrong)?],
-                Kind::Clock if rest.is_empty() => vec![named_offer(kind, kind.word()).map_err(wrong)?],
-                Kind::Clock => return Err(wrong("`clock` stands alone: a runtime has one")),
-                Kind::Wait | Kind::Alternate | Kind::Cost | Kind::Wake | Kind::Contend | Kind::Spawn => rest
+                OperationKind::Queue => vec![queue(rest).map_err(wrong)?],
+                OperationKind::Clock if rest.is_empty() => {
+                    vec![named_offer(kind, kind.word()).map_err(wrong)?]
+                }
+                OperationKind::Clock => return Err(wrong("`clock` stands alone: a runtime has one")),
+                OperationKind::Wait
+                | OperationKind::Alternate
+                | OperationKind::Cost
+                | OperationKind::Wake
+                | OperationKind::Contend
+                | OperationKind::Spawn => rest
                     .split(',')
                     .map(|name| named_offer(kind, name))
                     .collect::<Result<_, _>>()
@@ -141,12 +148,12 @@ impl Description {
     }
 
     /// The offer with this kind and name.
-    pub fn find(&self, kind: Kind, name: &str) -> Option<&Offer> {
+    pub fn find(&self, kind: OperationKind, name: &str) -> Option<&Offer> {
         self.offers(kind).find(|offer| offer.name == name)
     }
 
     /// All offers of a kind.
-    pub fn offers(&self, kind: Kind) -> impl Iterator<Item = &Offer> {
+    pub fn offers(&self, kind: OperationKind) -> impl Iterator<Item = &Offer> {
         self.offers.iter().filter(move |offer| offer.kind == kind)
     }
 }
@@ -170,7 +177,7 @@ pub(crate) fn lack_of_queue(
     (!capacities.contains(&capacity)).then(|| format!("`{name}` with capacity {capacity}: {allowed}"))
 }
 
-fn named_offer(kind: Kind, name: &str) -> Result<Offer, &'static str> {
+fn named_offer(kind: OperationKind, name: &str) -> Result<Offer, &'static str> {
     let name = name.trim();
     if !is_word(name) || name.len() > MAX_NAME {
         return Err("a name has letters a to z, digits and `-`, 64 at most, and begins with a letter");
@@ -180,7 +187,7 @@ fn named_offer(kind: Kind, name: &str) -> Result<Offer, &'static str> {
 
 fn queue(text: &str) -> Result<Offer, &'static str> {
     let mut words = text.split_whitespace();
-    let mut offer = named_offer(Kind::Queue, words.next().unwrap_or_default())?;
+    let mut offer = named_offer(OperationKind::Queue, words.next().unwrap_or_default())?;
     let mut capacities = None;
     for word in words {
         match word.split_once('=') {
@@ -231,10 +238,10 @@ mod tests {
         let shown = document.split("```text\n").nth(1).unwrap().split("```").next().unwrap();
         let description = Description::parse(shown).unwrap();
         assert_eq!(description.runtime, ".NET 8.0.4");
-        let channel = description.find(Kind::Queue, "channel").unwrap();
+        let channel = description.find(OperationKind::Queue, "channel").unwrap();
         assert_eq!((channel.payloads.as_slice(), &channel.capacities), (&[Payload::U64][..], &(1..=65_536)));
-        assert_eq!(description.offers(Kind::Wait).count(), 4);
-        assert!(description.find(Kind::Wake, "busy").is_none());
+        assert_eq!(description.offers(OperationKind::Wait).count(), 4);
+        assert!(description.find(OperationKind::Wake, "busy").is_none());
     }
 
     #[test]

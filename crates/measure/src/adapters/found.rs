@@ -1,7 +1,7 @@
 //! [`AdapterStatus`]: availability of each adapter.
 
 use super::builder::{AdapterBuilder, Ready, Unready};
-use super::catalogue::{AdapterSpec, Catalogue, Origin};
+use super::catalogue::{AdapterOrigin, AdapterSpec, Catalogue};
 use super::description::Description;
 use super::error::AdapterError;
 use super::process::{START, StartSettings, describe};
@@ -14,7 +14,7 @@ pub struct AdapterStatus {
     /// Name of the adapter.
     pub name: String,
     /// Source of the adapter's spec.
-    pub origin: Origin,
+    pub origin: AdapterOrigin,
     /// The offer of the adapter, or why it is unavailable.
     pub outcome: Result<Offered, Lacking>,
 }

@@ -1,7 +1,7 @@
 //! [`Pace`]: the number of operations per pass. [`Warmth`]: whether the speed of a runtime has settled.
 
-use super::pass::Pass;
-use super::protocol::{Kind, Request};
+use super::pass::AdapterPass;
+use super::protocol::{OperationKind, Request};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -24,9 +24,9 @@ impl Pace {
     /// The request of the next pass. It takes about `span`, with at most the operations of `request`.
     pub(super) fn sized(&self, request: &Request, span: Duration) -> Request {
         let count = match request.operation.kind() {
-            Kind::Contend => (span.as_nanos() as u64).clamp(1, request.count),
+            OperationKind::Contend => (span.as_nanos() as u64).clamp(1, request.count),
             // The first creation is cold and has a distribution of its own.
-            Kind::Spawn => self.count(span, request.count).max(MIN_CREATIONS).min(request.count),
+            OperationKind::Spawn => self.count(span, request.count).max(MIN_CREATIONS).min(request.count),
             _ => self.count(span, request.count),
         };
         Request { count, ..request.clone() }
@@ -38,7 +38,7 @@ impl Pace {
         (wished as u64).clamp(1, GROWTH * count).clamp(1, most)
     }
 
-    pub(super) fn note(&mut self, pass: &Pass, span: Duration, most: u64) -> bool {
+    pub(super) fn note(&mut self, pass: &AdapterPass, span: Duration, most: u64) -> bool {
         self.last = Some((pass.count, pass.ns));
         pass.count == most || pass.ns as f64 >= ENOUGH * span.as_nanos() as f64
     }
@@ -69,7 +69,7 @@ pub(super) struct Warmth {
 
 impl Warmth {
     /// Records a pass. `shared` says that both roles have the same CPU.
-    pub(super) fn note(&mut self, pass: &Pass, kind: Kind, shared: bool) {
+    pub(super) fn note(&mut self, pass: &AdapterPass, kind: OperationKind, shared: bool) {
         self.operations += pass.count;
         self.ns += pass.ns;
         let delay: u64 = pass.roles.iter().filter_map(|role| role.run_delay_ns).sum();
@@ -78,7 +78,7 @@ impl Warmth {
         if self.recent.len() > PASSES {
             self.recent.pop_front();
         }
-        let is_long = matches!(kind, Kind::Wake | Kind::Spawn);
+        let is_long = matches!(kind, OperationKind::Wake | OperationKind::Spawn);
         let enough = if is_long { WARM_WAKE_UPS } else { WARM_OPERATIONS };
         self.has_settled |= self.ns >= WARM_NS && self.operations >= enough && !self.has_trend();
     }
@@ -149,7 +149,7 @@ mod tests {
     fn a_runtime_is_warm_once_it_has_run_and_gets_no_faster() {
         let settles = |ns: &dyn Fn(u64) -> u64, passes: u64| {
             let mut warmth = Warmth::default();
-            (0..passes).for_each(|at| warmth.note(&pass(20_000, ns(at)), Kind::Queue, false));
+            (0..passes).for_each(|at| warmth.note(&pass(20_000, ns(at)), OperationKind::Queue, false));
             warmth.has_settled()
         };
         assert!(settles(&steady, 40));
@@ -167,7 +167,7 @@ mod tests {
                 one.ns += 90_000_000 - 2_000_000 * at;
                 one.roles[0].run_delay_ns = Some(one.ns / 2);
             }
-            warmth.note(&one, Kind::Queue, false);
+            warmth.note(&one, OperationKind::Queue, false);
         }
         assert!(warmth.has_settled());
     }

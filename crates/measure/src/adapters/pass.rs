@@ -1,4 +1,4 @@
-//! [`Pass`]: the verified result of one pass of an adapter.
+//! [`AdapterPass`]: the verified result of one pass of an adapter.
 
 use coretalk_model::external::is_word;
 use coretalk_model::runtime::names;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// Result of one pass.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Pass {
+pub struct AdapterPass {
     /// Index of the process in its pool, from 0.
     pub fork: usize,
     /// Operations.
@@ -100,7 +100,7 @@ impl Note {
     }
 }
 
-impl Pass {
+impl AdapterPass {
     /// Mean duration of one operation in nanoseconds.
     pub fn ns_per_operation(&self) -> f64 {
         self.ns as f64 / self.count as f64
@@ -177,8 +177,8 @@ pub fn are_quantum_ends(involuntary: u64, ns: u64) -> bool {
 pub(super) mod tests {
     use super::*;
 
-    pub fn pass(count: u64, ns: u64) -> Pass {
-        Pass {
+    pub fn pass(count: u64, ns: u64) -> AdapterPass {
+        AdapterPass {
             fork: 0,
             count,
             ns,
@@ -201,16 +201,19 @@ pub(super) mod tests {
         let unknown = pass(100, 50_000_000);
         let pass = |voluntary: u64, involuntary: u64| {
             let role = RoleAccount { switches: Some([voluntary, involuntary]), ..RoleAccount::default() };
-            Pass { roles: vec![role; 2], ..unknown.clone() }
+            AdapterPass { roles: vec![role; 2], ..unknown.clone() }
         };
         assert!(pass(0, 8).waits_for_quanta(&shared, 1), "a switch in 3 ms");
         assert!(!pass(0, 8).waits_for_quanta(&apart, 1));
         assert!(!pass(0, 5_000).waits_for_quanta(&shared, 1), "it yields");
         assert!(!pass(8, 0).waits_for_quanta(&shared, 1), "it sleeps, seldom");
         // 10,000 slots on a loaded machine: one sleep per filled queue, and more preemptions by other programs.
-        let loaded = Pass { count: 200_000, ..pass(10, 25) };
+        let loaded = AdapterPass { count: 200_000, ..pass(10, 25) };
         assert!(!loaded.waits_for_quanta(&shared, 10_000));
-        assert!(Pass { count: 200_000, ..pass(0, 25) }.waits_for_quanta(&shared, 10_000), "it never slept");
+        assert!(
+            AdapterPass { count: 200_000, ..pass(0, 25) }.waits_for_quanta(&shared, 10_000),
+            "it never slept"
+        );
         assert!(!unknown.waits_for_quanta(&shared, 1));
     }
 }

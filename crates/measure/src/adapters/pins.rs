@@ -1,7 +1,7 @@
 //! Affinity of an adapter's threads. Roles run on their CPUs, all other threads elsewhere where possible.
 
 use super::error::AdapterError;
-use super::tree::{Tree, Whereabouts, cpu_of, owner};
+use super::tree::{ProcessTree, Whereabouts, cpu_of, owner};
 use crate::host::affinity;
 use coretalk_model::{CpuId, CpuSet};
 
@@ -40,7 +40,7 @@ pub(super) fn bind(
     if let Some((_, &thread)) = roles.iter().enumerate().find(is_repeated) {
         return Err(AdapterError::OneThread { thread });
     }
-    let tree = Tree::new(root);
+    let tree = ProcessTree::new(root);
     for (role, &thread) in roles.iter().enumerate() {
         if !tree.threads.contains_key(&thread) {
             match owner(thread) {

@@ -5,10 +5,10 @@ use super::Adapter;
 use super::description::Description;
 use super::error::AdapterError;
 use super::pace::{Pace, Warmth};
-use super::pass::Pass;
+use super::pass::AdapterPass;
 use super::pins::Helpers;
 use super::process::{PATIENCE, Process, START, StartSettings, describe};
-use super::protocol::{Events, Kind, MAX_OPERATIONS, Operation, Payload, Request};
+use super::protocol::{AdapterOperation, Events, MAX_OPERATIONS, OperationKind, Payload, Request};
 use crate::stop::Stop;
 use coretalk_model::{CpuId, CpuSet, Flag};
 use std::collections::BTreeMap;
@@ -59,9 +59,9 @@ struct WarmUpState {
 }
 
 /// Requests with an equal key take equally long.
-type Key = (String, Operation, Events, Vec<CpuId>);
+type Key = (String, AdapterOperation, Events, Vec<CpuId>);
 /// Requests with equal code share compiled code.
-type Code = (String, Kind, Option<Payload>, Events);
+type Code = (String, OperationKind, Option<Payload>, Events);
 
 impl Pool {
     /// Asks an adapter for its description. Each process starts on first use. It ends with the thread that used it
@@ -86,7 +86,12 @@ impl Pool {
     /// at the beginning. Passes before it has settled carry [`Flag::Cold`].
     ///
     /// After an error the next turn starts a new process, unless the adapter refused.
-    pub fn perform(&mut self, request: &Request, span: Duration, stop: &Stop) -> Result<Pass, AdapterError> {
+    pub fn perform(
+        &mut self,
+        request: &Request,
+        span: Duration,
+        stop: &Stop,
+    ) -> Result<AdapterPass, AdapterError> {
         let warm_up = self.warm_request(request)?;
         let turn = self.turns.entry(key(request)).or_default();
         let index = *turn % self.forks.len();
@@ -178,7 +183,7 @@ impl Fork {
         span: Duration,
         settings: &PoolSettings,
         stop: &Stop,
-    ) -> Result<Pass, AdapterError> {
+    ) -> Result<AdapterPass, AdapterError> {
         loop {
             let (mut pass, counts) = self.once(request, span, settings, stop)?;
             if counts {
@@ -197,7 +202,7 @@ impl Fork {
         span: Duration,
         settings: &PoolSettings,
         stop: &Stop,
-    ) -> Result<(Pass, bool), AdapterError> {
+    ) -> Result<(AdapterPass, bool), AdapterError> {
         let most = request.count.min(MAX_OPERATIONS);
         let pace = self.paces.entry(key(request)).or_default();
         let asked = pace.sized(&Request { count: most, ..request.clone() }, span);
@@ -216,7 +221,7 @@ fn key(request: &Request) -> Key {
 
 fn code(request: &Request) -> Code {
     let payload = match request.operation {
-        Operation::Queue { payload, .. } => Some(payload),
+        AdapterOperation::Queue { payload, .. } => Some(payload),
         _ => None,
     };
     (request.name.clone(), request.operation.kind(), payload, request.events)
@@ -225,16 +230,16 @@ fn code(request: &Request) -> Code {
 /// The request that warms up the same code in the least time.
 pub(super) fn warm_request(request: &Request, most_capacity: u64, allowed: &CpuSet) -> Request {
     let operation = match request.operation {
-        Operation::Queue { capacity, payload } => {
-            Operation::Queue { capacity: capacity.max(WARM_CAPACITY.min(most_capacity)), payload }
+        AdapterOperation::Queue { capacity, payload } => {
+            AdapterOperation::Queue { capacity: capacity.max(WARM_CAPACITY.min(most_capacity)), payload }
         }
-        Operation::Wait
-        | Operation::Alternate
-        | Operation::Cost
-        | Operation::Clock
-        | Operation::Contend { .. } => request.operation,
-        Operation::Wake { gap_ns } => Operation::Wake { gap_ns: gap_ns.min(WARM_GAP_NS) },
-        Operation::Spawn { gap_ns } => Operation::Spawn { gap_ns: gap_ns.min(WARM_GAP_NS) },
+        AdapterOperation::Wait
+        | AdapterOperation::Alternate
+        | AdapterOperation::Cost
+        | AdapterOperation::Clock
+        | AdapterOperation::Contend { .. } => request.operation,
+        AdapterOperation::Wake { gap_ns } => AdapterOperation::Wake { gap_ns: gap_ns.min(WARM_GAP_NS) },
+        AdapterOperation::Spawn { gap_ns } => AdapterOperation::Spawn { gap_ns: gap_ns.min(WARM_GAP_NS) },
     };
     let cpus = match request.cpus[..] {
         [first, second] if first == second => {
@@ -254,15 +259,15 @@ mod tests {
     fn a_warm_up_request_takes_the_least_time() {
         let request = |operation| Request { operation, cpus: vec![CpuId(1); 2], ..request(9) };
         let allowed = CpuSet::from_iter([CpuId(0), CpuId(1)]);
-        let queue = |capacity| request(Operation::Queue { capacity, payload: Payload::U64 });
+        let queue = |capacity| request(AdapterOperation::Queue { capacity, payload: Payload::U64 });
         let warm = warm_request(&queue(1), 64, &allowed);
-        assert_eq!(warm.operation, Operation::Queue { capacity: 64, payload: Payload::U64 });
+        assert_eq!(warm.operation, AdapterOperation::Queue { capacity: 64, payload: Payload::U64 });
         assert_eq!((warm.cpus, warm.count), (vec![CpuId(1), CpuId(0)], MAX_OPERATIONS));
         assert_eq!(warm_request(&queue(5_000), 9_000, &allowed).operation, queue(5_000).operation);
-        let wake = request(Operation::Wake { gap_ns: 20_000_000 });
-        assert_eq!(warm_request(&wake, 1, &allowed).operation, Operation::Wake { gap_ns: 20_000 });
-        let spawn = request(Operation::Spawn { gap_ns: 1_000_000 });
-        assert_eq!(warm_request(&spawn, 1, &allowed).operation, Operation::Spawn { gap_ns: 20_000 });
+        let wake = request(AdapterOperation::Wake { gap_ns: 20_000_000 });
+        assert_eq!(warm_request(&wake, 1, &allowed).operation, AdapterOperation::Wake { gap_ns: 20_000 });
+        let spawn = request(AdapterOperation::Spawn { gap_ns: 1_000_000 });
+        assert_eq!(warm_request(&spawn, 1, &allowed).operation, AdapterOperation::Spawn { gap_ns: 20_000 });
         let alone = CpuSet::from_iter([CpuId(1)]);
         assert_eq!(warm_request(&wake, 1, &alone).cpus, [CpuId(1); 2]);
     }

@@ -1,12 +1,12 @@
 //! [`Process`]: one process of an adapter, which serves requests for passes.
 
 use super::Adapter;
-use super::answer::{AWAITED, Answer, Prepared};
-use super::checks::{self, Evidence};
+use super::answer::{AWAITED, AdapterAnswer, Prepared};
+use super::checks::{self, PassEvidence};
 use super::child::Running;
 use super::description::Description;
 use super::error::AdapterError;
-use super::pass::Pass;
+use super::pass::AdapterPass;
 use super::pins;
 use super::protocol::{Request, cut};
 use super::tree::{own_delay_ns, stolen_ns};
@@ -86,7 +86,12 @@ impl Process {
 
     /// Performs one pass and verifies the answer. The other threads of the adapter run on `helpers`. Any error except
     /// [`AdapterError::Refused`] ends the process.
-    pub fn pass(&mut self, request: &Request, helpers: &CpuSet, stop: &Stop) -> Result<Pass, AdapterError> {
+    pub fn pass(
+        &mut self,
+        request: &Request,
+        helpers: &CpuSet,
+        stop: &Stop,
+    ) -> Result<AdapterPass, AdapterError> {
         let mut times = 0;
         let error = loop {
             times += 1;
@@ -115,7 +120,12 @@ impl Process {
         Err(error)
     }
 
-    fn attempt(&mut self, request: &Request, helpers: &CpuSet, stop: &Stop) -> Result<Pass, AdapterError> {
+    fn attempt(
+        &mut self,
+        request: &Request,
+        helpers: &CpuSet,
+        stop: &Stop,
+    ) -> Result<AdapterPass, AdapterError> {
         self.expect_silence(|line| AdapterError::Unasked { line })?;
         let requested = Instant::now();
         self.passes += 1;
@@ -132,7 +142,7 @@ impl Process {
         let mut stay = pins::Stay::begin(&roles, &places);
         self.running.say(&format!("go {number}"), AWAITED)?;
         let deadline = began + request.limit;
-        let mut answer = Answer::default();
+        let mut answer = AdapterAnswer::default();
         let done = loop {
             let (line, at) =
                 self.running.hear_and(deadline, request.limit, AWAITED, stop, &mut || stay.look())?;
@@ -147,9 +157,9 @@ impl Process {
         let after = self.running.tree();
         pins::prove(&roles, &places)?;
         let placement_samples = stay.end()?;
-        let evidence = Evidence { roles, before, after, began, own_delay };
+        let evidence = PassEvidence { roles, before, after, began, own_delay };
         let pass = checks::validate(request, answer, &evidence)?;
-        Ok(Pass { fork: self.fork, elapsed: requested.elapsed(), placement_samples, ..pass })
+        Ok(AdapterPass { fork: self.fork, elapsed: requested.elapsed(), placement_samples, ..pass })
     }
 
     fn roles(

@@ -17,7 +17,7 @@ const NUMBERS: u64 = 1024;
 
 /// What an adapter performs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum OperationKind {
     /// Messages through a bounded queue.
     Queue,
     /// Round trips over a shared variable with a wait strategy.
@@ -36,66 +36,70 @@ pub enum Kind {
     Spawn,
 }
 
-impl Kind {
+impl OperationKind {
     /// All kinds.
-    pub const ALL: [Kind; 8] = [
-        Kind::Queue,
-        Kind::Wait,
-        Kind::Alternate,
-        Kind::Cost,
-        Kind::Clock,
-        Kind::Wake,
-        Kind::Contend,
-        Kind::Spawn,
+    pub const ALL: [OperationKind; 8] = [
+        OperationKind::Queue,
+        OperationKind::Wait,
+        OperationKind::Alternate,
+        OperationKind::Cost,
+        OperationKind::Clock,
+        OperationKind::Wake,
+        OperationKind::Contend,
+        OperationKind::Spawn,
     ];
 
     /// Keyword in the protocol.
     pub fn word(self) -> &'static str {
         match self {
-            Kind::Queue => "queue",
-            Kind::Wait => "wait",
-            Kind::Alternate => "alternate",
-            Kind::Cost => "cost",
-            Kind::Clock => "clock",
-            Kind::Wake => "wake",
-            Kind::Contend => "contend",
-            Kind::Spawn => "spawn",
+            OperationKind::Queue => "queue",
+            OperationKind::Wait => "wait",
+            OperationKind::Alternate => "alternate",
+            OperationKind::Cost => "cost",
+            OperationKind::Clock => "clock",
+            OperationKind::Wake => "wake",
+            OperationKind::Contend => "contend",
+            OperationKind::Spawn => "spawn",
         }
     }
 
     /// Index in [`VERSIONS`] of the first version that has this kind.
     pub(super) fn version(self) -> usize {
         match self {
-            Kind::Queue | Kind::Wait | Kind::Wake => 0,
-            Kind::Alternate | Kind::Cost | Kind::Clock | Kind::Contend | Kind::Spawn => 1,
+            OperationKind::Queue | OperationKind::Wait | OperationKind::Wake => 0,
+            OperationKind::Alternate
+            | OperationKind::Cost
+            | OperationKind::Clock
+            | OperationKind::Contend
+            | OperationKind::Spawn => 1,
         }
     }
 
     /// Text between a name and a runtime that does not offer it.
     pub fn lack(self) -> &'static str {
         match self {
-            Kind::Queue => "is no queue of",
-            Kind::Wait => "is no way of waiting of",
-            Kind::Alternate => "cannot alternate with `busy` in",
-            Kind::Cost => "cannot be called alone in",
-            Kind::Clock => "is no clock of",
-            Kind::Wake => "is no wake-up of",
-            Kind::Contend => "is no method of contention of",
-            Kind::Spawn => "is no kind of thread of",
+            OperationKind::Queue => "is no queue of",
+            OperationKind::Wait => "is no way of waiting of",
+            OperationKind::Alternate => "cannot alternate with `busy` in",
+            OperationKind::Cost => "cannot be called alone in",
+            OperationKind::Clock => "is no clock of",
+            OperationKind::Wake => "is no wake-up of",
+            OperationKind::Contend => "is no method of contention of",
+            OperationKind::Spawn => "is no kind of thread of",
         }
     }
 
     /// Noun for messages to the user.
     pub fn noun(self) -> &'static str {
         match self {
-            Kind::Queue => "queue",
-            Kind::Wait => "way of waiting",
-            Kind::Alternate => "alternation (`alternate`)",
-            Kind::Cost => "single call (`cost`)",
-            Kind::Clock => "clock",
-            Kind::Wake => "wake-up",
-            Kind::Contend => "method of contention",
-            Kind::Spawn => "kind of thread (`spawn`)",
+            OperationKind::Queue => "queue",
+            OperationKind::Wait => "way of waiting",
+            OperationKind::Alternate => "alternation (`alternate`)",
+            OperationKind::Cost => "single call (`cost`)",
+            OperationKind::Clock => "clock",
+            OperationKind::Wake => "wake-up",
+            OperationKind::Contend => "method of contention",
+            OperationKind::Spawn => "kind of thread (`spawn`)",
         }
     }
 }
@@ -124,7 +128,7 @@ impl Payload {
 
 /// Operation of a pass with its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Operation {
+pub enum AdapterOperation {
     /// A message through a queue.
     Queue {
         /// Slots of the queue.
@@ -134,7 +138,7 @@ pub enum Operation {
     },
     /// A round trip.
     Wait,
-    /// A round trip. Even ones wait by the named strategy, odd ones by [`PLAIN`](Operation::PLAIN).
+    /// A round trip. Even ones wait by the named strategy, odd ones by [`PLAIN`](AdapterOperation::PLAIN).
     Alternate,
     /// A failed poll, and the step of the wait strategy between two polls.
     Cost,
@@ -157,30 +161,33 @@ pub enum Operation {
     },
 }
 
-impl Operation {
-    /// Wait strategy with which `Operation::Alternate` compares.
+impl AdapterOperation {
+    /// Wait strategy with which `AdapterOperation::Alternate` compares.
     pub const PLAIN: &str = "busy";
 
     /// Number of roles; each has its own thread.
     pub fn roles(self) -> usize {
         match self {
-            Operation::Cost | Operation::Clock | Operation::Spawn { .. } => 1,
-            Operation::Queue { .. } | Operation::Wait | Operation::Alternate | Operation::Wake { .. } => 2,
-            Operation::Contend { threads } => threads,
+            AdapterOperation::Cost | AdapterOperation::Clock | AdapterOperation::Spawn { .. } => 1,
+            AdapterOperation::Queue { .. }
+            | AdapterOperation::Wait
+            | AdapterOperation::Alternate
+            | AdapterOperation::Wake { .. } => 2,
+            AdapterOperation::Contend { threads } => threads,
         }
     }
 
     /// Kind of the operation.
-    pub fn kind(self) -> Kind {
+    pub fn kind(self) -> OperationKind {
         match self {
-            Operation::Queue { .. } => Kind::Queue,
-            Operation::Wait => Kind::Wait,
-            Operation::Alternate => Kind::Alternate,
-            Operation::Cost => Kind::Cost,
-            Operation::Clock => Kind::Clock,
-            Operation::Wake { .. } => Kind::Wake,
-            Operation::Contend { .. } => Kind::Contend,
-            Operation::Spawn { .. } => Kind::Spawn,
+            AdapterOperation::Queue { .. } => OperationKind::Queue,
+            AdapterOperation::Wait => OperationKind::Wait,
+            AdapterOperation::Alternate => OperationKind::Alternate,
+            AdapterOperation::Cost => OperationKind::Cost,
+            AdapterOperation::Clock => OperationKind::Clock,
+            AdapterOperation::Wake { .. } => OperationKind::Wake,
+            AdapterOperation::Contend { .. } => OperationKind::Contend,
+            AdapterOperation::Spawn { .. } => OperationKind::Spawn,
         }
     }
 }
@@ -198,7 +205,7 @@ pub enum Events {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RuntimeWork {
     /// Operation to perform.
-    pub operation: Operation,
+    pub operation: AdapterOperation,
     /// Whether operations are timed individually.
     pub events: Events,
     /// Maximum operations of a pass.
@@ -211,7 +218,7 @@ pub struct Request {
     /// Name without the runtime prefix: `semaphoreslim`.
     pub name: String,
     /// Operation to perform.
-    pub operation: Operation,
+    pub operation: AdapterOperation,
     /// Whether operations are timed individually.
     pub events: Events,
     /// Number of operations, 1 to [`MAX_OPERATIONS`]. For a pool it is the maximum of a pass, for contention a time in
@@ -228,14 +235,14 @@ pub struct Request {
 impl Request {
     /// Whether two roles, or a creator and its threads, may share a CPU.
     pub fn shares_a_cpu(&self) -> bool {
-        matches!(self.operation, Operation::Spawn { .. })
+        matches!(self.operation, AdapterOperation::Spawn { .. })
             || self.cpus.iter().collect::<BTreeSet<_>>().len() < self.cpus.len()
     }
 
     #[cfg(any(test, all(target_os = "linux", not(miri))))]
     pub(super) fn places(&self) -> Vec<CpuSet> {
         match self.operation {
-            Operation::Spawn { .. } => vec![self.cpus.iter().copied().collect()],
+            AdapterOperation::Spawn { .. } => vec![self.cpus.iter().copied().collect()],
             _ => self.cpus.iter().map(|&cpu| CpuSet::from_iter([cpu])).collect(),
         }
     }
@@ -244,16 +251,21 @@ impl Request {
     pub(super) fn line(&self, pass: u64) -> String {
         let Request { name, operation, count, seed, .. } = self;
         let mut line = format!("pass {pass} {}", operation.kind().word());
-        if operation.kind() != Kind::Clock {
+        if operation.kind() != OperationKind::Clock {
             line += &format!(" {name}");
         }
         match operation {
-            Operation::Queue { capacity, payload } => {
+            AdapterOperation::Queue { capacity, payload } => {
                 line += &format!(" capacity={capacity} payload={}", payload.word());
             }
-            Operation::Wait | Operation::Alternate | Operation::Cost | Operation::Clock => {}
-            Operation::Wake { gap_ns } | Operation::Spawn { gap_ns } => line += &format!(" gap_ns={gap_ns}"),
-            Operation::Contend { threads } => {
+            AdapterOperation::Wait
+            | AdapterOperation::Alternate
+            | AdapterOperation::Cost
+            | AdapterOperation::Clock => {}
+            AdapterOperation::Wake { gap_ns } | AdapterOperation::Spawn { gap_ns } => {
+                line += &format!(" gap_ns={gap_ns}")
+            }
+            AdapterOperation::Contend { threads } => {
                 return line + &format!(" threads={threads} duration_ns={count} seed={seed}");
             }
         }
@@ -268,11 +280,11 @@ impl Request {
     pub fn timed(&self) -> Vec<(&'static str, u64)> {
         match (self.events, self.operation) {
             (Events::Together, _) => Vec::new(),
-            (Events::Each, Operation::Alternate) => {
-                vec![("", self.count.div_ceil(2)), (Operation::PLAIN, self.count / 2)]
+            (Events::Each, AdapterOperation::Alternate) => {
+                vec![("", self.count.div_ceil(2)), (AdapterOperation::PLAIN, self.count / 2)]
             }
             // The first creation is cold and has a distribution of its own.
-            (Events::Each, Operation::Spawn { .. }) => {
+            (Events::Each, AdapterOperation::Spawn { .. }) => {
                 let later = self.count.saturating_sub(1);
                 vec![(names::FIRST, 1), (names::COST, later), (names::LATENCY, later), (names::JOIN, later)]
             }
@@ -282,7 +294,7 @@ impl Request {
 
     /// Sum of the numbers in the operations; 0 if they carry none.
     pub fn sum(&self) -> u64 {
-        if matches!(self.operation, Operation::Cost | Operation::Clock) {
+        if matches!(self.operation, AdapterOperation::Cost | AdapterOperation::Clock) {
             return 0;
         }
         let table = numbers(self.seed);
@@ -293,7 +305,7 @@ impl Request {
     /// Sum of all gaps in nanoseconds. The gap of operation `k` is `G × (0.75 + number / 2^25)`.
     pub fn gaps_ns(&self) -> u64 {
         match self.operation {
-            Operation::Wake { gap_ns } | Operation::Spawn { gap_ns } => {
+            AdapterOperation::Wake { gap_ns } | AdapterOperation::Spawn { gap_ns } => {
                 (gap_ns as f64 * (0.75 * self.count as f64 + self.sum() as f64 / f64::from(1 << 25))) as u64
             }
             _ => 0,
@@ -306,11 +318,11 @@ impl fmt::Display for Request {
         let Request { name, operation, count, .. } = self;
         let kind = operation.kind().word();
         match operation {
-            Operation::Queue { capacity, payload } => {
+            AdapterOperation::Queue { capacity, payload } => {
                 write!(f, "{kind} {name}, capacity {capacity}, {}", payload.word())?;
             }
-            Operation::Clock => write!(f, "{kind}")?,
-            Operation::Contend { threads } => {
+            AdapterOperation::Clock => write!(f, "{kind}")?,
+            AdapterOperation::Contend { threads } => {
                 return write!(f, "{kind} {name}, {threads} threads for {count} ns");
             }
             _ => write!(f, "{kind} {name}")?,
@@ -346,7 +358,7 @@ pub(super) mod tests {
     pub fn request(count: u64) -> Request {
         Request {
             name: "semaphoreslim".into(),
-            operation: Operation::Queue { capacity: 10, payload: Payload::String },
+            operation: AdapterOperation::Queue { capacity: 10, payload: Payload::String },
             events: Events::Together,
             count,
             seed: 3,
@@ -358,7 +370,7 @@ pub(super) mod tests {
     const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/adapters.md");
 
     fn wake(count: u64) -> Request {
-        let operation = Operation::Wake { gap_ns: 20_000 };
+        let operation = AdapterOperation::Wake { gap_ns: 20_000 };
         Request { operation, events: Events::Each, ..request(count) }
     }
 
@@ -367,12 +379,13 @@ pub(super) mod tests {
         let queue = request(20_000).line(7);
         assert_eq!(queue, "pass 7 queue semaphoreslim capacity=10 payload=string count=20000 seed=3");
         assert_eq!(wake(9).line(8), "pass 8 wake semaphoreslim gap_ns=20000 count=9 seed=3 events=1");
-        let operation = Operation::Spawn { gap_ns: 20_000 };
+        let operation = AdapterOperation::Spawn { gap_ns: 20_000 };
         let spawn = Request { name: "jthread".into(), operation, events: Events::Each, ..request(5) };
         let both = CpuSet::from_iter([CpuId(0), CpuId(1)]);
         assert_eq!(spawn.places(), [both], "its only role may run on both");
         let name = "mutex".into();
-        let contend = Request { name, operation: Operation::Contend { threads: 3 }, ..request(20_000_000) };
+        let contend =
+            Request { name, operation: AdapterOperation::Contend { threads: 3 }, ..request(20_000_000) };
         let document = std::fs::read_to_string(DOCUMENT).unwrap();
         for line in [queue, spawn.line(13), contend.line(10)] {
             assert!(document.contains(&format!("< {line}\n")), "{line}");

@@ -5,11 +5,11 @@ use super::catalogue::AdapterSpec;
 use super::description::lack_of_queue;
 use super::error::AdapterError;
 use super::found::{Lacking, Offered, find};
-use super::pass::Pass;
+use super::pass::AdapterPass;
 use super::pins::Helpers;
 use super::pool::{Pool, PoolSettings, WARM_UP};
 use super::process::StartSettings;
-use super::protocol::{Kind, Operation, Request, RuntimeWork};
+use super::protocol::{AdapterOperation, OperationKind, Request, RuntimeWork};
 use crate::host::command::watchdog::Watchdog;
 use crate::series::{SeriesProbe, TrialOrder};
 use crate::stop::Stop;
@@ -45,17 +45,17 @@ pub struct Preparation<'a> {
 }
 
 /// The offer of an adapter, or why it is unavailable.
-pub type Prepared = Result<Offered, Lacking>;
+pub type PreparedAdapter = Result<Offered, Lacking>;
 
 /// The runtimes of a machine.
 #[derive(Default)]
 pub struct Runtimes {
-    known: BTreeMap<String, Prepared>,
+    known: BTreeMap<String, PreparedAdapter>,
     pools: BTreeMap<String, Pool>,
     allowed: CpuSet,
     /// Kills leftover processes if this process is killed. It starts with the first adapter.
     watchdog: Option<Option<Watchdog>>,
-    records: BTreeMap<(String, Kind, String), TrackRecord>,
+    records: BTreeMap<(String, OperationKind, String), TrackRecord>,
     /// Maximum warm-up of each process for each item that it performs.
     warm_up: Option<Duration>,
 }
@@ -89,7 +89,7 @@ impl Runtimes {
         allowed: &CpuSet,
         building: &mut dyn FnMut(&AdapterSpec),
         stop: &Stop,
-    ) -> &Prepared {
+    ) -> &PreparedAdapter {
         self.allowed = allowed.clone();
         let watchdog = self.watchdog.get_or_insert_with(Watchdog::start).as_ref();
         let builder = AdapterBuilder {
@@ -110,9 +110,9 @@ impl Runtimes {
             Ok(work) => work,
             Err(error) => return Some(error.to_string()),
         };
-        let Operation::Queue { capacity, payload } = work.operation else { return None };
+        let AdapterOperation::Queue { capacity, payload } = work.operation else { return None };
         let offered = self.known.get(&external.runtime)?.as_ref().ok()?;
-        let offer = offered.description.find(Kind::Queue, &external.name)?;
+        let offer = offered.description.find(OperationKind::Queue, &external.name)?;
         lack_of_queue(&external.to_string(), &offer.payloads, &offer.capacities, payload, capacity)
     }
 
@@ -125,7 +125,7 @@ impl Runtimes {
             let Some(external) = order.probe.external(order.spec) else { continue };
             let Ok((_, request)) = request(&external, order) else { continue };
             let payload = match request.operation {
-                Operation::Queue { payload, .. } => Some(payload),
+                AdapterOperation::Queue { payload, .. } => Some(payload),
                 _ => None,
             };
             if self.known.get(&external.runtime).is_some_and(Result::is_ok) {
@@ -175,7 +175,7 @@ impl Runtimes {
         order: &TrialOrder<'_>,
         left: Duration,
         stop: &Stop,
-    ) -> Result<Pass, TrialFailure> {
+    ) -> Result<AdapterPass, TrialFailure> {
         let (span, request) = request(external, order)?;
         let kind = request.operation.kind();
         if let Some(reason) = self.given_up(external, kind) {
@@ -199,14 +199,14 @@ impl Runtimes {
         self.pools.values().map(Pool::used_ns).sum()
     }
 
-    fn given_up(&self, external: &External, kind: Kind) -> Option<&TrialFailure> {
+    fn given_up(&self, external: &External, kind: OperationKind) -> Option<&TrialFailure> {
         match self.record(external, kind)? {
             TrackRecord::Fails(FAILURES.., reason) => Some(reason),
             TrackRecord::Fails(..) | TrackRecord::Works => None,
         }
     }
 
-    fn record(&self, external: &External, kind: Kind) -> Option<&TrackRecord> {
+    fn record(&self, external: &External, kind: OperationKind) -> Option<&TrackRecord> {
         self.records.get(&(external.runtime.clone(), kind, external.name.clone()))
     }
 
@@ -214,7 +214,7 @@ impl Runtimes {
     fn note<T>(
         &mut self,
         external: &External,
-        kind: Kind,
+        kind: OperationKind,
         done: Result<T, AdapterError>,
     ) -> Result<T, TrialFailure> {
         let record = self.records.entry((external.runtime.clone(), kind, external.name.clone()));
@@ -259,7 +259,7 @@ impl Runtimes {
 }
 
 /// Error of a first pass that exceeded its share of the remaining budget.
-fn late(limit: Duration) -> Result<Pass, AdapterError> {
+fn late(limit: Duration) -> Result<AdapterPass, AdapterError> {
     let limit = Duration::from_millis(limit.as_millis() as u64);
     Err(match limit < MIN_HANG {
         true => AdapterError::NoTime,
@@ -300,7 +300,7 @@ fn request(external: &External, order: &TrialOrder<'_>) -> Result<(Duration, Req
     let (mut cpus, roles) = (order.spec.placement.clone(), operation.roles());
     match operation {
         // The created threads may run wherever their creator may. They need no CPU of their own.
-        Operation::Spawn { .. } => match order.spec.mask() {
+        AdapterOperation::Spawn { .. } => match order.spec.mask() {
             Some(mask) => cpus = mask.iter().collect(),
             None => cpus.truncate(roles),
         },
@@ -331,7 +331,7 @@ mod tests {
     #[test]
     fn the_warm_up_is_announced_in_one_sentence() {
         let announcement = |names: &[&str], forks: u32| {
-            let wait = Request { operation: Operation::Wait, ..request(1) };
+            let wait = Request { operation: AdapterOperation::Wait, ..request(1) };
             let request = |name: &&str| (External::parse(name).unwrap(), wait.clone());
             sentence(&names.iter().map(request).collect::<Vec<_>>(), forks, Duration::from_secs(1))
         };
@@ -344,7 +344,7 @@ mod tests {
 
     #[test]
     fn items_that_never_worked_are_given_up_and_refusals_do_not_count() {
-        let (external, kind) = (External::parse("java:queue").unwrap(), Kind::Queue);
+        let (external, kind) = (External::parse("java:queue").unwrap(), OperationKind::Queue);
         let refused = || Err::<(), _>(AdapterError::Refused { text: "capacity 7 is no power of two".into() });
         let wrong = |asked| Err::<(), _>(AdapterError::WrongCount { asked, said: 1 });
         let mut runtimes = Runtimes::default();
@@ -358,7 +358,7 @@ mod tests {
         assert_eq!(runtimes.given_up(&external, kind), None);
         assert!(runtimes.note(&external, kind, wrong(3)).is_err());
         assert_eq!(runtimes.given_up(&external, kind), Some(&reason(3)));
-        assert_eq!(runtimes.given_up(&external, Kind::Wake), None, "another thing of that name");
+        assert_eq!(runtimes.given_up(&external, OperationKind::Wake), None, "another thing of that name");
 
         let mut runtimes = Runtimes::default();
         let hung = AdapterError::Hung { limit: Duration::from_secs(5), awaited: "a line" };

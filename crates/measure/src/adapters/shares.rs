@@ -2,7 +2,7 @@
 
 use super::error::AdapterError;
 use super::pass::RoleShare;
-use super::protocol::{Operation, Request};
+use super::protocol::{AdapterOperation, Request};
 use std::collections::BTreeMap;
 
 /// Tolerance between two times that an adapter reports, and between a reported time and a time measured here.
@@ -18,7 +18,7 @@ pub(super) fn shares_of(
     ns: u64,
 ) -> Result<Vec<RoleShare>, AdapterError> {
     let wrong = |reason: String| Err(AdapterError::WrongShares(reason));
-    let roles = if let Operation::Contend { threads } = request.operation { threads } else { 0 };
+    let roles = if let AdapterOperation::Contend { threads } = request.operation { threads } else { 0 };
     if !reported.keys().copied().eq(0..roles) {
         return wrong(format!("{} of {roles} roles report a share", reported.len()));
     }

@@ -26,9 +26,9 @@ files![
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adapters::catalogue::{Catalogue, Origin};
+    use crate::adapters::catalogue::{AdapterOrigin, Catalogue};
     use crate::adapters::protocol::VERSIONS;
-    use crate::adapters::{Description, Kind, Offer};
+    use crate::adapters::{Description, Offer, OperationKind};
     use crate::probes;
     use crate::stand_in::SimStandIn;
     use std::collections::BTreeSet;
@@ -37,8 +37,10 @@ mod tests {
     fn described(source: &str) -> Vec<Offer> {
         let is_offer = |line: &&str| match line.trim_end().split_once(' ') {
             Some(("queue", rest)) => rest.contains("payload="),
-            Some((word, names)) => Kind::ALL.iter().any(|kind| kind.word() == word) && !names.contains(' '),
-            None => line.trim_end() == Kind::Clock.word(),
+            Some((word, names)) => {
+                OperationKind::ALL.iter().any(|kind| kind.word() == word) && !names.contains(' ')
+            }
+            None => line.trim_end() == OperationKind::Clock.word(),
         };
         let strings = source.split(['"', '`', '\n']).flat_map(|string| string.split("\\n"));
         let offers =
@@ -48,7 +50,7 @@ mod tests {
 
     #[test]
     fn simulated_machines_perform_exactly_the_offers_of_the_adapters() {
-        let catalogue = Catalogue::parse(LIST, Origin::Ours).unwrap();
+        let catalogue = Catalogue::parse(LIST, AdapterOrigin::Ours).unwrap();
         let mut offered = BTreeSet::new();
         for spec in catalogue.specs() {
             let file = |(name, text): &(&str, &'static str)| (spec.files[0] == *name).then_some(*text);
@@ -60,10 +62,10 @@ mod tests {
             }
         }
         let mut simulated = BTreeSet::new();
-        for kind in Kind::ALL {
+        for kind in OperationKind::ALL {
             let stand_ins = probes::series_by_id(kind.word()).map(|probe| probe.stand_ins());
             for &SimStandIn { external, kinds, payloads, capacities, .. } in stand_ins.into_iter().flatten() {
-                let payloads = if kind == Kind::Queue { payloads.to_vec() } else { Vec::new() };
+                let payloads = if kind == OperationKind::Queue { payloads.to_vec() } else { Vec::new() };
                 let kinds = if kinds.is_empty() { &[kind] } else { kinds };
                 let offer = |&kind| (kind, external.to_owned(), payloads.clone(), capacities);
                 simulated.extend(kinds.iter().map(offer));
@@ -74,7 +76,7 @@ mod tests {
 
     #[test]
     fn every_listed_file_is_bundled() {
-        let catalogue = Catalogue::parse(LIST, Origin::Ours).unwrap();
+        let catalogue = Catalogue::parse(LIST, AdapterOrigin::Ours).unwrap();
         let named: BTreeSet<&str> =
             catalogue.specs().iter().flat_map(|spec| &spec.files).map(String::as_str).collect();
         let bundled: BTreeSet<&str> = FILES.iter().map(|(name, _)| *name).collect();

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 #[derive(Debug, Default)]
-pub(super) struct Tree {
+pub(super) struct ProcessTree {
     /// CPU time of each process in nanoseconds, with its ended threads; `None` if the system does not report it.
     pub(super) processes: BTreeMap<u32, Option<u64>>,
     pub(super) threads: BTreeMap<u32, Thread>,
@@ -26,10 +26,10 @@ pub(super) struct Thread {
 
 const MAX_PROCESSES: usize = 256;
 
-impl Tree {
+impl ProcessTree {
     /// Takes a snapshot of a process and its descendants. Processes that end meanwhile are skipped.
-    pub(super) fn new(root: u32) -> Tree {
-        let mut tree = Tree::default();
+    pub(super) fn new(root: u32) -> ProcessTree {
+        let mut tree = ProcessTree::default();
         for (process, threads) in processes([root].into_iter(), MAX_PROCESSES) {
             tree.processes.insert(process, used_by(process));
             let read = |thread| (thread, Thread::read(process, &format!("/proc/{process}/task/{thread}")));
@@ -39,7 +39,7 @@ impl Tree {
     }
 
     /// Time that all threads except `excluded` waited for a CPU since `before`, in nanoseconds.
-    pub(super) fn delays_since(&self, before: &Tree, excluded: &[u32]) -> u64 {
+    pub(super) fn delays_since(&self, before: &ProcessTree, excluded: &[u32]) -> u64 {
         let others = self.threads.iter().filter(|(thread, _)| !excluded.contains(thread));
         let delay = |(thread, now): (&u32, &Thread)| {
             let earlier = before.threads.get(thread).and_then(|thread| thread.run_delay_ns).unwrap_or(0);
@@ -49,7 +49,7 @@ impl Tree {
     }
 
     /// CPU time of all processes since `before`, in nanoseconds.
-    pub(super) fn used_since(&self, before: &Tree) -> Option<u64> {
+    pub(super) fn used_since(&self, before: &ProcessTree) -> Option<u64> {
         let used = self.processes.iter().map(|(process, now)| {
             let earlier = before.processes.get(process).copied().flatten().unwrap_or(0);
             now.map(|now| now.saturating_sub(earlier))
@@ -58,7 +58,7 @@ impl Tree {
     }
 
     /// CPU time since `before` of the threads that existed then, in nanoseconds.
-    pub(super) fn used_by_known(&self, before: &Tree) -> Option<u64> {
+    pub(super) fn used_by_known(&self, before: &ProcessTree) -> Option<u64> {
         let known = before.threads.iter().filter_map(|(thread, earlier)| {
             let now = self.threads.get(thread)?;
             Some(now.cpu_ns.zip(earlier.cpu_ns).map(|(now, earlier)| now.saturating_sub(earlier)))
@@ -168,14 +168,14 @@ mod tests {
     #[test]
     fn the_tree_of_this_process_contains_this_thread() {
         let pid = std::process::id();
-        let before = Tree::new(pid);
+        let before = ProcessTree::new(pid);
         let thread = current_thread() as u32;
         assert_eq!((before.threads[&thread].process, owner(thread)), (pid, Some(pid)));
         let mut sum = 0u64;
         for number in 0..20_000_000u64 {
             sum = std::hint::black_box(sum.wrapping_add(number));
         }
-        let after = Tree::new(pid);
+        let after = ProcessTree::new(pid);
         let used = after.threads[&thread].since(&before.threads[&thread]);
         let all = after.used_since(&before);
         if let (Some(used), Some(all)) = (used.cpu_ns, all) {

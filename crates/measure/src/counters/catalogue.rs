@@ -44,7 +44,7 @@ pub struct Method {
 
 /// Generic code for a counter that is named at run time.
 #[cfg(all(target_os = "linux", not(miri)))]
-pub trait Task {
+pub trait CounterTask {
     /// Result of the task.
     type Output;
 
@@ -73,7 +73,7 @@ macro_rules! methods {
         impl MethodKind {
             /// Runs a task with the counter of the method. The compiler builds separate loops for each method.
             #[cfg(all(target_os = "linux", not(miri)))]
-            pub fn run<T: Task>(self, task: T) -> T::Output {
+            pub fn run<T: CounterTask>(self, task: T) -> T::Output {
                 #[cfg(target_arch = "x86_64")]
                 if self == MethodKind::Wide && super::atomic::is_native() {
                     return task.with::<super::atomic::Wide>();

@@ -142,7 +142,7 @@ mod passes {
     use crate::host::affinity;
     use crate::host::executor::HostExecutor;
     use crate::host::priority::Priority;
-    use crate::probes::contend::{Config, Pass};
+    use crate::probes::contend::{ContendConfig, ContendPass};
     use crate::stop::Stop;
     use crate::sync::Ordering::Relaxed;
     use crate::trial_context::TrialContext;
@@ -180,8 +180,8 @@ mod passes {
         let cpus: Vec<CpuId> = here.into_iter().cycle().take(threads).collect();
         let context = TrialContext::new(&executor, &cpus, executor.rate, 0.0);
         let method = method_by_id(method).expect("a method");
-        let config = Config { method, sections_ns: [0.0, 0.0], read_share: 0.0 };
-        Pass { context: &context, config, span: Picos::from_ms(20) }.perform::<C>().expect("a pass")
+        let config = ContendConfig { method, sections_ns: [0.0, 0.0], read_share: 0.0 };
+        ContendPass { context: &context, config, span: Picos::from_ms(20) }.perform::<C>().expect("a pass")
     }
 
     #[test]

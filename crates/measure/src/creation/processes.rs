@@ -5,7 +5,7 @@
 
 use super::program::{self, COUNTER_FD};
 use super::threads::finish;
-use super::{Config, Kind, PARENT_MIB, Refused, Tallies};
+use super::{CreationConfig, CreationRefused, Kind, PARENT_MIB, Tallies};
 use crate::counter;
 use crate::host::affinity;
 use crate::kernel_context::Halt;
@@ -94,7 +94,7 @@ struct Orders<'a> {
 pub fn perform(
     context: &TrialContext<'_>,
     order: &TrialOrder<'_>,
-    config: &Config,
+    config: &CreationConfig,
 ) -> Result<Observed, TrialFailure> {
     let refused = |error: io::Error| {
         TrialFailure::refused("prepare processes", error.raw_os_error().unwrap_or(libc::ENOMEM))
@@ -116,7 +116,7 @@ pub fn perform(
         program,
         path,
     };
-    let run_role = |role: &RoleContext<'_>| -> Result<Option<Result<(), Refused>>, Halt> {
+    let run_role = |role: &RoleContext<'_>| -> Result<Option<Result<(), CreationRefused>>, Halt> {
         role.wait_for_all()?;
         if role.number > 0 { Ok(None) } else { run_helper(role, &orders).map(Some) }
     };
@@ -145,14 +145,14 @@ fn page_bytes() -> f64 {
 }
 
 /// Forks the helper and waits for its end. Kills the helper if the pass is given up.
-fn run_helper(role: &RoleContext<'_>, orders: &Orders<'_>) -> Result<Result<(), Refused>, Halt> {
+fn run_helper(role: &RoleContext<'_>, orders: &Orders<'_>) -> Result<Result<(), CreationRefused>, Halt> {
     // SAFETY: the child calls only `helper_main`, which uses system calls, atomics, and the C library's fork and spawn.
     // Both C libraries reset their locks in the child of a fork.
     let helper = unsafe { libc::fork() };
     match helper {
         -1 => {
             let errno = io::Error::last_os_error().raw_os_error().unwrap_or(libc::EAGAIN);
-            return Ok(Err(Refused::Creation(errno)));
+            return Ok(Err(CreationRefused::Creation(errno)));
         }
         0 => {
             let status = helper_main(orders);
@@ -170,9 +170,9 @@ fn run_helper(role: &RoleContext<'_>, orders: &Orders<'_>) -> Result<Result<(), 
             let errno = (reported & !PIN_FLAG) as i32;
             return Ok(match reported {
                 0 if ended >= 0 && status == 0 => Ok(()),
-                0 => Err(Refused::Creation(libc::ECHILD)),
-                _ if reported & PIN_FLAG != 0 => Err(Refused::Pin(errno)),
-                _ => Err(Refused::Creation(errno)),
+                0 => Err(CreationRefused::Creation(libc::ECHILD)),
+                _ if reported & PIN_FLAG != 0 => Err(CreationRefused::Pin(errno)),
+                _ => Err(CreationRefused::Creation(errno)),
             });
         }
         if let Err(halt) = role.guard.check() {

@@ -1,6 +1,6 @@
 //! Creation of threads with the C library, one after another. For comparison, `pool` hands work to a waiting thread.
 
-use super::{Config, Kind, Refused, Tallies};
+use super::{CreationConfig, CreationRefused, Kind, Tallies};
 use crate::counter;
 use crate::host::{affinity, futex};
 use crate::kernel_context::Halt;
@@ -32,32 +32,35 @@ struct Child {
 struct Attributes(libc::pthread_attr_t);
 
 impl Attributes {
-    fn new() -> Result<Attributes, Refused> {
+    fn new() -> Result<Attributes, CreationRefused> {
         // SAFETY: an all-zero attribute is memory that `pthread_attr_init` may write.
         let mut attributes: libc::pthread_attr_t = unsafe { std::mem::zeroed() };
         // SAFETY: the attribute is writable.
-        checked(unsafe { libc::pthread_attr_init(&mut attributes) }, Refused::Creation)?;
+        checked(unsafe { libc::pthread_attr_init(&mut attributes) }, CreationRefused::Creation)?;
         Ok(Attributes(attributes))
     }
 
-    fn set_small_stack(&mut self) -> Result<(), Refused> {
+    fn set_small_stack(&mut self) -> Result<(), CreationRefused> {
         // SAFETY: the attribute is initialised.
-        checked(unsafe { libc::pthread_attr_setstacksize(&mut self.0, SMALL_STACK) }, Refused::Creation)
+        checked(
+            unsafe { libc::pthread_attr_setstacksize(&mut self.0, SMALL_STACK) },
+            CreationRefused::Creation,
+        )
     }
 
     #[cfg(target_env = "gnu")]
-    fn set_affinity(&mut self, cpus: &CpuSet) -> Result<(), Refused> {
+    fn set_affinity(&mut self, cpus: &CpuSet) -> Result<(), CreationRefused> {
         let words = cpus.words();
         // SAFETY: the attribute is initialised. The mask is readable for the given length and is copied.
         let status = unsafe {
             libc::pthread_attr_setaffinity_np(&mut self.0, size_of_val(words), words.as_ptr().cast())
         };
-        checked(status, Refused::Pin)
+        checked(status, CreationRefused::Pin)
     }
 
     #[cfg(not(target_env = "gnu"))]
-    fn set_affinity(&mut self, _: &CpuSet) -> Result<(), Refused> {
-        Err(Refused::Pin(libc::ENOSYS))
+    fn set_affinity(&mut self, _: &CpuSet) -> Result<(), CreationRefused> {
+        Err(CreationRefused::Pin(libc::ENOSYS))
     }
 }
 
@@ -68,7 +71,7 @@ impl Drop for Attributes {
     }
 }
 
-fn checked(status: i32, refused: impl Fn(i32) -> Refused) -> Result<(), Refused> {
+fn checked(status: i32, refused: impl Fn(i32) -> CreationRefused) -> Result<(), CreationRefused> {
     if status == 0 { Ok(()) } else { Err(refused(status)) }
 }
 
@@ -89,14 +92,14 @@ extern "C" fn body(child: *mut c_void) -> *mut c_void {
 pub fn perform(
     context: &TrialContext<'_>,
     order: &TrialOrder<'_>,
-    config: &Config,
+    config: &CreationConfig,
 ) -> Result<Observed, TrialFailure> {
     let rate = context.rate();
     let span_ticks = rate.ticks(order.span.ns()) as u64;
     let pause_ticks = rate.ticks(config.pause_ns);
     let key = Key::from_words(&[order.key]);
     let target: CpuSet = context.cpus().iter().rev().take(1).copied().collect();
-    let run_role = |role: &RoleContext<'_>| -> Result<Option<Result<Tallies, Refused>>, Halt> {
+    let run_role = |role: &RoleContext<'_>| -> Result<Option<Result<Tallies, CreationRefused>>, Halt> {
         let mut tallies = Tallies::new();
         role.wait_for_all()?;
         if role.number > 0 {
@@ -115,16 +118,16 @@ pub fn perform(
 /// Runs `task` with the creator on the CPUs of the trial's mask, and restores its affinity afterwards.
 pub fn within<T>(
     role: &RoleContext<'_>,
-    config: &Config,
-    task: impl FnOnce() -> Result<Result<T, Refused>, Halt>,
-) -> Result<Result<T, Refused>, Halt> {
+    config: &CreationConfig,
+    task: impl FnOnce() -> Result<Result<T, CreationRefused>, Halt>,
+) -> Result<Result<T, CreationRefused>, Halt> {
     let Some(mask) = &config.mask else { return task() };
-    role.unbound(mask, task).unwrap_or_else(|errno| Ok(Err(Refused::Pin(errno))))
+    role.unbound(mask, task).unwrap_or_else(|errno| Ok(Err(CreationRefused::Pin(errno))))
 }
 
 pub fn finish(
     context: &TrialContext<'_>,
-    outcome: Option<Result<Tallies, Refused>>,
+    outcome: Option<Result<Tallies, CreationRefused>>,
 ) -> Result<Observed, TrialFailure> {
     let cpus = context.cpus();
     match outcome {
@@ -141,12 +144,12 @@ pub fn pause(pause_ticks: f64, key: Key, round: u64) -> u64 {
 
 fn create_all(
     role: &RoleContext<'_>,
-    config: &Config,
+    config: &CreationConfig,
     target: &CpuSet,
     tallies: &mut Tallies,
     [span_ticks, pause_ticks]: [f64; 2],
     key: Key,
-) -> Result<Result<(), Refused>, Halt> {
+) -> Result<Result<(), CreationRefused>, Halt> {
     let mut attributes = match Attributes::new() {
         Ok(attributes) => attributes,
         Err(refused) => return Ok(Err(refused)),
@@ -175,14 +178,22 @@ fn create_all(
         if status != 0 {
             // With an affinity attribute, EINVAL means that the CPU was refused.
             let is_pin = config.kind == Kind::AttrPinned && status == libc::EINVAL;
-            return Ok(Err(if is_pin { Refused::Pin(status) } else { Refused::Creation(status) }));
+            return Ok(Err(if is_pin {
+                CreationRefused::Pin(status)
+            } else {
+                CreationRefused::Creation(status)
+            }));
         }
         // SAFETY: the successful creation has written the handle, which is joined once.
         let joined = unsafe { libc::pthread_join(thread.assume_init(), std::ptr::null_mut()) };
         let ended = counter::stop();
         let errno = child.errno.load(Acquire);
         if joined != 0 || errno != 0 {
-            return Ok(Err(if joined != 0 { Refused::Creation(joined) } else { Refused::Pin(errno) }));
+            return Ok(Err(if joined != 0 {
+                CreationRefused::Creation(joined)
+            } else {
+                CreationRefused::Pin(errno)
+            }));
         }
         tallies.count([before, returned, child.began.load(Acquire), ended]);
         role.guard.check_at(ended)?;
@@ -231,7 +242,7 @@ impl Mailbox {
 pub fn perform_by_pool(
     context: &TrialContext<'_>,
     order: &TrialOrder<'_>,
-    config: &Config,
+    config: &CreationConfig,
 ) -> Result<Observed, TrialFailure> {
     let mailbox = Mailbox::default();
     let rate = context.rate();

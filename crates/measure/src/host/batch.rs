@@ -6,7 +6,7 @@
 
 use super::clock::sources;
 use super::futex;
-use super::trial::Trial;
+use super::trial::HostTrial;
 use crate::kernel_context::Halt;
 use crate::stop::Stop;
 use crate::trial_context::CachePadded;
@@ -31,7 +31,7 @@ pub struct Batch {
 
 #[derive(Debug)]
 struct RunningRound {
-    trials: Vec<Result<Trial, TrialFailure>>,
+    trials: Vec<Result<HostTrial, TrialFailure>>,
     remaining: CachePadded<AtomicU32>,
     released_at: AtomicU64,
 }
@@ -51,13 +51,13 @@ struct WakeWord {
 }
 
 impl Batch {
-    pub fn new(rounds: Vec<Vec<Result<Trial, TrialFailure>>>, stop: Stop) -> Batch {
+    pub fn new(rounds: Vec<Vec<Result<HostTrial, TrialFailure>>>, stop: Stop) -> Batch {
         let mut workers: BTreeMap<CpuId, WorkerState> = BTreeMap::new();
         let mut running = Vec::with_capacity(rounds.len());
         for (round, trials) in rounds.into_iter().enumerate() {
             let mut roles = 0;
             for (index, trial) in trials.iter().enumerate() {
-                for (role, &cpu) in trial.iter().flat_map(Trial::placement).enumerate() {
+                for (role, &cpu) in trial.iter().flat_map(HostTrial::placement).enumerate() {
                     workers.entry(cpu).or_default().roles.push((round, index, role));
                     roles += 1;
                 }
@@ -116,7 +116,7 @@ impl Batch {
             return self.end();
         };
         round.released_at.store(sources::monotonic().0, Relaxed);
-        for cpu in round.trials.iter().flatten().flat_map(Trial::placement) {
+        for cpu in round.trials.iter().flatten().flat_map(HostTrial::placement) {
             if let Some(worker) = self.workers.get(cpu) {
                 worker.wake.0.release(next as u32 + 1);
             }
@@ -163,7 +163,7 @@ impl Batch {
 
     /// Time by which the current round exceeds the limit of its slowest trial.
     pub fn overdue(&self) -> Option<Picos> {
-        let limit = self.trials(self.completed()).iter().flatten().map(Trial::limit).max()?;
+        let limit = self.trials(self.completed()).iter().flatten().map(HostTrial::limit).max()?;
         let elapsed = self.elapsed()?;
         (elapsed > limit).then(|| elapsed.saturating_sub(limit))
     }
@@ -174,10 +174,10 @@ impl Batch {
     }
 
     pub fn absent(&self, round: usize) -> CpuSet {
-        self.trials(round).iter().flatten().flat_map(Trial::absent).collect()
+        self.trials(round).iter().flatten().flat_map(HostTrial::absent).collect()
     }
 
-    pub fn trials(&self, round: usize) -> &[Result<Trial, TrialFailure>] {
+    pub fn trials(&self, round: usize) -> &[Result<HostTrial, TrialFailure>] {
         self.rounds.get(round).map_or(&[], |round| &round.trials)
     }
 }

@@ -182,11 +182,11 @@ fn nearest_list(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::fixture::Tree;
+    use crate::host::fixture::SystemTree;
 
-    fn v1(groups: &str, files: &[(&str, &str)]) -> Tree {
+    fn v1(groups: &str, files: &[(&str, &str)]) -> SystemTree {
         let described = [("/proc/self/mountinfo", V1_MOUNTS), ("/proc/self/cgroup", groups)];
-        Tree::with_files(&[&described, files].concat())
+        SystemTree::with_files(&[&described, files].concat())
     }
 
     const V1_MOUNTS: &str = "34 31 0:31 / /sys/fs/cgroup/cpuset rw,relatime shared:9 - cgroup cgroup rw,cpuset\n\
@@ -194,14 +194,14 @@ mod tests {
         41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n";
     const V2_MOUNT: &str = "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n";
 
-    fn v2(group: &str) -> Tree {
-        Tree::with_files(&[
+    fn v2(group: &str) -> SystemTree {
+        SystemTree::with_files(&[
             ("/proc/self/mountinfo", V2_MOUNT),
             ("/proc/self/cgroup", &format!("0::{group}\n")),
         ])
     }
 
-    fn cpus(tree: &Tree) -> Option<String> {
+    fn cpus(tree: &SystemTree) -> Option<String> {
         group_cpus(tree.root()).unwrap().map(|set| set.to_string())
     }
 
@@ -249,7 +249,7 @@ mod tests {
             ("/", "/nowhere"),
         ] {
             let mount = format!("30 23 0:26 {mount_root} /sys/fs/cgroup ro - cgroup2 cgroup2 rw\n");
-            let tree = Tree::with_files(&[
+            let tree = SystemTree::with_files(&[
                 ("/proc/self/mountinfo", &mount),
                 ("/proc/self/cgroup", &format!("0::{group}\n")),
                 ("/sys/fs/cgroup/cpuset.cpus.effective", "1,3\n"),
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn a_mount_point_may_hold_spaces() {
-        let tree = Tree::with_files(&[
+        let tree = SystemTree::with_files(&[
             ("/proc/self/mountinfo", "30 23 0:26 / /mnt/my\\040groups rw - cgroup2 none rw\n"),
             ("/proc/self/cgroup", "0::/\n"),
             ("/mnt/my groups/cpuset.cpus.effective", "0\n"),
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn without_control_groups_every_online_cpu_is_allowed() {
-        let tree = Tree::new();
+        let tree = SystemTree::new();
         let online: CpuSet = "0-3".parse().unwrap();
         assert_eq!(group_cpus(tree.root()).unwrap(), None);
         let allowance = read_allowance(tree.root(), &online).unwrap();

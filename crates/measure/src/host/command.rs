@@ -14,7 +14,7 @@ use crate::stop::Stop;
 use capture::Capture;
 pub use capture::Printed;
 use coretalk_model::{CpuId, CpuSet};
-use counters::Counts;
+use counters::EventCounts;
 use launcher::Parent;
 use launcher::Reaped;
 use std::collections::BTreeMap;
@@ -67,7 +67,7 @@ pub struct Finished {
     /// Resources used by the program and its children.
     pub usage: Usage,
     /// Events that the system counted in the program and its children.
-    pub counts: Counts,
+    pub counts: EventCounts,
     /// Observed affinity of the program's threads.
     pub stay: Stay,
     /// Number of processes that the program left behind. They were killed.

@@ -6,7 +6,7 @@ use super::clock::sources;
 use super::evidence::{Throttles, cpu_times};
 use super::facts::CpuTimes;
 use super::root::SystemRoot;
-use super::trial::{Prepared, Trial, TrialConditions};
+use super::trial::{HostTrial, Prepared, TrialConditions};
 use super::workers::Workers;
 use crate::kernel_context::Halt;
 use crate::machine::{Assignment, HomeChoice, MachineError, Round, RoundOutcome, SpanOrder};
@@ -87,7 +87,7 @@ impl Engine<'_> {
         most
     }
 
-    fn prepare(&self, round: &Round) -> Result<Vec<Result<Trial, TrialFailure>>, MachineError> {
+    fn prepare(&self, round: &Round) -> Result<Vec<Result<HostTrial, TrialFailure>>, MachineError> {
         let (mut used, mut busy) = (UsedRuns::default(), CpuSet::new());
         let mut trials = Vec::with_capacity(round.assignments.len());
         for (pair, assignment) in round.assignments.iter().enumerate() {
@@ -122,7 +122,7 @@ impl Engine<'_> {
         pair: usize,
         assignment: &Assignment,
         used: &mut UsedRuns,
-    ) -> Result<Trial, MachineError> {
+    ) -> Result<HostTrial, MachineError> {
         let mut spans = Vec::with_capacity(assignment.orders.len());
         for (index, order) in assignment.orders.iter().enumerate() {
             let mut draws = Draws::new(assignment.key, index as u64);
@@ -145,7 +145,7 @@ impl Engine<'_> {
                 phase_ns,
             });
         }
-        Ok(Trial::new(assignment.placement.to_vec(), spans, self.rate))
+        Ok(HostTrial::new(assignment.placement.to_vec(), spans, self.rate))
     }
 
     fn run(&self, batch: &Arc<Batch>, stop: &Stop) -> usize {
@@ -199,8 +199,8 @@ struct BatchEvidence<'a> {
 }
 
 impl BatchEvidence<'_> {
-    fn outcome(&self, trials: &[Result<Trial, TrialFailure>], begun: Picos) -> RoundOutcome {
-        let times: Vec<(Picos, Picos)> = trials.iter().flatten().filter_map(Trial::times).collect();
+    fn outcome(&self, trials: &[Result<HostTrial, TrialFailure>], begun: Picos) -> RoundOutcome {
+        let times: Vec<(Picos, Picos)> = trials.iter().flatten().filter_map(HostTrial::times).collect();
         let started = times.iter().map(|time| time.0).min().unwrap_or(begun);
         let ended = times.iter().map(|time| time.1).max().unwrap_or(started);
         let opened = self.engine.opened;
@@ -222,7 +222,7 @@ impl BatchEvidence<'_> {
 
     /// Losses of a batch are distributed over its trials by their duration, since system counters are too coarse for
     /// one trial. The value of a trial is exact only if the sum is zero.
-    fn conditions(&self, trial: &Trial) -> TrialConditions {
+    fn conditions(&self, trial: &HostTrial) -> TrialConditions {
         let share = trial.times().map_or(0.0, |(started, ended)| {
             ended.saturating_sub(started).secs() / self.elapsed.max(Picos(1)).secs()
         });

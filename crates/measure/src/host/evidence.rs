@@ -279,11 +279,11 @@ mod tests {
 
     #[test]
     fn time_of_this_process_and_its_children_is_not_that_of_others() {
-        use crate::host::fixture::Tree;
+        use crate::host::fixture::SystemTree;
         let cpus: CpuSet = [CpuId(0), CpuId(1)].into_iter().collect();
         let account = |stat: &str, at, own| Account {
             at: Picos::from_ms(at),
-            times: CpuTimes::read(Tree::with_files(&[("/proc/stat", stat)]).root()).unwrap(),
+            times: CpuTimes::read(SystemTree::with_files(&[("/proc/stat", stat)]).root()).unwrap(),
             own_cpu: Picos::from_ms(own),
         };
         let before = account("cpu0 0 0 0 0 0 0 0 0 0 0\ncpu1 0 0 0 0 0 0 0 0 0 0\n", 0, 0);

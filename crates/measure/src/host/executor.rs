@@ -163,19 +163,19 @@ impl HostExecutor<'_> {
 
 #[derive(Debug, Default)]
 struct CpuLosses {
-    roles: Mutex<Roles>,
+    roles: Mutex<RoleThreads>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Roles {
+struct RoleThreads {
     departed: usize,
     /// Thread ids by role. An id is removed before its thread ends, since the id may be reused.
     present: BTreeMap<usize, i32>,
 }
 
 impl CpuLosses {
-    fn roles(&self) -> MutexGuard<'_, Roles> {
+    fn roles(&self) -> MutexGuard<'_, RoleThreads> {
         self.roles.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -285,7 +285,7 @@ impl TrialRunner<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queues::ends::{Ends, Implementation, NoMessage, Receiver, Refusal, Shape};
+    use crate::queues::ends::{Ends, Implementation, NoMessage, QueueParameters, Receiver, Refusal};
     use crate::queues::exchange::{RoleSettings, roles};
     use crate::queues::limits::RoleLimits;
     use crate::queues::message::Message;
@@ -369,7 +369,7 @@ mod tests {
         type Sender<M: Message> = <Spsc as Implementation>::Sender<M>;
         type Receiver<M: Message> = Breaking<<Spsc as Implementation>::Receiver<M>>;
 
-        fn open<M: Message>(shape: &Shape) -> Result<Ends<Self, M>, Refusal> {
+        fn open<M: Message>(shape: &QueueParameters) -> Result<Ends<Self, M>, Refusal> {
             Spsc::open(shape).map(|(sender, receiver)| (sender, Breaking(receiver, 0)))
         }
     }
@@ -388,7 +388,8 @@ mod tests {
 
     #[test]
     fn a_queue_that_panics_fails_its_trial_and_no_role_waits_forever() {
-        let roles = roles::<Breaks, u64>(&Shape { capacity: 4, spins: 0 }, &RoleSettings::pair()).unwrap();
+        let roles =
+            roles::<Breaks, u64>(&QueueParameters { capacity: 4, spins: 0 }, &RoleSettings::pair()).unwrap();
         let producer = Mutex::new(roles.producers.into_iter().next());
         let consumer = Mutex::new(roles.consumers.into_iter().next());
         let outcome = run(&[here(); 2], &Stop::new(), Picos::from_ms(60_000), |role| {

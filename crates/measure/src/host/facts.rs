@@ -298,14 +298,14 @@ fn hexadecimal(text: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::fixture::Tree;
+    use crate::host::fixture::SystemTree;
 
     const POLICY0: &str = "/sys/devices/system/cpu/cpufreq/policy0";
     const POLICY1: &str = "/sys/devices/system/cpu/cpufreq/policy1";
 
     #[test]
     fn without_files_all_facts_of_the_system_are_unknown() {
-        let environment = read_environment(Tree::new().root());
+        let environment = read_environment(SystemTree::new().root());
         let Environment { arch, libc, compiler, build, build_facts, tool_version, libraries, .. } =
             environment.clone();
         let unknown = Environment::default();
@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn the_tool_knows_how_it_was_built() {
-        let environment = read_environment(Tree::new().root());
+        let environment = read_environment(SystemTree::new().root());
         assert!(environment.compiler.unwrap().starts_with("rustc "));
         let (build, facts) = (environment.build.unwrap(), environment.build_facts.unwrap());
         assert!(facts.target.starts_with(std::env::consts::ARCH) && build.contains(&facts.target));
@@ -330,7 +330,7 @@ mod tests {
 
     #[test]
     fn facts_of_a_server_are_read() {
-        let tree = Tree::with_files(&[
+        let tree = SystemTree::with_files(&[
             (
                 "/proc/cpuinfo",
                 "processor\t: 0\nmodel name\t: AMD EPYC 9654  96-Core Processor   \nmicrocode\t: 0xa10113e\n",
@@ -381,13 +381,17 @@ mod tests {
             (format!("{POLICY0}/boost"), "0", Some(false)),
             (format!("{cpu}/cpufreq/boost"), "yes", None),
         ] {
-            assert_eq!(boost(Tree::with_files(&[(&path, content)]).root()), expected, "{path} {content}");
+            assert_eq!(
+                boost(SystemTree::with_files(&[(&path, content)]).root()),
+                expected,
+                "{path} {content}"
+            );
         }
     }
 
     #[test]
     fn a_governor_is_found_without_policies_too() {
-        let tree = Tree::new().each("0-3", "cpufreq/scaling_governor", "ondemand");
+        let tree = SystemTree::new().each("0-3", "cpufreq/scaling_governor", "ondemand");
         assert_eq!(distinct(tree.root(), "scaling_governor").as_deref(), Some("ondemand"));
     }
 
@@ -397,14 +401,14 @@ mod tests {
             processor\t: 1\nCPU implementer\t: 0x41\nCPU part\t: 0xd05\n\n\
             processor\t: 2\nCPU implementer\t: 0x41\nCPU part\t: 0xd0b\n\n\
             processor\t: 3\nCPU implementer\t: 0x51\nCPU part\t: 0xfff\n";
-        let tree = Tree::with_files(&[("/proc/cpuinfo", cpuinfo)]);
+        let tree = SystemTree::with_files(&[("/proc/cpuinfo", cpuinfo)]);
         let names = "Arm Cortex-A55 + Arm Cortex-A76 + Arm core (implementer 0x51, part 0xfff)";
         assert_eq!(read_environment(tree.root()).cpu_model.as_deref(), Some(names));
     }
 
     #[test]
     fn invalid_numbers_are_unknown() {
-        let tree = Tree::with_files(&[
+        let tree = SystemTree::with_files(&[
             ("/proc/meminfo", "MemTotal:       99999999999999999999 kB\n"),
             ("/proc/loadavg", "inf\n"),
             ("/sys/devices/system/cpu/isolated", "none\n"),

@@ -1,31 +1,31 @@
-//! [`Tree`]: a system described by files, for tests.
+//! [`SystemTree`]: a system described by files, for tests.
 
 use super::root::SystemRoot;
 use std::fmt::Write;
 use tempfile::TempDir;
 
-pub struct Tree {
+pub struct SystemTree {
     directory: TempDir,
     root: SystemRoot,
 }
 
-impl Tree {
-    pub fn new() -> Tree {
+impl SystemTree {
+    pub fn new() -> SystemTree {
         // For thousands of small files a RAM disk is a hundred times faster than a busy disk.
         let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let root = SystemRoot::new(directory.path());
-        Tree { directory, root }
+        SystemTree { directory, root }
     }
 
-    pub fn with_files(files: &[(&str, &str)]) -> Tree {
-        files.iter().fold(Tree::new(), |tree, (path, content)| tree.file(path, content))
+    pub fn with_files(files: &[(&str, &str)]) -> SystemTree {
+        files.iter().fold(SystemTree::new(), |tree, (path, content)| tree.file(path, content))
     }
 
-    pub fn file(self, path: &str, content: &str) -> Tree {
+    pub fn file(self, path: &str, content: &str) -> SystemTree {
         self.bytes(path, content.as_bytes())
     }
 
-    pub fn bytes(self, path: &str, content: &[u8]) -> Tree {
+    pub fn bytes(self, path: &str, content: &[u8]) -> SystemTree {
         let path = self.directory.path().join(path.trim_start_matches('/'));
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, content).unwrap();
@@ -36,12 +36,12 @@ impl Tree {
         &self.root
     }
 
-    pub fn online(self, list: &str) -> Tree {
+    pub fn online(self, list: &str) -> SystemTree {
         self.file("/sys/devices/system/cpu/online", &format!("{list}\n"))
     }
 
     /// Adds a file below the directory of each of these CPUs.
-    pub fn each(mut self, cpus: &str, below: &str, content: &str) -> Tree {
+    pub fn each(mut self, cpus: &str, below: &str, content: &str) -> SystemTree {
         for cpu in cpus.parse::<coretalk_model::CpuSet>().unwrap().iter() {
             self = self.file(&format!("/sys/devices/system/cpu/cpu{cpu}/{below}"), &format!("{content}\n"));
         }
@@ -49,7 +49,7 @@ impl Tree {
     }
 
     /// Adds the files in `topology/` for groups of CPUs: a list file, and an id file that numbers the groups.
-    pub fn groups(mut self, list_name: &str, id_name: &str, groups: &[&str]) -> Tree {
+    pub fn groups(mut self, list_name: &str, id_name: &str, groups: &[&str]) -> SystemTree {
         for (id, group) in groups.iter().enumerate() {
             self = self.each(group, &format!("topology/{list_name}"), group);
             self = self.each(group, &format!("topology/{id_name}"), &id.to_string());
@@ -57,20 +57,20 @@ impl Tree {
         self
     }
 
-    pub fn cores(self, groups: &[&str]) -> Tree {
+    pub fn cores(self, groups: &[&str]) -> SystemTree {
         self.groups("core_cpus_list", "core_id", groups)
     }
 
-    pub fn clusters(self, groups: &[&str]) -> Tree {
+    pub fn clusters(self, groups: &[&str]) -> SystemTree {
         self.groups("cluster_cpus_list", "cluster_id", groups)
     }
 
-    pub fn packages(self, groups: &[&str]) -> Tree {
+    pub fn packages(self, groups: &[&str]) -> SystemTree {
         self.groups("package_cpus_list", "physical_package_id", groups)
     }
 
     /// Adds caches of a level. The directory index equals the level, except for data caches (0), as on most systems.
-    pub fn caches(mut self, level: u32, kind: &str, groups: &[&str]) -> Tree {
+    pub fn caches(mut self, level: u32, kind: &str, groups: &[&str]) -> SystemTree {
         let index = if kind == "Data" { 0 } else { level };
         for (id, group) in groups.iter().enumerate() {
             for (file, content) in [
@@ -85,7 +85,7 @@ impl Tree {
         self
     }
 
-    pub fn nodes(mut self, nodes: &[(u32, &str)]) -> Tree {
+    pub fn nodes(mut self, nodes: &[(u32, &str)]) -> SystemTree {
         for (node, cpus) in nodes {
             self = self.file(&format!("/sys/devices/system/node/node{node}/cpulist"), &format!("{cpus}\n"));
         }

@@ -17,7 +17,7 @@ use super::worker::Worker;
 use super::workers::{CoordinatorMask, Workers};
 use crate::adapters::catalogue::AdapterSpec;
 use crate::adapters::pass::RoleAccount;
-use crate::adapters::runtimes::{Preparation, Prepared, Runtimes};
+use crate::adapters::runtimes::{Preparation, PreparedAdapter, Runtimes};
 use crate::machine::{
     Allowance, BUSY_SHARE, Granted, Machine, MachineError, Round, RoundOutcome, WorkerSettings,
 };
@@ -445,7 +445,7 @@ impl Machine for HostMachine {
         preparation: &Preparation<'_>,
         building: &mut dyn FnMut(&AdapterSpec),
         stop: &Stop,
-    ) -> Option<&Prepared> {
+    ) -> Option<&PreparedAdapter> {
         let allowed = self.allowance.mask.intersection(&self.usable());
         let (began, mut was_built) = (self.now(), false);
         let mut building = |recipe: &AdapterSpec| {

@@ -152,11 +152,11 @@ fn is_missing(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::fixture::Tree;
+    use crate::host::fixture::SystemTree;
 
     #[test]
     fn a_missing_file_is_unknown_and_no_error() {
-        let tree = Tree::new().file("/sys/a", "1\n");
+        let tree = SystemTree::new().file("/sys/a", "1\n");
         assert_eq!(tree.root().text("/sys/b").unwrap(), None);
         assert_eq!(tree.root().text("/sys/a/b").unwrap(), None);
         assert_eq!(tree.root().text("/sys/a").unwrap().as_deref(), Some("1"));
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn errors_name_the_unreadable_file() {
-        let tree = Tree::new().file("/sys/online", "0-x\n").file("/sys/dir/file", "");
+        let tree = SystemTree::new().file("/sys/online", "0-x\n").file("/sys/dir/file", "");
         let list = MachineError::from(tree.root().list("/sys/online").unwrap_err());
         assert_eq!(list.to_string(), "read /sys/online");
         let directory = tree.root().text("/sys/dir").unwrap_err();
@@ -174,20 +174,20 @@ mod tests {
     #[test]
     fn an_endless_file_is_refused() {
         let endless = " ".repeat(MAX_FILE_BYTES as usize + 1);
-        let tree = Tree::new().file("/proc/cpuinfo", &endless);
+        let tree = SystemTree::new().file("/proc/cpuinfo", &endless);
         assert!(matches!(tree.root().text("/proc/cpuinfo"), Err(ReadError::TooLong { .. })));
         assert_eq!(tree.root().peek("/proc/cpuinfo"), None);
     }
 
     #[test]
     fn entries_are_numbered_by_value_and_not_by_spelling() {
-        let tree = Tree::new().file("/c/cpu10/x", "").file("/c/cpu9/x", "").file("/c/cpufreq/x", "");
+        let tree = SystemTree::new().file("/c/cpu10/x", "").file("/c/cpu9/x", "").file("/c/cpufreq/x", "");
         assert_eq!(tree.root().numbered("/c", "cpu"), [9, 10]);
     }
 
     #[test]
     fn bytes_that_are_no_text_do_not_stop_the_reader() {
-        let tree = Tree::new().bytes("/sys/name", b"\xffAMD\n");
+        let tree = SystemTree::new().bytes("/sys/name", b"\xffAMD\n");
         assert_eq!(tree.root().peek("/sys/name").as_deref(), Some("\u{fffd}AMD"));
     }
 }

@@ -1,4 +1,4 @@
-//! [`Trial`]: one pair in one round.
+//! [`HostTrial`]: one pair in one round.
 
 use super::affinity;
 use super::arena::Places;
@@ -24,7 +24,7 @@ const POLLS_PER_YIELD: u32 = 1 << 12;
 
 /// A prepared trial. It allocates no memory after it starts.
 #[derive(Debug)]
-pub struct Trial {
+pub struct HostTrial {
     placement: Vec<CpuId>,
     spans: Vec<Prepared>,
     limit: Picos,
@@ -83,8 +83,8 @@ pub struct TrialConditions {
     pub throttled: bool,
 }
 
-impl Trial {
-    pub fn new(placement: Vec<CpuId>, spans: Vec<Prepared>, rate: TickRate) -> Trial {
+impl HostTrial {
+    pub fn new(placement: Vec<CpuId>, spans: Vec<Prepared>, rate: TickRate) -> HostTrial {
         let limit = limit(spans.iter().map(|span| span.order.round_trips()).sum());
         let logs = (0..placement.len())
             .map(|role| {
@@ -95,7 +95,7 @@ impl Trial {
             })
             .map(|spans| CachePadded(Mutex::new(Log { spans, ..Log::default() })))
             .collect();
-        Trial {
+        HostTrial {
             placement,
             spans,
             limit,

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 const MAX_WAIT: Duration = Duration::from_millis(500);
 
 /// Task of a worker.
-pub type Task = Box<dyn FnOnce() + Send>;
+pub type WorkerTask = Box<dyn FnOnce() + Send>;
 
 /// A pinned thread, which ends when dropped. A thread whose task never returns cannot be ended and is left behind.
 #[derive(Debug)]
@@ -56,19 +56,19 @@ struct Mailbox {
     /// Number of tasks done. Only the worker writes it.
     done: AtomicU32,
     hold: Hold,
-    order: Mutex<Option<Order>>,
+    order: Mutex<Option<WorkerOrder>>,
 }
 
-enum Order {
-    Do(Task),
+enum WorkerOrder {
+    Do(WorkerTask),
     Leave,
 }
 
-impl std::fmt::Debug for Order {
+impl std::fmt::Debug for WorkerOrder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Order::Do(_) => "Do",
-            Order::Leave => "Leave",
+            WorkerOrder::Do(_) => "Do",
+            WorkerOrder::Leave => "Leave",
         })
     }
 }
@@ -122,11 +122,11 @@ impl Worker {
     }
 
     /// Gives a task to an idle worker. Returns the task if the worker is busy.
-    pub fn give(&self, task: Task) -> Result<(), Task> {
+    pub fn give(&self, task: WorkerTask) -> Result<(), WorkerTask> {
         if !self.is_idle() {
             return Err(task);
         }
-        self.mailbox.put(Order::Do(task));
+        self.mailbox.put(WorkerOrder::Do(task));
         Ok(())
     }
 
@@ -191,7 +191,7 @@ impl Drop for Worker {
             return;
         }
         if self.wait_idle(MAX_WAIT) {
-            self.mailbox.put(Order::Leave);
+            self.mailbox.put(WorkerOrder::Leave);
             if self.wait_idle(MAX_WAIT) {
                 return self.join();
             }
@@ -202,7 +202,7 @@ impl Drop for Worker {
 }
 
 impl Mailbox {
-    fn put(&self, order: Order) {
+    fn put(&self, order: WorkerOrder) {
         *self.order.lock().unwrap_or_else(PoisonError::into_inner) = Some(order);
         // Release pairs with the Acquire in `serve`. Only the owner of the `Worker` writes this counter.
         self.given.fetch_add(1, Release);
@@ -217,13 +217,13 @@ impl Mailbox {
             }
             let order = self.order.lock().unwrap_or_else(PoisonError::into_inner).take();
             match order {
-                Some(Order::Leave) => {
+                Some(WorkerOrder::Leave) => {
                     self.done.store(done.wrapping_add(1), Release);
                     futex::wake_all(&self.done);
                     return;
                 }
                 // Tasks report panics themselves. The worker continues.
-                Some(Order::Do(task)) => drop(catch_unwind(AssertUnwindSafe(task))),
+                Some(WorkerOrder::Do(task)) => drop(catch_unwind(AssertUnwindSafe(task))),
                 None => {}
             }
             done = done.wrapping_add(1);

@@ -1,6 +1,6 @@
 //! Mutex and condition variable of the crate parking_lot.
 
-use super::{Primitive, Rounds};
+use super::{Primitive, RoundCounter};
 use crate::kernel_context::{Guard, Halt};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::io;
@@ -9,7 +9,7 @@ use std::io;
 #[derive(Debug, Default)]
 pub struct LotMutex {
     mutex: Mutex<()>,
-    rounds: Rounds,
+    rounds: RoundCounter,
 }
 
 /// A round under a mutex, with a condition variable that is notified after unlocking.

@@ -1,6 +1,6 @@
 //! Primitives of the standard library: mutex, condition variables, parking, and a barrier.
 
-use super::{Primitive, Rounds};
+use super::{Primitive, RoundCounter};
 use crate::kernel_context::{Guard, Halt};
 use std::io;
 use std::sync::{Barrier, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -10,7 +10,7 @@ use std::thread::Thread;
 #[derive(Debug, Default)]
 pub struct StdMutex {
     mutex: Mutex<()>,
-    rounds: Rounds,
+    rounds: RoundCounter,
 }
 
 impl Primitive for StdMutex {
@@ -107,7 +107,7 @@ impl<const ALL: bool, const LOCKED: bool> Primitive for StdCondvar<ALL, LOCKED> 
 #[derive(Debug, Default)]
 pub struct Park {
     sleeper: OnceLock<Thread>,
-    rounds: Rounds,
+    rounds: RoundCounter,
 }
 
 impl Primitive for Park {

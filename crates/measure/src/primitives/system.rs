@@ -1,6 +1,6 @@
 //! Primitives of the system: eventfd, pipe (one byte per round), and mutexes and semaphores of the C library.
 
-use super::{Primitive, Rounds};
+use super::{Primitive, RoundCounter};
 use crate::kernel_context::{Guard, Halt};
 use std::cell::UnsafeCell;
 use std::fs::File;
@@ -11,7 +11,7 @@ use std::os::fd::{FromRawFd, OwnedFd};
 #[derive(Debug)]
 pub struct EventFd {
     file: File,
-    rounds: Rounds,
+    rounds: RoundCounter,
 }
 
 impl Primitive for EventFd {
@@ -25,7 +25,7 @@ impl Primitive for EventFd {
         }
         // SAFETY: the descriptor is new and has no other owner.
         let owned = unsafe { OwnedFd::from_raw_fd(descriptor) };
-        Ok(EventFd { file: owned.into(), rounds: Rounds::default() })
+        Ok(EventFd { file: owned.into(), rounds: RoundCounter::default() })
     }
 
     fn arm(&self) {}
@@ -57,7 +57,7 @@ impl Primitive for EventFd {
 pub struct Pipe {
     read: PipeReader,
     write: PipeWriter,
-    rounds: Rounds,
+    rounds: RoundCounter,
 }
 
 impl Primitive for Pipe {
@@ -65,7 +65,7 @@ impl Primitive for Pipe {
 
     fn new() -> io::Result<Pipe> {
         let (read, write) = io::pipe()?;
-        Ok(Pipe { read, write, rounds: Rounds::default() })
+        Ok(Pipe { read, write, rounds: RoundCounter::default() })
     }
 
     fn arm(&self) {}
@@ -105,7 +105,7 @@ pub const ADAPTIVE: i32 = libc::PTHREAD_MUTEX_NORMAL;
 #[derive(Debug)]
 pub struct PthreadMutex<const KIND: i32, const INHERIT: bool> {
     mutex: Box<UnsafeCell<libc::pthread_mutex_t>>,
-    rounds: Rounds,
+    rounds: RoundCounter,
 }
 
 // SAFETY: any thread may use a POSIX mutex through a shared address. The mutex lives on the heap, so it stays in place
@@ -200,7 +200,7 @@ impl<const KIND: i32, const INHERIT: bool> Primitive for PthreadMutex<KIND, INHE
         // SAFETY: the attribute is initialised and not used any more.
         unsafe { libc::pthread_mutexattr_destroy(&mut attributes) };
         check(status)?;
-        Ok(PthreadMutex { mutex, rounds: Rounds::default() })
+        Ok(PthreadMutex { mutex, rounds: RoundCounter::default() })
     }
 
     fn arm(&self) -> Locked<'_> {
@@ -230,7 +230,7 @@ impl<const KIND: i32, const INHERIT: bool> Primitive for PthreadMutex<KIND, INHE
 #[derive(Debug)]
 pub struct SemT {
     semaphore: Box<UnsafeCell<libc::sem_t>>,
-    rounds: Rounds,
+    rounds: RoundCounter,
 }
 
 // SAFETY: any thread may use a POSIX semaphore through a shared address. The semaphore lives on the heap.
@@ -256,7 +256,7 @@ impl Primitive for SemT {
         if status != 0 {
             return Err(io::Error::last_os_error());
         }
-        Ok(SemT { semaphore, rounds: Rounds::default() })
+        Ok(SemT { semaphore, rounds: RoundCounter::default() })
     }
 
     fn arm(&self) {}

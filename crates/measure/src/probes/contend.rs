@@ -11,8 +11,8 @@ mod stand_ins;
 mod trials;
 
 #[cfg(all(target_os = "linux", not(miri)))]
-use crate::adapters::pass::Pass as RuntimePass;
-use crate::adapters::protocol::{Events, MAX_OPERATIONS, Operation, RuntimeWork};
+use crate::adapters::pass::AdapterPass as RuntimePass;
+use crate::adapters::protocol::{AdapterOperation, Events, MAX_OPERATIONS, RuntimeWork};
 use crate::counters::catalogue::{METHODS, Method, MethodKind, REPLACED_WIDE};
 use crate::pricing::SimContext;
 use crate::series::{RequestError, SeriesProbe, SeriesRequest, TrialOrder};
@@ -24,9 +24,9 @@ use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::{Environment, TrialFailure};
 
 #[cfg(all(target_os = "linux", not(miri)))]
-pub use perform::{Pass, loops};
+pub use perform::{ContendPass, loops};
 pub use price::sections;
-pub use trials::{ARRANGEMENTS, Config, MAX_SECTION_NS, MAX_THREADS, SECTIONS_NS, thread_counts};
+pub use trials::{ARRANGEMENTS, ContendConfig, MAX_SECTION_NS, MAX_THREADS, SECTIONS_NS, thread_counts};
 
 /// The `contend` probe.
 #[derive(Debug, Clone, Copy)]
@@ -78,7 +78,7 @@ impl SeriesProbe for Contend {
     }
 
     fn runtime_work(&self, spec: &TrialSpec, _options: &Parameters) -> Result<RuntimeWork, RequestError> {
-        let operation = Operation::Contend { threads: spec.placement.len() };
+        let operation = AdapterOperation::Contend { threads: spec.placement.len() };
         Ok(RuntimeWork { operation, events: Events::Together, most: MAX_OPERATIONS })
     }
 
@@ -96,7 +96,7 @@ impl SeriesProbe for Contend {
     }
 
     fn legend(&self, trials: &[&TrialSpec], environment: &Environment) -> Vec<LegendEntry> {
-        let methods = trials.iter().filter_map(|trial| Some(Config::from_spec(trial).ok()?.method));
+        let methods = trials.iter().filter_map(|trial| Some(ContendConfig::from_spec(trial).ok()?.method));
         // Decided for the measured machine, not for the machine that displays the report (see `atomic::Wide`).
         let has_lock = |arch: &String| environment.simulated.is_none() && arch != "x86_64";
         let has_lock = environment.arch.as_ref().is_some_and(has_lock);

@@ -7,7 +7,7 @@ use crate::series::{RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 use crate::trial_context::TrialContext;
 use coretalk_model::CpuId;
 use coretalk_model::TrialFailure;
-use coretalk_model::latency::execution::{ExecutionPass, Unit};
+use coretalk_model::latency::execution::{ExecutionPass, ExecutionUnit};
 use coretalk_model::probes::ProbeDeclaration;
 use coretalk_model::quantity::{Better, Quantity};
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
@@ -38,7 +38,7 @@ const fn kept(id: &'static str, title: &'static str) -> Quantity {
 }
 
 /// The name of a quantity: the share of its rate on `unit` that `role` keeps while the other role works.
-fn name(unit: Unit, role: usize) -> String {
+fn name(unit: ExecutionUnit, role: usize) -> String {
     format!("{}_kept_{role}", unit.name())
 }
 
@@ -53,8 +53,8 @@ pub fn trial(pair: [CpuId; 2]) -> TrialSpec {
 
 /// The result of a pass; `None` if a rate is missing.
 pub fn pass_of(observed: &Observed) -> Option<ExecutionPass> {
-    let mut kept = [[0.0; 2]; Unit::ALL.len()];
-    for unit in Unit::ALL {
+    let mut kept = [[0.0; 2]; ExecutionUnit::ALL.len()];
+    for unit in ExecutionUnit::ALL {
         for (role, kept) in kept[unit as usize].iter_mut().enumerate() {
             // Thousandths are finer than the agreement of two passes, and short to print.
             *kept = (observed.numbers.values.get(&name(unit, role))? * 1e3).round() / 1e3;
@@ -86,7 +86,7 @@ impl SeriesProbe for Execution {
         let [_, worst] = sim.sibling_factor();
         let slowdown = if sim.shares_core() { worst } else { 1.0 };
         let mut observed = Observed::default();
-        for unit in Unit::ALL {
+        for unit in ExecutionUnit::ALL {
             for role in 0..2 {
                 let [alone, both] = [sim.batch(1.0), sim.batch(slowdown)];
                 observed.value(&name(unit, role), alone / both);
@@ -116,10 +116,10 @@ mod perform {
     const WARM_UP: f64 = 0.25;
     const WORKING: [[bool; 2]; 3] = [[true, true], [true, false], [false, true]];
     /// Blocks per tick of each unit, for one role.
-    type Rates = [f64; Unit::ALL.len()];
+    type Rates = [f64; ExecutionUnit::ALL.len()];
 
     pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
-        let spans = (SPANS * Unit::ALL.len()) as f64 + WARM_UP;
+        let spans = (SPANS * ExecutionUnit::ALL.len()) as f64 + WARM_UP;
         let span_ticks = context.rate().ticks(order.span.ns() / WORKING.len() as f64 / spans) as u64;
         let mut phases = [0, 1, 2];
         Key::from_words(&[order.key]).shuffle(&mut phases);
@@ -138,7 +138,7 @@ mod perform {
         }
         let [both, alone] = [rates[0], [rates[1][0], rates[2][1]]];
         let mut observed = Observed::default();
-        for unit in Unit::ALL {
+        for unit in ExecutionUnit::ALL {
             for (role, (both, alone)) in both.iter().zip(&alone).enumerate() {
                 observed.value(&name(unit, role), both[unit as usize] / alone[unit as usize]);
             }
@@ -151,13 +151,13 @@ mod perform {
     fn work(role: &RoleContext<'_>, span_ticks: u64) -> Result<Rates, Halt> {
         role.wait_for_all()?;
         let mut until = counter::now_ticks();
-        for unit in Unit::ALL {
-            until += (span_ticks as f64 * WARM_UP / Unit::ALL.len() as f64) as u64;
+        for unit in ExecutionUnit::ALL {
+            until += (span_ticks as f64 * WARM_UP / ExecutionUnit::ALL.len() as f64) as u64;
             run_unit(role, unit, until)?;
         }
-        let mut all: [Vec<f64>; Unit::ALL.len()] = Default::default();
+        let mut all: [Vec<f64>; ExecutionUnit::ALL.len()] = Default::default();
         for _ in 0..SPANS {
-            for unit in Unit::ALL {
+            for unit in ExecutionUnit::ALL {
                 until += span_ticks;
                 all[unit as usize].push(run_unit(role, unit, until)?);
             }
@@ -165,13 +165,13 @@ mod perform {
         Ok(all.map(|rates| stats::median(&rates).unwrap_or(0.0)))
     }
 
-    fn run_unit(role: &RoleContext<'_>, unit: Unit, until: u64) -> Result<f64, Halt> {
+    fn run_unit(role: &RoleContext<'_>, unit: ExecutionUnit, until: u64) -> Result<f64, Halt> {
         let began = counter::now_ticks();
         let mut blocks = 0u64;
         loop {
             match unit {
-                Unit::Multiplier => multiply(),
-                Unit::Divider => divide(),
+                ExecutionUnit::Multiplier => multiply(),
+                ExecutionUnit::Divider => divide(),
             }
             blocks += 1;
             let now = counter::now_ticks();

@@ -2,12 +2,12 @@
 
 mod account;
 
-use crate::interrupts::Evidence;
+use crate::interrupts::InterruptCounts;
 use crate::pricing::{HeldAs, SimContext};
 use crate::series::{RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::trial_context::TrialContext;
-use account::Account;
+use account::JitterAccount;
 use coretalk_model::TrialFailure;
 use coretalk_model::jitter::names;
 use coretalk_model::probes::{ProbeDeclaration, jitter::DECLARATION};
@@ -72,9 +72,13 @@ pub fn simulate(sim: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Observe
     let mut observed = Observed::default();
     let span_ns = order.span.ns();
     for (role, &cpu) in sim.placement().iter().enumerate() {
-        let mut account = Account::new();
-        let mut evidence =
-            Evidence { ticks: Some(0), interrupts: Some(0), stolen_ms: Some(0.0), throttled_ms: Some(0.0) };
+        let mut account = JitterAccount::new();
+        let mut evidence = InterruptCounts {
+            ticks: Some(0),
+            interrupts: Some(0),
+            stolen_ms: Some(0.0),
+            throttled_ms: Some(0.0),
+        };
         let mut lost_ns = 0.0;
         for (ns, cause) in sim.holds(cpu, span_ns) {
             lost_ns += ns;
@@ -101,17 +105,17 @@ pub fn simulate(sim: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Observe
 mod perform {
     use super::*;
     use crate::counter;
-    use crate::interrupts::Reading;
+    use crate::interrupts::InterruptReading;
     use crate::kernel_context::Halt;
     use crate::trial_context::RoleContext;
 
     pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
         let rate = context.rate();
         let (span_ticks, gap_ticks) = (rate.ticks(order.span.ns()) as u64, rate.ticks(GAP_NS) as u64);
-        let before = Reading::now();
+        let before = InterruptReading::now();
         let run_role = |role: &RoleContext<'_>| watch(role, span_ticks, gap_ticks);
         let accounts = context.run_undisturbed(order.limit(), run_role, || ())?;
-        let after = Reading::now();
+        let after = InterruptReading::now();
         let mut observed = Observed::default();
         let mut watched = u64::MAX;
         for (role, (account, &cpu)) in accounts.into_iter().zip(context.cpus()).enumerate() {
@@ -122,8 +126,8 @@ mod perform {
         Ok(observed)
     }
 
-    fn watch(role: &RoleContext<'_>, span_ticks: u64, gap_ticks: u64) -> Result<Account, Halt> {
-        let mut account = Account::new();
+    fn watch(role: &RoleContext<'_>, span_ticks: u64, gap_ticks: u64) -> Result<JitterAccount, Halt> {
+        let mut account = JitterAccount::new();
         let switches = |role: &RoleContext<'_>| role.switches().map_or(0, |[given, taken]| given + taken);
         role.wait_for_all()?;
         let mut last_switches = switches(role);

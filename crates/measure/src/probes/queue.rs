@@ -9,7 +9,7 @@ mod stand_ins;
 mod sweep;
 mod trials;
 
-use crate::adapters::pass::Pass;
+use crate::adapters::pass::AdapterPass;
 use crate::adapters::protocol::RuntimeWork;
 use crate::pricing::SimContext;
 use crate::queues::catalogue::KINDS;
@@ -22,7 +22,7 @@ use coretalk_model::probes::{ProbeDeclaration, queue::DECLARATION};
 use coretalk_model::queue::names;
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
 use coretalk_model::{CpuId, Flag, Picos, TickRate, TrialFailure};
-pub use trials::{CAPACITIES, Config, MAX_CAPACITY, VERIFIED};
+pub use trials::{CAPACITIES, MAX_CAPACITY, QueueConfig, VERIFIED};
 
 /// The `queue` probe.
 #[derive(Debug, Clone, Copy)]
@@ -83,7 +83,7 @@ impl SeriesProbe for Queue {
         runtime::work(spec, options)
     }
 
-    fn runtime_result(&self, spec: &TrialSpec, pass: &Pass) -> Observed {
+    fn runtime_result(&self, spec: &TrialSpec, pass: &AdapterPass) -> Observed {
         runtime::result(spec, pass)
     }
 

@@ -1,10 +1,10 @@
 //! `spawn`: the cost of starting a thread or a process, and the time until it runs.
 
-use crate::adapters::pass::Pass;
-use crate::adapters::protocol::{Events, MAX_OPERATIONS, Operation, RuntimeWork};
+use crate::adapters::pass::AdapterPass;
+use crate::adapters::protocol::{AdapterOperation, Events, MAX_OPERATIONS, RuntimeWork};
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::creation;
-pub use crate::creation::{Config, KINDS, Kind, PARENT_MIB};
+pub use crate::creation::{CreationConfig, KINDS, Kind, PARENT_MIB};
 use crate::creation::{Tallies, kind};
 use crate::pricing::SimContext;
 use crate::series::{MIN_ROUNDS, RequestError, SeriesProbe, SeriesRequest, TrialOrder};
@@ -48,13 +48,13 @@ impl SeriesProbe for Spawn {
 
     #[cfg(all(target_os = "linux", not(miri)))]
     fn lacks(&self, spec: &TrialSpec) -> Option<String> {
-        creation::lacks(Config::from_spec(spec).ok()?.kind)
+        creation::lacks(CreationConfig::from_spec(spec).ok()?.kind)
     }
 
     #[cfg(all(target_os = "linux", not(miri)))]
     fn perform(&self, context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
         // A plan of another version may hold unknown names.
-        let config = Config::from_spec(order.spec)?;
+        let config = CreationConfig::from_spec(order.spec)?;
         creation::perform(context, order, &config)
     }
 
@@ -75,11 +75,11 @@ impl SeriesProbe for Spawn {
 
     fn runtime_work(&self, spec: &TrialSpec, _options: &Parameters) -> Result<RuntimeWork, RequestError> {
         let gap_ns = spec.parameters.number("pause_ns").unwrap_or(0.0) as u64;
-        let operation = Operation::Spawn { gap_ns };
+        let operation = AdapterOperation::Spawn { gap_ns };
         Ok(RuntimeWork { operation, events: Events::Each, most: MAX_OPERATIONS })
     }
 
-    fn runtime_result(&self, _spec: &TrialSpec, pass: &Pass) -> Observed {
+    fn runtime_result(&self, _spec: &TrialSpec, pass: &AdapterPass) -> Observed {
         let mut observed = pass.observed();
         for (name, events) in &pass.events_of {
             observed.histogram(name, events.clone());
@@ -93,7 +93,7 @@ impl SeriesProbe for Spawn {
     }
 
     fn legend(&self, trials: &[&TrialSpec], _environment: &Environment) -> Vec<LegendEntry> {
-        let kinds = trials.iter().filter_map(|trial| Some(Config::from_spec(trial).ok()?.kind));
+        let kinds = trials.iter().filter_map(|trial| Some(CreationConfig::from_spec(trial).ok()?.kind));
         kinds.map(|kind| (kind.name().to_owned(), kind.how(), None)).collect()
     }
 }
@@ -138,7 +138,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
 
 /// Prices one pass.
 pub fn simulate(sim: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
-    let config = Config::from_spec(order.spec)?;
+    let config = CreationConfig::from_spec(order.spec)?;
     let cost = config.kind.cost();
     let idle_ns = config.pause_ns;
     let mut tallies = Tallies::new();
@@ -159,7 +159,7 @@ pub fn simulate(sim: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::creation::Config;
+    use crate::creation::CreationConfig;
     use coretalk_model::Topology;
 
     fn trials_of(kinds: &str, cpus: &str) -> Result<Vec<TrialSpec>, RequestError> {
@@ -182,7 +182,10 @@ mod tests {
         assert_eq!(places("cpp:jthread"), [2, 1, 2, 1], "it runs where its creator may");
         assert_eq!(trials_of("fork", "3").unwrap().len(), 2, "one CPU has no anywhere");
         let anywhere = &trials_of("thread", "0-1").unwrap()[1];
-        assert_eq!(Config::from_spec(anywhere).unwrap().mask, Some(CpuSet::from_list("0-1").unwrap()));
+        assert_eq!(
+            CreationConfig::from_spec(anywhere).unwrap().mask,
+            Some(CpuSet::from_list("0-1").unwrap())
+        );
     }
 
     #[test]

@@ -10,7 +10,7 @@ mod stand_ins;
 mod tasks;
 pub mod trials;
 
-use crate::adapters::pass::Pass;
+use crate::adapters::pass::AdapterPass;
 use crate::adapters::protocol::RuntimeWork;
 use crate::pricing::{Arch, SimContext};
 use crate::series::{RequestError, SeriesProbe, SeriesRequest, TrialOrder, per_pass};
@@ -27,7 +27,7 @@ use coretalk_model::wait::names;
 use coretalk_model::{Environment, Flags, TrialFailure};
 #[cfg(all(target_os = "linux", not(miri)))]
 pub(crate) use perform::loops;
-use trials::{Mode, Trial};
+use trials::{Mode, WaitTrial};
 
 /// The `wait` probe.
 #[derive(Debug, Clone, Copy)]
@@ -48,7 +48,7 @@ impl SeriesProbe for Wait {
             let lack = crate::strategies::instructions::lack(strategy.instruction()?)?;
             Some(format!("`{strategy}` cannot be measured: {lack}"))
         };
-        Trial::from_spec(spec).ok()?.strategies().find_map(lack)
+        WaitTrial::from_spec(spec).ok()?.strategies().find_map(lack)
     }
 
     fn lacks_simulated(&self, spec: &TrialSpec, arch: Arch) -> Option<String> {
@@ -59,7 +59,7 @@ impl SeriesProbe for Wait {
             let lack = format!("`{strategy}` cannot be measured: the simulated CPU lacks {feature} ({name})");
             (!has_instruction).then_some(lack)
         };
-        Trial::from_spec(spec).ok()?.strategies().find_map(lack)
+        WaitTrial::from_spec(spec).ok()?.strategies().find_map(lack)
     }
 
     fn distributions(&self, spec: &TrialSpec) -> usize {
@@ -93,7 +93,7 @@ impl SeriesProbe for Wait {
         runtime::work(spec, options)
     }
 
-    fn runtime_result(&self, spec: &TrialSpec, pass: &Pass) -> Observed {
+    fn runtime_result(&self, spec: &TrialSpec, pass: &AdapterPass) -> Observed {
         runtime::result(spec, pass)
     }
 
@@ -102,8 +102,10 @@ impl SeriesProbe for Wait {
     }
 
     fn legend(&self, trials: &[&TrialSpec], _environment: &Environment) -> Vec<LegendEntry> {
-        let strategies =
-            trials.iter().filter_map(|spec| Trial::from_spec(spec).ok()).flat_map(|trial| trial.strategies());
+        let strategies = trials
+            .iter()
+            .filter_map(|spec| WaitTrial::from_spec(spec).ok())
+            .flat_map(|trial| trial.strategies());
         strategies
             .map(|strategy| {
                 let (words, number) = strategy.mechanism();
@@ -113,7 +115,7 @@ impl SeriesProbe for Wait {
     }
 }
 
-fn flags(trial: &Trial, shared: bool, guest: bool) -> Flags {
+fn flags(trial: &WaitTrial, shared: bool, guest: bool) -> Flags {
     let mut flags = Flags::NONE;
     if shared && trial.strategies().any(StrategyKind::keeps_cpu) {
         flags.set(coretalk_model::Flag::SharedSpin);
@@ -134,7 +136,7 @@ pub const RECORDING_NS: f64 = 5.0;
 
 /// Prices one pass.
 pub fn simulate(sim: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
-    let trial = Trial::from_spec(order.spec)?;
+    let trial = WaitTrial::from_spec(order.spec)?;
     let shared = matches!(sim.placement(), [a, b] if a == b);
     let cost = |strategy: Option<StrategyKind>| {
         strategy

@@ -8,7 +8,7 @@ mod exchange;
 mod runtime;
 mod stand_ins;
 
-use crate::adapters::pass::Pass;
+use crate::adapters::pass::AdapterPass;
 use crate::adapters::protocol::RuntimeWork;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::power::IdleStates;
@@ -103,7 +103,7 @@ impl SeriesProbe for Wake {
         runtime::work(spec, options)
     }
 
-    fn runtime_result(&self, _spec: &TrialSpec, pass: &Pass) -> Observed {
+    fn runtime_result(&self, _spec: &TrialSpec, pass: &AdapterPass) -> Observed {
         runtime::result(pass)
     }
 

@@ -4,8 +4,10 @@
 //! A producer waits until the queue has room for its whole batch. A consumer takes at most a batch of the available
 //! messages.
 
-use super::ends::{Implementation, Leave, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch};
-use super::exchange::{Account, Consume, Count, Produce, RoleSettings, Roles, sum_below};
+use super::ends::{
+    Implementation, Leave, NoMessage, QueueParameters, Receiver, Refusal, SendRefused, Sender, Watch,
+};
+use super::exchange::{Consume, Count, NumberCheck, Produce, QueueRoles, RoleSettings, sum_below};
 use super::limits::{Delays, Received, RoleLimits, Sent, Stamps};
 use super::message::Message;
 use super::paced::{Arrivals, Pace, SEQUENCE};
@@ -19,9 +21,9 @@ const MIN_PACED: u64 = 2;
 /// Opens a queue of this kind for these messages, with one role on each side. Fails if there is no such queue or
 /// several ends on one side were requested.
 pub fn roles<S: Implementation, M: Message>(
-    shape: &Shape,
+    shape: &QueueParameters,
     settings: &RoleSettings,
-) -> Result<Roles, Refusal> {
+) -> Result<QueueRoles, Refusal> {
     for (count, side) in [(settings.producers, "producer"), (settings.consumers, "consumer")] {
         if count > 1 {
             return Err(Refusal::OneOnly { side });
@@ -46,7 +48,7 @@ pub fn roles<S: Implementation, M: Message>(
             Box::new(move |limits| consume::<M, _>(receiver, limits, batch)),
         ),
     };
-    Ok(Roles { producers: vec![producer], consumers: vec![consumer] })
+    Ok(QueueRoles { producers: vec![producer], consumers: vec![consumer] })
 }
 
 /// Sends batches until the time is over or all messages are sent, then drops the sender. The last batch may be shorter.
@@ -90,11 +92,11 @@ fn send<M, S: Sender<M>>(
 ) -> Result<usize, Leave> {
     match sender.try_send_batch(count, make) {
         Ok(sent) => Ok(sent),
-        Err(Refused::Full(())) => {
+        Err(SendRefused::Full(())) => {
             *full += 1;
             sender.send_batch(count, make, watch)
         }
-        Err(Refused::Closed) => Err(Leave::Halted(Halt::Partner)),
+        Err(SendRefused::Closed) => Err(Leave::Halted(Halt::Partner)),
     }
 }
 
@@ -224,7 +226,7 @@ pub fn loom_duel_of_batches<S: Implementation, M: Message>(capacity: usize, batc
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);
     model.check(move || {
-        let (mut sender, mut receiver) = S::open::<M>(&Shape { capacity, spins: 0 }).unwrap();
+        let (mut sender, mut receiver) = S::open::<M>(&QueueParameters { capacity, spins: 0 }).unwrap();
         let producer = loom::thread::spawn(move || {
             let halt = AtomicU64::new(0);
             let guard = Guard { halt: &halt, deadline_ticks: u64::MAX, now_ticks: || 0 };

@@ -1,6 +1,8 @@
 //! [`Bounded`]: the reference queue, a ring between two semaphores, one for free slots and one for items.
 
-use super::ends::{Implementation, Leave, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch};
+use super::ends::{
+    Implementation, Leave, NoMessage, QueueParameters, Receiver, Refusal, SendRefused, Sender, Watch,
+};
 use super::message::Message;
 use super::slot_row::Slots;
 use crate::kernel_context::{Guard, Halt};
@@ -88,7 +90,9 @@ impl<P: Permits> Implementation for Bounded<P> {
     type Sender<M: Message> = BoundedSender<M, P>;
     type Receiver<M: Message> = BoundedReceiver<M, P>;
 
-    fn open<M: Message>(shape: &Shape) -> Result<(BoundedSender<M, P>, BoundedReceiver<M, P>), Refusal> {
+    fn open<M: Message>(
+        shape: &QueueParameters,
+    ) -> Result<(BoundedSender<M, P>, BoundedReceiver<M, P>), Refusal> {
         let capacity = shape.capacity;
         if capacity == 0 || capacity > MAX_PERMITS {
             let reason = format!("its semaphores count 1 to {MAX_PERMITS}");
@@ -134,11 +138,11 @@ impl<M, P: Permits> BoundedSender<M, P> {
 
 impl<M: Message, P: Permits> Sender<M> for BoundedSender<M, P> {
     #[inline(always)]
-    fn try_send(&mut self, message: M) -> Result<(), Refused<M>> {
+    fn try_send(&mut self, message: M) -> Result<(), SendRefused<M>> {
         if !self.core.free.try_take() {
-            return Err(Refused::Full(message));
+            return Err(SendRefused::Full(message));
         }
-        self.put(message).map_err(|_| Refused::Closed)
+        self.put(message).map_err(|_| SendRefused::Closed)
     }
 
     fn send(&mut self, message: M, watch: &Watch<'_>) -> Result<(), Leave> {

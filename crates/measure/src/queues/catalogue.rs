@@ -19,7 +19,7 @@ use coretalk_model::external::External;
 
 /// The description of a queue.
 #[derive(Debug, Clone, Copy)]
-pub struct Kind {
+pub struct QueueKind {
     /// Stable name.
     pub id: &'static str,
     /// Short description.
@@ -100,7 +100,7 @@ macro_rules! queues {
     (@code $code:ty, $batches:ident) => { Code::with_batches::<$code>() };
     ($($base:ident($code:ty, $batches:ident) $id:literal $what:literal $({ $($more:tt)+ })?;)+) => {
         /// Every queue, in report order. A test compares the versions with the lock file.
-        pub const KINDS: &[Kind] = &[$(Kind {
+        pub const KINDS: &[QueueKind] = &[$(QueueKind {
             id: $id,
             what: $what,
             #[cfg(all(target_os = "linux", not(miri)))]
@@ -112,7 +112,7 @@ macro_rules! queues {
     };
 }
 
-const BLOCK: Kind = Kind {
+const BLOCK: QueueKind = QueueKind {
     id: "",
     what: "",
     #[cfg(all(target_os = "linux", not(miri)))]
@@ -124,7 +124,7 @@ const BLOCK: Kind = Kind {
     batches: Batches::None,
     cost: COST,
 };
-const SPIN: Kind = Kind { waits: WaitMode::Spin, ..BLOCK };
+const SPIN: QueueKind = QueueKind { waits: WaitMode::Spin, ..BLOCK };
 
 queues! {
     BLOCK(Bounded<Semaphore>, None) "semaphore" "a ring between two futex semaphores that sleep at once";
@@ -176,7 +176,7 @@ pub const DEFAULT_SPINS: u32 = 256;
 
 /// Finds a queue by its name, with the number of polls in `semaphore-spin:N`. Fails if there is no such queue or the
 /// number of polls is out of range.
-pub fn kind(name: &str) -> Result<(&'static Kind, u32), RequestError> {
+pub fn kind(name: &str) -> Result<(&'static QueueKind, u32), RequestError> {
     let (id, spins) = match name.split_once(':') {
         Some(("semaphore-spin", polls)) => {
             let polls = polls.parse().ok().filter(|polls| (1..=1_000_000).contains(polls));

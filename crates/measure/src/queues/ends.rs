@@ -19,12 +19,12 @@ pub trait Implementation: Sized + 'static {
 
     /// Opens a queue that holds exactly `shape.capacity` messages. Fails if this kind cannot have exactly that
     /// capacity, or the system refuses memory or an object.
-    fn open<M: Message>(shape: &Shape) -> Result<Ends<Self, M>, Refusal>;
+    fn open<M: Message>(shape: &QueueParameters) -> Result<Ends<Self, M>, Refusal>;
 }
 
 /// Parameters of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shape {
+pub struct QueueParameters {
     /// Capacity in messages; at least 1.
     pub capacity: usize,
     /// Polls before a wait sleeps, for kinds that take a number.
@@ -69,7 +69,7 @@ pub enum Refusal {
 
 /// The reason why a message was not accepted.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Refused<M> {
+pub enum SendRefused<M> {
     /// The queue is full. The message is returned.
     Full(M),
     /// The other end was dropped.
@@ -121,18 +121,22 @@ impl Watch<'_> {
 pub trait Sender<M>: Send + Sized + 'static {
     /// Sends a message if there is room. A kind that cannot test waits for room. Returns the message if the queue is
     /// full.
-    fn try_send(&mut self, message: M) -> Result<(), Refused<M>>;
+    fn try_send(&mut self, message: M) -> Result<(), SendRefused<M>>;
 
     /// Sends a message, waiting for room as this kind of queue does. After an error the message was dropped.
     fn send(&mut self, message: M, watch: &Watch<'_>) -> Result<(), Leave>;
 
     /// Sends `count` messages at once if all fit. `make` gets the index in the batch. Returns the number sent: a kind
     /// without batches on this side sends only the first. Fails if the queue is full or the receiver was dropped.
-    fn try_send_batch(&mut self, _count: usize, make: &impl Fn(usize) -> M) -> Result<usize, Refused<()>> {
+    fn try_send_batch(
+        &mut self,
+        _count: usize,
+        make: &impl Fn(usize) -> M,
+    ) -> Result<usize, SendRefused<()>> {
         match self.try_send(make(0)) {
             Ok(()) => Ok(1),
-            Err(Refused::Full(_)) => Err(Refused::Full(())),
-            Err(Refused::Closed) => Err(Refused::Closed),
+            Err(SendRefused::Full(_)) => Err(SendRefused::Full(())),
+            Err(SendRefused::Closed) => Err(SendRefused::Closed),
         }
     }
 

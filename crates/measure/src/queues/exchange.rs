@@ -3,7 +3,9 @@
 //! The compiler builds the loops for each queue and each message type. So between two messages they only call the
 //! queue. Counts are kept in registers. The clock is read about every 20 µs.
 
-use super::ends::{Implementation, Leave, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch};
+use super::ends::{
+    Implementation, Leave, NoMessage, QueueParameters, Receiver, Refusal, SendRefused, Sender, Watch,
+};
 use super::limits::Delays;
 use super::limits::Stamps;
 use super::limits::{Received, RoleLimits, Sent};
@@ -23,14 +25,14 @@ pub type Produce = Box<dyn FnOnce(&RoleLimits<'_>) -> Result<Sent, Halt> + Send>
 pub type Consume = Box<dyn FnOnce(&RoleLimits<'_>) -> Result<Received, Halt> + Send>;
 
 /// The roles around one queue.
-pub struct Roles {
+pub struct QueueRoles {
     /// The producers.
     pub producers: Vec<Produce>,
     /// The consumers.
     pub consumers: Vec<Consume>,
 }
 
-impl std::fmt::Debug for Roles {
+impl std::fmt::Debug for QueueRoles {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Roles({} → {})", self.producers.len(), self.consumers.len())
     }
@@ -59,9 +61,9 @@ impl RoleSettings {
 /// Opens a queue of this kind for these messages, with its roles. Fails if there is no such queue, or several ends were
 /// requested on a side that allows only one.
 pub fn roles<S: Implementation, M: Message>(
-    shape: &Shape,
+    shape: &QueueParameters,
     settings: &RoleSettings,
-) -> Result<Roles, Refusal> {
+) -> Result<QueueRoles, Refusal> {
     let (sender, receiver) = S::open::<M>(shape)?;
     if let Some(pace) = &settings.pace {
         let (pace, paced) = (Arc::clone(pace), Arc::clone(pace));
@@ -72,7 +74,7 @@ pub fn roles<S: Implementation, M: Message>(
             received.delays = Some(delays);
             Ok(received)
         });
-        return Ok(Roles { producers: vec![producer], consumers: vec![consumer] });
+        return Ok(QueueRoles { producers: vec![producer], consumers: vec![consumer] });
     }
     let RoleSettings { producers, consumers, .. } = *settings;
     let mut senders = vec![sender];
@@ -88,14 +90,14 @@ pub fn roles<S: Implementation, M: Message>(
         .zip(senders)
         .map(|(lane, sender)| -> Produce { Box::new(move |limits| produce::<M, _>(sender, limits, lane)) });
     let order = match (sender_count, consumers) {
-        (1, 1) => Order::Counted,
-        (_, 1) => Order::ByProducer,
-        _ => Order::Rising,
+        (1, 1) => ArrivalOrder::Counted,
+        (_, 1) => ArrivalOrder::ByProducer,
+        _ => ArrivalOrder::Rising,
     };
     let consumers = receivers
         .into_iter()
         .map(|receiver| -> Consume { Box::new(move |limits| consume::<M, _>(receiver, limits, order)) });
-    Ok(Roles { producers: producers.collect(), consumers: consumers.collect() })
+    Ok(QueueRoles { producers: producers.collect(), consumers: consumers.collect() })
 }
 
 /// Sends until the time is over or all messages are sent, then drops the sender. Fails with the reason to leave early.
@@ -119,7 +121,7 @@ pub fn produce<M: Message, S: Sender<M>>(
         while made < next_stamp {
             match sender.try_send(M::make(base | made)) {
                 Ok(()) => {}
-                Err(Refused::Full(message)) => {
+                Err(SendRefused::Full(message)) => {
                     full += 1;
                     match sender.send(message, &watch) {
                         Ok(()) => {}
@@ -127,7 +129,7 @@ pub fn produce<M: Message, S: Sender<M>>(
                         Err(Leave::Halted(halt)) => return Err(halt),
                     }
                 }
-                Err(Refused::Closed) => return Err(Halt::Partner),
+                Err(SendRefused::Closed) => return Err(Halt::Partner),
             }
             made += 1;
         }
@@ -152,7 +154,7 @@ pub(super) fn sum_below(count: u64) -> u64 {
 
 /// The order in which messages must arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub enum ArrivalOrder {
     /// One producer and one consumer: every message arrives in sequence.
     Counted,
     /// One consumer receives every message of each producer in sequence.
@@ -162,7 +164,7 @@ pub enum Order {
 }
 
 /// Checks received numbers against the expected ones.
-pub(super) trait Account: Send {
+pub(super) trait NumberCheck: Send {
     /// Records a number after `before` others. Returns whether it is in order.
     fn note(&mut self, before: u64, number: u64) -> bool;
 
@@ -176,7 +178,7 @@ pub(super) struct Count {
     off: u64,
 }
 
-impl Account for Count {
+impl NumberCheck for Count {
     #[inline(always)]
     fn note(&mut self, before: u64, number: u64) -> bool {
         if number == before {
@@ -192,18 +194,18 @@ impl Account for Count {
 }
 
 /// The next expected number of each producer.
-struct Table {
+struct ExpectedNumbers {
     next: Box<[u64; MAX_PRODUCERS]>,
-    order: Order,
+    order: ArrivalOrder,
     sum: u64,
 }
 
-impl Account for Table {
+impl NumberCheck for ExpectedNumbers {
     #[inline]
     fn note(&mut self, _: u64, number: u64) -> bool {
         let next = &mut self.next[(number >> LANE_SHIFT) as usize];
         let count = number & !LANE_MASK;
-        let in_order = if self.order == Order::Rising { count >= *next } else { count == *next };
+        let in_order = if self.order == ArrivalOrder::Rising { count >= *next } else { count == *next };
         *next = count + 1;
         self.sum = self.sum.wrapping_add(number);
         in_order
@@ -218,16 +220,18 @@ impl Account for Table {
 pub fn consume<M: Message, R: Receiver<M>>(
     receiver: R,
     limits: &RoleLimits<'_>,
-    order: Order,
+    order: ArrivalOrder,
 ) -> Result<Received, Halt> {
     match order {
-        Order::Counted => take_all(receiver, limits, Count::default()),
-        _ => take_all(receiver, limits, Table { next: Box::new([0; MAX_PRODUCERS]), order, sum: 0 }),
+        ArrivalOrder::Counted => take_all(receiver, limits, Count::default()),
+        _ => {
+            take_all(receiver, limits, ExpectedNumbers { next: Box::new([0; MAX_PRODUCERS]), order, sum: 0 })
+        }
     }
 }
 
 #[inline(never)]
-fn take_all<M: Message, R: Receiver<M>, A: Account>(
+fn take_all<M: Message, R: Receiver<M>, A: NumberCheck>(
     mut receiver: R,
     limits: &RoleLimits<'_>,
     mut account: A,
@@ -271,13 +275,13 @@ pub fn loom_duel<S: Implementation, M: Message>(capacity: usize, messages: u64) 
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);
     model.check(move || {
-        let (mut sender, mut receiver) = S::open::<M>(&Shape { capacity, spins: 0 }).unwrap();
+        let (mut sender, mut receiver) = S::open::<M>(&QueueParameters { capacity, spins: 0 }).unwrap();
         let producer = loom::thread::spawn(move || {
             let halt = AtomicU64::new(0);
             let guard = Guard { halt: &halt, deadline_ticks: u64::MAX, now_ticks: || 0 };
             let watch = Watch { guard: &guard, until_ticks: u64::MAX };
             for number in 0..messages {
-                if let Err(Refused::Full(message)) = sender.try_send(M::make(number)) {
+                if let Err(SendRefused::Full(message)) = sender.try_send(M::make(number)) {
                     sender.send(message, &watch).unwrap();
                 }
             }
@@ -300,7 +304,11 @@ mod tests {
 
     #[test]
     fn accounts_sum_numbers_in_any_order() {
-        let table = || Table { next: Box::new([0; MAX_PRODUCERS]), order: Order::ByProducer, sum: 0 };
+        let table = || ExpectedNumbers {
+            next: Box::new([0; MAX_PRODUCERS]),
+            order: ArrivalOrder::ByProducer,
+            sum: 0,
+        };
         for numbers in [vec![], vec![0], vec![0, 1, 2, 3], vec![0, 2, 1], vec![1, 0, u64::MAX, 3], vec![5; 9]]
         {
             let (mut count, mut table) = (Count::default(), table());

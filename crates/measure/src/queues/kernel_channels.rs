@@ -4,7 +4,9 @@
 //! the kernel rounds it to a power of two. A pair of connected Unix sockets also preserves message boundaries, but the
 //! kernel limits its memory. So the buffer size for an exact capacity is found by filling the queue.
 
-use super::ends::{Implementation, Leave, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch};
+use super::ends::{
+    Implementation, Leave, NoMessage, QueueParameters, Receiver, Refusal, SendRefused, Sender, Watch,
+};
 use super::message::Message;
 use crate::kernel_context::{Guard, Halt};
 use std::collections::BTreeMap;
@@ -30,7 +32,7 @@ impl Implementation for Pipe {
     type Sender<M: Message> = PipeEnd<M>;
     type Receiver<M: Message> = PipeEnd<M>;
 
-    fn open<M: Message>(shape: &Shape) -> Result<(PipeEnd<M>, PipeEnd<M>), Refusal> {
+    fn open<M: Message>(shape: &QueueParameters) -> Result<(PipeEnd<M>, PipeEnd<M>), Refusal> {
         let capacity = shape.capacity;
         let refuse = |reason: &str| Refusal::Capacity { capacity, reason: reason.into() };
         if M::MAX_BYTES > libc::PIPE_BUF {
@@ -65,7 +67,7 @@ impl<M> PipeEnd<M> {
 }
 
 impl<M: Message> Sender<M> for PipeEnd<M> {
-    fn try_send(&mut self, message: M) -> Result<(), Refused<M>> {
+    fn try_send(&mut self, message: M) -> Result<(), SendRefused<M>> {
         let sent = message.with_bytes(|bytes| {
             loop {
                 match self.file.write(bytes) {
@@ -75,7 +77,7 @@ impl<M: Message> Sender<M> for PipeEnd<M> {
             }
         });
         // Fails only if the reader is gone.
-        if sent { Ok(()) } else { Err(Refused::Closed) }
+        if sent { Ok(()) } else { Err(SendRefused::Closed) }
     }
 
     fn send(&mut self, message: M, _: &Watch<'_>) -> Result<(), Leave> {
@@ -130,7 +132,7 @@ impl Implementation for Socketpair {
     type Sender<M: Message> = SocketEnd<M>;
     type Receiver<M: Message> = SocketEnd<M>;
 
-    fn open<M: Message>(shape: &Shape) -> Result<(SocketEnd<M>, SocketEnd<M>), Refusal> {
+    fn open<M: Message>(shape: &QueueParameters) -> Result<(SocketEnd<M>, SocketEnd<M>), Refusal> {
         let [sender, receiver] = connected()?;
         let key = (M::MAX_BYTES, shape.capacity);
         let lock_buffers = || BUFFERS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -266,10 +268,10 @@ impl<M: Message> SocketEnd<M> {
 }
 
 impl<M: Message> Sender<M> for SocketEnd<M> {
-    fn try_send(&mut self, message: M) -> Result<(), Refused<M>> {
+    fn try_send(&mut self, message: M) -> Result<(), SendRefused<M>> {
         self.put(&message, libc::MSG_DONTWAIT).map_err(|error| match error.kind() {
-            io::ErrorKind::WouldBlock => Refused::Full(message),
-            _ => Refused::Closed,
+            io::ErrorKind::WouldBlock => SendRefused::Full(message),
+            _ => SendRefused::Closed,
         })
     }
 

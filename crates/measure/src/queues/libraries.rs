@@ -4,7 +4,8 @@
 //! checked. Otherwise the sleeper wakes up when the other end is dropped. The versions are those of the lock file.
 
 use super::ends::{
-    Ends, GUARD_INTERVAL, Implementation, Leave, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch,
+    Ends, GUARD_INTERVAL, Implementation, Leave, NoMessage, QueueParameters, Receiver, Refusal, SendRefused,
+    Sender, Watch,
 };
 use super::memory;
 use super::message::Message;
@@ -28,7 +29,7 @@ pub const VERSIONS: [(&str, &str); 6] = [
 
 /// Checks that the library accepts the capacity without aborting the process. Fails for zero, or for more than memory
 /// can hold.
-fn capacity_of<M>(shape: &Shape) -> Result<usize, Refusal> {
+fn capacity_of<M>(shape: &QueueParameters) -> Result<usize, Refusal> {
     let capacity = shape.capacity;
     if capacity == 0 {
         let reason = "a capacity of 0 means a meeting here, not a queue".into();
@@ -68,8 +69,8 @@ pub struct Rtrb;
 macro_rules! send_result {
     ($library:ident, $sent:expr) => {
         $sent.map_err(|error| match error {
-            $library::TrySendError::Full(message) => Refused::Full(message),
-            $library::TrySendError::Disconnected(_) => Refused::Closed,
+            $library::TrySendError::Full(message) => SendRefused::Full(message),
+            $library::TrySendError::Disconnected(_) => SendRefused::Closed,
         })
     };
 }
@@ -108,14 +109,14 @@ macro_rules! channel {
             type Sender<M: Message> = $library::Sender<M>;
             type Receiver<M: Message> = $library::Receiver<M>;
 
-            fn open<M: Message>(shape: &Shape) -> Result<Ends<Self, M>, Refusal> {
+            fn open<M: Message>(shape: &QueueParameters) -> Result<Ends<Self, M>, Refusal> {
                 Ok($library::bounded(capacity_of::<M>(shape)?))
             }
         }
 
         impl<M: Message> Sender<M> for $library::Sender<M> {
             #[inline(always)]
-            fn try_send(&mut self, message: M) -> Result<(), Refused<M>> {
+            fn try_send(&mut self, message: M) -> Result<(), SendRefused<M>> {
                 send_result!($library, $library::Sender::try_send(self, message))
             }
 
@@ -154,14 +155,14 @@ impl Implementation for SyncChannel {
     type Sender<M: Message> = SyncSender<M>;
     type Receiver<M: Message> = mpsc::Receiver<M>;
 
-    fn open<M: Message>(shape: &Shape) -> Result<Ends<Self, M>, Refusal> {
+    fn open<M: Message>(shape: &QueueParameters) -> Result<Ends<Self, M>, Refusal> {
         Ok(mpsc::sync_channel(capacity_of::<M>(shape)?))
     }
 }
 
 impl<M: Message> Sender<M> for SyncSender<M> {
     #[inline(always)]
-    fn try_send(&mut self, message: M) -> Result<(), Refused<M>> {
+    fn try_send(&mut self, message: M) -> Result<(), SendRefused<M>> {
         send_result!(mpsc, SyncSender::try_send(self, message))
     }
 
@@ -181,19 +182,19 @@ impl Implementation for Kanal {
     type Sender<M: Message> = kanal::Sender<M>;
     type Receiver<M: Message> = kanal::Receiver<M>;
 
-    fn open<M: Message>(shape: &Shape) -> Result<Ends<Self, M>, Refusal> {
+    fn open<M: Message>(shape: &QueueParameters) -> Result<Ends<Self, M>, Refusal> {
         Ok(kanal::bounded(capacity_of::<M>(shape)?))
     }
 }
 
 impl<M: Message> Sender<M> for kanal::Sender<M> {
     #[inline(always)]
-    fn try_send(&mut self, message: M) -> Result<(), Refused<M>> {
+    fn try_send(&mut self, message: M) -> Result<(), SendRefused<M>> {
         let mut message = Some(message);
         match self.try_send_option(&mut message) {
             Ok(true) => Ok(()),
-            Ok(false) => message.map_or(Ok(()), |message| Err(Refused::Full(message))),
-            Err(_) => Err(Refused::Closed),
+            Ok(false) => message.map_or(Ok(()), |message| Err(SendRefused::Full(message))),
+            Err(_) => Err(SendRefused::Closed),
         }
     }
 
@@ -253,7 +254,7 @@ impl Implementation for ArrayQueue {
     type Sender<M: Message> = Spinning<ArrayEnd<M>, true>;
     type Receiver<M: Message> = Spinning<ArrayEnd<M>, false>;
 
-    fn open<M: Message>(shape: &Shape) -> Result<Ends<Self, M>, Refusal> {
+    fn open<M: Message>(shape: &QueueParameters) -> Result<Ends<Self, M>, Refusal> {
         let array = Arc::new(Array::new(capacity_of::<M>(shape)?));
         Ok(spinning::ends(ArrayEnd(Arc::clone(&array)), ArrayEnd(array)))
     }
@@ -285,7 +286,7 @@ impl Implementation for Rtrb {
     type Sender<M: Message> = Spinning<Producer<M>, true>;
     type Receiver<M: Message> = Spinning<Consumer<M>, false>;
 
-    fn open<M: Message>(shape: &Shape) -> Result<Ends<Self, M>, Refusal> {
+    fn open<M: Message>(shape: &QueueParameters) -> Result<Ends<Self, M>, Refusal> {
         let (producer, consumer) = RingBuffer::new(capacity_of::<M>(shape)?);
         Ok(spinning::ends(producer, consumer))
     }

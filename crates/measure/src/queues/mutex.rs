@@ -1,7 +1,8 @@
 //! [`Locked`]: a queue with a mutex and two condition variables, as in textbooks.
 
 use super::ends::{
-    GUARD_INTERVAL, Implementation, Leave, NoMessage, Receiver, Refusal, Refused, Sender, Shape, Watch,
+    GUARD_INTERVAL, Implementation, Leave, NoMessage, QueueParameters, Receiver, Refusal, SendRefused,
+    Sender, Watch,
 };
 use super::memory;
 use super::message::Message;
@@ -15,13 +16,13 @@ pub struct Locked;
 
 #[derive(Debug)]
 struct Shared<M> {
-    state: Mutex<State<M>>,
+    state: Mutex<QueueState<M>>,
     has_room: Condvar,
     has_message: Condvar,
 }
 
 #[derive(Debug)]
-struct State<M> {
+struct QueueState<M> {
     messages: VecDeque<M>,
     capacity: usize,
     senders: usize,
@@ -39,7 +40,9 @@ impl Implementation for Locked {
     type Sender<M: Message> = LockedEnd<M, true>;
     type Receiver<M: Message> = LockedEnd<M, false>;
 
-    fn open<M: Message>(shape: &Shape) -> Result<(LockedEnd<M, true>, LockedEnd<M, false>), Refusal> {
+    fn open<M: Message>(
+        shape: &QueueParameters,
+    ) -> Result<(LockedEnd<M, true>, LockedEnd<M, false>), Refusal> {
         let capacity = shape.capacity;
         if capacity == 0 {
             return Err(Refusal::Capacity { capacity, reason: "its minimum is one message".into() });
@@ -47,7 +50,7 @@ impl Implementation for Locked {
         memory::ensure(capacity, size_of::<M>())?;
         let mut messages = VecDeque::new();
         messages.try_reserve_exact(capacity).map_err(|_| Refusal::Memory { capacity })?;
-        let state = State {
+        let state = QueueState {
             messages,
             capacity,
             senders: 1,
@@ -65,11 +68,11 @@ impl Implementation for Locked {
 }
 
 impl<M> Shared<M> {
-    fn lock(&self) -> MutexGuard<'_, State<M>> {
+    fn lock(&self) -> MutexGuard<'_, QueueState<M>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn put(&self, mut state: MutexGuard<'_, State<M>>, message: M) {
+    fn put(&self, mut state: MutexGuard<'_, QueueState<M>>, message: M) {
         state.messages.push_back(message);
         let has_sleeper = state.waiting_for_message > 0;
         // The lock is released before the notification, so that the woken thread does not wait for it.
@@ -79,7 +82,7 @@ impl<M> Shared<M> {
         }
     }
 
-    fn unlock_after_take(&self, state: MutexGuard<'_, State<M>>) {
+    fn unlock_after_take(&self, state: MutexGuard<'_, QueueState<M>>) {
         let has_sleeper = state.waiting_for_room > 0;
         drop(state);
         if has_sleeper {
@@ -88,7 +91,7 @@ impl<M> Shared<M> {
     }
 
     /// Sends a batch and unlocks. The caller has checked for room.
-    fn put_batch(&self, mut state: MutexGuard<'_, State<M>>, messages: impl Iterator<Item = M>) {
+    fn put_batch(&self, mut state: MutexGuard<'_, QueueState<M>>, messages: impl Iterator<Item = M>) {
         state.messages.extend(messages);
         let has_sleeper = state.waiting_for_message > 0;
         drop(state);
@@ -99,7 +102,7 @@ impl<M> Shared<M> {
 
     fn take_batch(
         &self,
-        mut state: MutexGuard<'_, State<M>>,
+        mut state: MutexGuard<'_, QueueState<M>>,
         most: usize,
         buffer: &mut Vec<M>,
         each: &mut impl FnMut(M),
@@ -117,9 +120,9 @@ impl<M> Shared<M> {
 
     fn sleep_for_room<'a>(
         &'a self,
-        mut state: MutexGuard<'a, State<M>>,
+        mut state: MutexGuard<'a, QueueState<M>>,
         watch: &Watch<'_>,
-    ) -> Result<MutexGuard<'a, State<M>>, Leave> {
+    ) -> Result<MutexGuard<'a, QueueState<M>>, Leave> {
         state.waiting_for_room += 1;
         let (mut state, nap) =
             self.has_room.wait_timeout(state, GUARD_INTERVAL).unwrap_or_else(PoisonError::into_inner);
@@ -132,9 +135,9 @@ impl<M> Shared<M> {
 
     fn sleep_for_message<'a>(
         &'a self,
-        mut state: MutexGuard<'a, State<M>>,
+        mut state: MutexGuard<'a, QueueState<M>>,
         guard: &Guard<'_>,
-    ) -> Result<MutexGuard<'a, State<M>>, Halt> {
+    ) -> Result<MutexGuard<'a, QueueState<M>>, Halt> {
         state.waiting_for_message += 1;
         let (mut state, nap) =
             self.has_message.wait_timeout(state, GUARD_INTERVAL).unwrap_or_else(PoisonError::into_inner);
@@ -148,13 +151,13 @@ impl<M> Shared<M> {
 
 impl<M: Message> Sender<M> for LockedEnd<M, true> {
     #[inline]
-    fn try_send(&mut self, message: M) -> Result<(), Refused<M>> {
+    fn try_send(&mut self, message: M) -> Result<(), SendRefused<M>> {
         let state = self.0.lock();
         if state.receivers == 0 {
-            return Err(Refused::Closed);
+            return Err(SendRefused::Closed);
         }
         if state.messages.len() == state.capacity {
-            return Err(Refused::Full(message));
+            return Err(SendRefused::Full(message));
         }
         self.0.put(state, message);
         Ok(())
@@ -172,13 +175,13 @@ impl<M: Message> Sender<M> for LockedEnd<M, true> {
         Ok(())
     }
 
-    fn try_send_batch(&mut self, count: usize, make: &impl Fn(usize) -> M) -> Result<usize, Refused<()>> {
+    fn try_send_batch(&mut self, count: usize, make: &impl Fn(usize) -> M) -> Result<usize, SendRefused<()>> {
         let state = self.0.lock();
         if state.receivers == 0 {
-            return Err(Refused::Closed);
+            return Err(SendRefused::Closed);
         }
         if state.capacity - state.messages.len() < count {
-            return Err(Refused::Full(()));
+            return Err(SendRefused::Full(()));
         }
         self.0.put_batch(state, (0..count).map(make));
         Ok(count)

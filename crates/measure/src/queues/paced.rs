@@ -4,7 +4,7 @@
 //! A loop that waits for one message before it sends the next samples least when the queue is slowest (coordinated
 //! omission). The uncorrected delay, from the actual sending, is reported for comparison.
 
-use super::ends::{Leave, NoMessage, Receiver, Refused, Sender, Watch};
+use super::ends::{Leave, NoMessage, Receiver, SendRefused, Sender, Watch};
 use super::limits::Stamps;
 use super::limits::{Delays, Received, RoleLimits, Sent};
 use super::message::Message;
@@ -87,7 +87,7 @@ pub fn produce<M: Message, S: Sender<M>>(
         let number = pace.number(now, begun, sent.messages);
         match sender.try_send(M::make(number)) {
             Ok(()) => {}
-            Err(Refused::Full(message)) => {
+            Err(SendRefused::Full(message)) => {
                 sent.full += 1;
                 match sender.send(message, &watch) {
                     Ok(()) => {}
@@ -95,7 +95,7 @@ pub fn produce<M: Message, S: Sender<M>>(
                     Err(Leave::Halted(halt)) => return Err(halt),
                 }
             }
-            Err(Refused::Closed) => return Err(Halt::Partner),
+            Err(SendRefused::Closed) => return Err(Halt::Partner),
         }
         sent.sum = sent.sum.wrapping_add(number);
         sent.messages += 1;

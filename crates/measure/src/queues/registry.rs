@@ -1,12 +1,12 @@
 //! [`Code`]: the constructors of a queue for each payload.
 
 use super::batches;
-use super::ends::{Implementation, Refusal, Shape};
-use super::exchange::{RoleSettings, Roles, loops, roles};
+use super::ends::{Implementation, QueueParameters, Refusal};
+use super::exchange::{QueueRoles, RoleSettings, loops, roles};
 use super::message::Block;
 use super::payload::Payload;
 
-type Open = fn(&Shape, &RoleSettings) -> Result<Roles, Refusal>;
+type Open = fn(&QueueParameters, &RoleSettings) -> Result<QueueRoles, Refusal>;
 
 /// The code of a queue.
 #[derive(Debug, Clone, Copy)]
@@ -29,7 +29,12 @@ impl Code {
     }
 
     /// Opens a queue for these messages, with its roles. Fails if the queue cannot be opened.
-    pub fn open(&self, payload: Payload, shape: &Shape, settings: &RoleSettings) -> Result<Roles, Refusal> {
+    pub fn open(
+        &self,
+        payload: Payload,
+        shape: &QueueParameters,
+        settings: &RoleSettings,
+    ) -> Result<QueueRoles, Refusal> {
         let open = if settings.batch > 1 { self.in_batches.ok_or(Refusal::NoBatches)? } else { self.open };
         open(payload)(shape, settings)
     }

@@ -7,7 +7,7 @@
 //! that the consumer empties. The consumer checks each slot, from which it reads the message anyway. Each message is
 //! available at once, and each slot is given back as soon as it is empty.
 
-use super::ends::{Ends, Implementation, Refusal, Shape};
+use super::ends::{Ends, Implementation, QueueParameters, Refusal};
 use super::flag_slot::FlagSlot;
 use super::message::Message;
 use super::row::{PaddedSlots, SlotsPtr};
@@ -50,7 +50,7 @@ impl Implementation for SlotQueue {
     type Sender<M: Message> = Spinning<SlotSender<M>, true>;
     type Receiver<M: Message> = Spinning<SlotReceiver<M>, false>;
 
-    fn open<M: Message>(shape: &Shape) -> Result<Ends<Self, M>, Refusal> {
+    fn open<M: Message>(shape: &QueueParameters) -> Result<Ends<Self, M>, Refusal> {
         let capacity = shape.capacity;
         if capacity == 0 {
             let reason = "the minimum of a ring is one message".into();
@@ -178,7 +178,7 @@ mod loom_tests {
 
 #[cfg(test)]
 mod tests {
-    use super::super::ends::{Receiver, Refused, Sender};
+    use super::super::ends::{Receiver, SendRefused, Sender};
     use super::super::message::Block;
     use super::super::spinning::promises;
     use super::*;
@@ -197,17 +197,19 @@ mod tests {
 
     #[test]
     fn a_number_equal_to_the_empty_mark_is_returned() {
-        let (mut sender, mut receiver) = SlotQueue::open::<u64>(&Shape { capacity: 2, spins: 0 }).unwrap();
-        assert_eq!(sender.try_send(u64::MAX), Err(Refused::Full(u64::MAX)));
+        let (mut sender, mut receiver) =
+            SlotQueue::open::<u64>(&QueueParameters { capacity: 2, spins: 0 }).unwrap();
+        assert_eq!(sender.try_send(u64::MAX), Err(SendRefused::Full(u64::MAX)));
         assert!(sender.try_send(u64::MAX - 1).is_ok());
         assert_eq!(receiver.try_receive(), Ok(u64::MAX - 1));
     }
 
     #[test]
     fn a_batch_with_the_empty_mark_leaves_no_message() {
-        let (mut sender, mut receiver) = SlotQueue::open::<u64>(&Shape { capacity: 4, spins: 0 }).unwrap();
+        let (mut sender, mut receiver) =
+            SlotQueue::open::<u64>(&QueueParameters { capacity: 4, spins: 0 }).unwrap();
         let bad = sender.try_send_batch(3, &|index| if index == 1 { u64::MAX } else { index as u64 });
-        assert_eq!(bad, Err(Refused::Full(())));
+        assert_eq!(bad, Err(SendRefused::Full(())));
         assert!(receiver.try_receive().is_err());
         assert_eq!(sender.try_send_batch(4, &|index| index as u64), Ok(4), "all places are empty");
         (0..4).for_each(|number| assert_eq!(receiver.try_receive(), Ok(number)));

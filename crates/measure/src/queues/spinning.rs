@@ -1,6 +1,6 @@
 //! [`Spinning`]: adds waiting to a queue that cannot wait. Its ends retry with a wait hint between polls.
 
-use super::ends::{Leave, NoMessage, Receiver, Refused, Sender, Watch};
+use super::ends::{Leave, NoMessage, Receiver, SendRefused, Sender, Watch};
 use super::message::Message;
 use crate::kernel_context::{Guard, Halt, POLLS};
 use crate::sync::Ordering::{Acquire, Relaxed, Release};
@@ -116,8 +116,8 @@ pub fn ends_within<S: Attendant, R: Attendant>(
 
 impl<M: Message, T: Push<M>, P: Register<T>> Sender<M> for Spinning<T, true, P> {
     #[inline(always)]
-    fn try_send(&mut self, message: M) -> Result<(), Refused<M>> {
-        self.end.push(message).map_err(Refused::Full)
+    fn try_send(&mut self, message: M) -> Result<(), SendRefused<M>> {
+        self.end.push(message).map_err(SendRefused::Full)
     }
 
     #[inline(always)]
@@ -140,9 +140,9 @@ impl<M: Message, T: Push<M>, P: Register<T>> Sender<M> for Spinning<T, true, P> 
     }
 
     #[inline(always)]
-    fn try_send_batch(&mut self, count: usize, make: &impl Fn(usize) -> M) -> Result<usize, Refused<()>> {
+    fn try_send_batch(&mut self, count: usize, make: &impl Fn(usize) -> M) -> Result<usize, SendRefused<()>> {
         match self.end.push_batch(count, make) {
-            0 => Err(Refused::Full(())),
+            0 => Err(SendRefused::Full(())),
             sent => Ok(sent),
         }
     }
@@ -258,11 +258,11 @@ impl<T, const SENDS: bool, P: Register<T>> Drop for Spinning<T, SENDS, P> {
 /// Test cases that each of our own rings must pass.
 #[cfg(test)]
 pub mod promises {
-    use super::super::ends::{Ends, Implementation, Receiver, Sender, Shape};
+    use super::super::ends::{Ends, Implementation, QueueParameters, Receiver, Sender};
     use super::Message;
 
     fn open<S: Implementation, M: Message>(capacity: usize) -> Ends<S, M> {
-        S::open::<M>(&Shape { capacity, spins: 0 }).unwrap()
+        S::open::<M>(&QueueParameters { capacity, spins: 0 }).unwrap()
     }
 
     /// The properties of every ring.
@@ -368,8 +368,9 @@ pub mod promises {
 
     /// Impossible capacities are refused with a message.
     fn refuses_impossible_capacities<S: Implementation>() {
-        let refusal = S::open::<u64>(&Shape { capacity: 0, spins: 0 }).map(drop).unwrap_err().to_string();
+        let refusal =
+            S::open::<u64>(&QueueParameters { capacity: 0, spins: 0 }).map(drop).unwrap_err().to_string();
         assert!(refusal.ends_with("not possible: the minimum of a ring is one message"), "{refusal}");
-        assert!(S::open::<u64>(&Shape { capacity: usize::MAX - 1, spins: 0 }).is_err());
+        assert!(S::open::<u64>(&QueueParameters { capacity: usize::MAX - 1, spins: 0 }).is_err());
     }
 }

@@ -11,7 +11,7 @@
 //! stays in a register from message to message. In memory each message would wait for the forwarded store of the
 //! previous message. For the same reason an end drops its ring through a function that gets the words by value.
 
-use super::ends::{Ends, Implementation, Refusal, Shape};
+use super::ends::{Ends, Implementation, QueueParameters, Refusal};
 use super::message::Message;
 use super::row::{PaddedSlots, SlotsPtr};
 use super::slot::Slot;
@@ -150,7 +150,7 @@ impl Implementation for Spsc {
     type Sender<M: Message> = Spinning<SpscSender<M>, true, Within>;
     type Receiver<M: Message> = Spinning<SpscReceiver<M>, false, Within>;
 
-    fn open<M: Message>(shape: &Shape) -> Result<Ends<Self, M>, Refusal> {
+    fn open<M: Message>(shape: &QueueParameters) -> Result<Ends<Self, M>, Refusal> {
         let ring = Ring::new(shape.capacity)?;
         let sender = SpscSender { share: Share::new(Arc::clone(&ring)), tail: 0 };
         Ok(spinning::ends_within(sender, SpscReceiver { share: Share::new(ring), head: 0 }))

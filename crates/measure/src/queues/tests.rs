@@ -1,7 +1,7 @@
 //! Tests every queue between real threads: no message is lost, doubled, reordered or left behind, and every run ends.
 
-use super::catalogue::{Batches, KINDS, Kind, kind};
-use super::ends::{Refusal, Shape};
+use super::catalogue::{Batches, KINDS, QueueKind, kind};
+use super::ends::{QueueParameters, Refusal};
 use super::exchange::RoleSettings;
 use super::limits::{Received, RoleLimits, Sent};
 use super::paced::Pace;
@@ -33,8 +33,8 @@ impl Trial {
         Trial { payload, capacity, spins: 0, settings, messages, span_ticks: 1 << 40, stopped: false }
     }
 
-    fn run(&self, kind: &Kind) -> Outcome {
-        let shape = Shape { capacity: fitting(kind, self.capacity), spins: self.spins };
+    fn run(&self, kind: &QueueKind) -> Outcome {
+        let shape = QueueParameters { capacity: fitting(kind, self.capacity), spins: self.spins };
         let roles = kind.code.open(self.payload, &shape, &self.settings).expect("a queue");
         let halt = AtomicU64::new(0);
         let deadline_ticks = counter::now_ticks() + (1 << 35);
@@ -57,7 +57,7 @@ impl Trial {
     }
 
     /// Runs the trial to its end and checks that everything sent was received in order.
-    fn complete(&self, kind: &Kind) -> (Sent, Received) {
+    fn complete(&self, kind: &QueueKind) -> (Sent, Received) {
         let (mut producers, mut consumers) = self.run(kind);
         let sent = producers.remove(0).expect("nobody stops");
         let received = consumers.remove(0).expect("nobody stops");
@@ -67,19 +67,19 @@ impl Trial {
     }
 
     /// Runs the trial, which is stopped, and checks that messages received before the stop were in order.
-    fn stop(&self, kind: &Kind) {
+    fn stop(&self, kind: &QueueKind) {
         let (producers, consumers) = self.run(kind);
         assert!(producers[0].is_err(), "{}", kind.id);
         assert_eq!(consumers[0].as_ref().map_or(0, |received| received.wrong), 0, "{}", kind.id);
     }
 }
 
-fn open(kind: &Kind, capacity: usize, settings: &RoleSettings) -> Result<(), Refusal> {
-    kind.code.open(Payload::U64, &Shape { capacity, spins: 0 }, settings).map(drop)
+fn open(kind: &QueueKind, capacity: usize, settings: &RoleSettings) -> Result<(), Refusal> {
+    kind.code.open(Payload::U64, &QueueParameters { capacity, spins: 0 }, settings).map(drop)
 }
 
 /// The capacity nearest to the requested one that this kind of queue supports.
-fn fitting(kind: &Kind, capacity: usize) -> usize {
+fn fitting(kind: &QueueKind, capacity: usize) -> usize {
     match kind.id {
         "pipe" => capacity.next_power_of_two(),
         // The minimum capacity of a socket depends on the kernel; 16 short messages fit everywhere.
@@ -93,7 +93,7 @@ fn payloads() -> impl Strategy<Value = Payload> {
 }
 
 /// Limits messages for queues that spin: on a busy machine their ends share a CPU and alternate once per quantum.
-fn bounded(kind: &Kind, messages: u64) -> u64 {
+fn bounded(kind: &QueueKind, messages: u64) -> u64 {
     if kind.waits == WaitMode::Spin { messages.min(200) } else { messages }
 }
 

@@ -1,7 +1,9 @@
 //! The built-in scenarios: the machines in the table of the command line documentation.
 
-use super::spec::{CoreClock, Counter, Evidence, Noise, Rhythm, Spec, Stall, State, Variation};
-use super::structure::{Numbering, Reported, Siblings, Structure, Tier};
+use super::spec::{
+    CoreClock, CounterSpec, NoiseSpec, Rhythm, Spec, Stall, StallEvidence, StateSpec, Variation,
+};
+use super::structure::{Numbering, Reported, Siblings, StructureSpec, Tier};
 use crate::pricing::{Arch, Costs};
 use coretalk_model::{Level, Relation};
 use std::collections::BTreeMap;
@@ -41,17 +43,22 @@ pub fn spec(name: &str) -> Option<Spec> {
             structure: tree(&[(Package, 2), (Node, 1), (L3, 12), (Core, 8)], 1),
             latency_ns: table(&[(Relation::L3, 23.0), (Relation::Node, 105.0), (Relation::Machine, 200.0)]),
             // 0.3 % with all 96 pairs at once, which is visible and inside the ±1 % of the gate.
-            noise: Noise { parallel_bias: 3e-5, ..Noise::default() },
+            noise: NoiseSpec { parallel_bias: 3e-5, ..NoiseSpec::default() },
             ..quiet(name, 4)
         },
         "hybrid" => Spec {
-            structure: Structure::Hybrid { fast_cores: 6, modules: 2, cores_per_module: 4, mixed_ns: 44.0 },
+            structure: StructureSpec::Hybrid {
+                fast_cores: 6,
+                modules: 2,
+                cores_per_module: 4,
+                mixed_ns: 44.0,
+            },
             latency_ns: table(&[(Relation::Smt, 5.0), (Relation::L3, 36.0), (Relation::Cluster, 52.0)]),
             core_clock: CoreClock { ghz: 4.9, slow_class_ghz: 3.6, ..CoreClock::default() },
             ..quiet(name, 5)
         },
         "mesh-64" => Spec {
-            structure: Structure::Mesh { width: 8, height: 8, near_ns: 30.0, far_ns: 58.0 },
+            structure: StructureSpec::Mesh { width: 8, height: 8, near_ns: 30.0, far_ns: 58.0 },
             core_clock: CoreClock { ghz: 3.0, ..CoreClock::default() },
             ..quiet(name, 6)
         },
@@ -62,7 +69,7 @@ pub fn spec(name: &str) -> Option<Spec> {
             // Kunpeng 920: 36 ns in a cluster of four, 80 ns outside.
             latency_ns: table(&[(Relation::Cluster, 36.0), (Relation::Package, 80.0)]),
             eager_penalty: BTreeMap::new(),
-            counter: Counter { hz: 24e6, step_ticks: 1, cost_ns: 28.0, offset_sd_ns: 0.0 },
+            counter: CounterSpec { hz: 24e6, step_ticks: 1, cost_ns: 28.0, offset_sd_ns: 0.0 },
             core_clock: CoreClock { ghz: 2.6, ..CoreClock::default() },
             ..quiet(name, 8)
         },
@@ -74,7 +81,7 @@ pub fn spec(name: &str) -> Option<Spec> {
                 (Relation::Node, 120.0),
                 (Relation::Machine, 300.0),
             ]),
-            noise: Noise { parallel_bias: 1e-5, ..Noise::default() },
+            noise: NoiseSpec { parallel_bias: 1e-5, ..NoiseSpec::default() },
             ..quiet(name, 9)
         },
         _ => return None,
@@ -96,7 +103,7 @@ fn quiet(name: &str, hardware_seed: u32) -> Spec {
 /// The measured guest: four vCPUs that report a shared cache and are moved by the host.
 fn noisy_vm() -> Spec {
     let near = [(Relation::L3, 22.6), (Relation::Package, 22.6)];
-    let state = |name: &str, weight, dwell_ms, latency_ns: &[(Relation, f64)]| State {
+    let state = |name: &str, weight, dwell_ms, latency_ns: &[(Relation, f64)]| StateSpec {
         name: name.to_owned(),
         weight,
         dwell_ms,
@@ -110,7 +117,7 @@ fn noisy_vm() -> Spec {
         hardware_seed: 7,
         hypervisor: Some("kvm".to_owned()),
         reported: Reported::OneL3,
-        structure: Structure::Tree {
+        structure: StructureSpec::Tree {
             levels: tiers(&[(Level::Package, 1), (Level::L3, 2), (Level::Core, 2)]),
             threads_per_core: 1,
             siblings: Siblings::Apart,
@@ -123,7 +130,7 @@ fn noisy_vm() -> Spec {
         variation: Variation { cpu_sd: 0.005, ..Variation::default() },
         core_clock: CoreClock { drift_sd: 0.02, step_share: 0.02, ..CoreClock::default() },
         costs: Costs { hint_ns: 23.9, ..Costs::default() },
-        noise: Noise {
+        noise: NoiseSpec {
             batch_sd: 0.05,
             spike_share: 0.02,
             ar_rho: 0.9,
@@ -131,20 +138,20 @@ fn noisy_vm() -> Spec {
             drift_sd: 0.01,
             bad_share: 0.01,
             sibling_share: 0.01,
-            ..Noise::default()
+            ..NoiseSpec::default()
         },
         stalls: vec![
             tick(),
             management(),
-            stall("preemption", 5.0, [5.0, 4000.0], Evidence::Switch),
-            stall("steal", 0.5, [1000.0, 10_000.0], Evidence::Steal),
+            stall("preemption", 5.0, [5.0, 4000.0], StallEvidence::Switch),
+            stall("steal", 0.5, [1000.0, 10_000.0], StallEvidence::Steal),
             // Measured: stalls of 4 to 20 ms while the steal counter read 0.
-            stall("unseen steal", 0.2, [4000.0, 20_000.0], Evidence::Nothing),
+            stall("unseen steal", 0.2, [4000.0, 20_000.0], StallEvidence::Nothing),
         ],
         states: vec![
             state("near", 4.0, 4000.0, &near),
             state("far", 2.0, 2000.0, &[(Relation::L3, 22.6), (Relation::Package, 116.0)]),
-            State {
+            StateSpec {
                 // Both vCPUs are on one core. Only the eager kernel shows it, and lines hardly differ.
                 line_scale: 0.2,
                 one_core: true,
@@ -165,14 +172,14 @@ fn eager(near: f64) -> BTreeMap<Relation, f64> {
 }
 
 fn tick() -> Stall {
-    Stall { rhythm: Rhythm::Periodic, ..stall("tick", 250.0, [1.0, 3.0], Evidence::Nothing) }
+    Stall { rhythm: Rhythm::Periodic, ..stall("tick", 250.0, [1.0, 3.0], StallEvidence::Nothing) }
 }
 
 fn management() -> Stall {
-    stall("management interrupt", 0.05, [50.0, 500.0], Evidence::Nothing)
+    stall("management interrupt", 0.05, [50.0, 500.0], StallEvidence::Nothing)
 }
 
-fn stall(name: &str, per_second: f64, us: [f64; 2], seen_as: Evidence) -> Stall {
+fn stall(name: &str, per_second: f64, us: [f64; 2], seen_as: StallEvidence) -> Stall {
     Stall {
         name: name.to_owned(),
         per_second,
@@ -192,8 +199,8 @@ fn tiers(levels: &[(Level, u32)]) -> Vec<Tier> {
     levels.iter().map(|&(level, count)| Tier { level, count }).collect()
 }
 
-fn tree(levels: &[(Level, u32)], threads_per_core: u32) -> Structure {
-    Structure::Tree {
+fn tree(levels: &[(Level, u32)], threads_per_core: u32) -> StructureSpec {
+    StructureSpec::Tree {
         levels: tiers(levels),
         threads_per_core,
         siblings: Siblings::Apart,

@@ -1,4 +1,4 @@
-//! [`Counter`]: counter readings for spans of time. [`CoreClocks`]: the clocks of the cores.
+//! [`SimCounter`]: counter readings for spans of time. [`CoreClocks`]: the clocks of the cores.
 
 use super::rng::{Wander, hash, unit};
 use super::spec::{self, CoreClock};
@@ -10,7 +10,7 @@ const STEP_PS: u64 = 50_000_000_000;
 const LIFT: f64 = (1u64 << 40) as f64;
 
 #[derive(Debug, Clone, Copy)]
-pub struct Counter {
+pub struct SimCounter {
     /// Counter steps per nanosecond.
     steps_per_ns: f64,
     step_ticks: i64,
@@ -18,9 +18,9 @@ pub struct Counter {
     pub cost_ns: f64,
 }
 
-impl Counter {
-    pub fn new(counter: &spec::Counter) -> Counter {
-        Counter {
+impl SimCounter {
+    pub fn new(counter: &spec::CounterSpec) -> SimCounter {
+        SimCounter {
             steps_per_ns: counter.hz / 1e9 / f64::from(counter.step_ticks),
             step_ticks: i64::from(counter.step_ticks),
             rate: TickRate { hz: counter.hz },
@@ -42,7 +42,7 @@ impl Counter {
         whole * self.step_ticks
     }
 
-    /// [`ticks`](Counter::ticks) of many reads, without the casts that a CPU executes one by one. `None` if a result is
+    /// [`ticks`](SimCounter::ticks) of many reads, without the casts that a CPU executes one by one. `None` if a result is
     /// negative or may need more than 31 bits.
     #[inline]
     pub fn all_ticks<const N: usize>(&self, ns: &[f64; N], phases: &[f64; N]) -> Option<[u32; N]> {
@@ -148,7 +148,7 @@ mod tests {
             counter in prop_oneof![Just((2.5e9, 1)), Just((1e8, 1)), Just((1e9, 40))],
         ) {
             let (hz, step_ticks) = counter;
-            let counter = Counter {
+            let counter = SimCounter {
                 steps_per_ns: hz / 1e9 / f64::from(step_ticks),
                 step_ticks: step_ticks.into(),
                 rate: TickRate { hz },

@@ -1,6 +1,6 @@
 //! The environment and findings of a simulated machine. They are plausible, and marked as simulated.
 
-use super::spec::{Evidence, Spec, Stall};
+use super::spec::{Spec, Stall, StallEvidence};
 use crate::machine::BUSY_SHARE;
 use crate::pricing::Arch;
 use coretalk_model::environment::DISTURBED_SHARE;
@@ -39,7 +39,7 @@ pub fn environment(spec: &Spec) -> Environment {
 pub fn use_of_cpus(spec: &Spec, cpus: &CpuSet) -> CpuUse {
     let others = if spec.failures.busy { 1.0 } else { spec.failures.others };
     let counted = |stall: &&Stall| {
-        stall.from_ms.is_none() && matches!(stall.seen_as, Evidence::Switch | Evidence::Steal)
+        stall.from_ms.is_none() && matches!(stall.seen_as, StallEvidence::Switch | StallEvidence::Steal)
     };
     let share = |cpu: CpuId| {
         let concerns = |stall: &&Stall| stall.cpus.as_ref().is_none_or(|affected| affected.contains(cpu));

@@ -1,7 +1,7 @@
 //! Runtimes on a simulated machine: native stand-ins with a slowdown factor, in processes of individual speed.
 
 use super::rng::{exp, hash, normal};
-use crate::adapters::{Operation, RuntimeWork};
+use crate::adapters::{AdapterOperation, RuntimeWork};
 use crate::pricing::{Arch, SimContext};
 use crate::series::{SeriesProbe, TrialOrder};
 use crate::stand_in::SimStandIn;
@@ -69,7 +69,7 @@ pub fn lack(probe: &dyn SeriesProbe, spec: &TrialSpec, arch: Arch) -> Option<Str
     };
     let lack = match probe.runtime_work(spec, &Parameters::default()) {
         Err(error) => Some(error.to_string()),
-        Ok(RuntimeWork { operation: Operation::Queue { capacity, payload }, .. }) => {
+        Ok(RuntimeWork { operation: AdapterOperation::Queue { capacity, payload }, .. }) => {
             stand_in.lack_of_queue(payload, capacity)
         }
         Ok(RuntimeWork { operation, .. }) => stand_in.lack_of_kind(operation.kind()),

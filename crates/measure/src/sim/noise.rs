@@ -1,7 +1,7 @@
 //! [`BatchNoise`]: noise of single samples. [`Contamination`]: disturbances of whole trials.
 
 use super::rng::{Stream, exp, hash, mix, normal, unit};
-use super::spec::Noise;
+use super::spec::NoiseSpec;
 
 /// The noise of one span: log-normal with median 1, spikes, and a component that is correlated between samples.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub struct BatchNoise {
 }
 
 impl BatchNoise {
-    pub fn new(noise: &Noise, sd: f64, key: u64) -> BatchNoise {
+    pub fn new(noise: &NoiseSpec, sd: f64, key: u64) -> BatchNoise {
         let [ar_step, ar_now] = match noise.ar_sd {
             0.0 => [0.0; 2],
             sd => [sd * (1.0 - noise.ar_rho * noise.ar_rho).sqrt(), sd * normal(hash([key, 0xA5]))],
@@ -77,7 +77,7 @@ pub struct Contamination {
 
 impl Contamination {
     /// The contamination of the trial with this key, if any. `runs` is the number of runs of its shortest span.
-    pub(super) fn of_trial(noise: &Noise, key: u64, runs: u32) -> Option<Contamination> {
+    pub(super) fn of_trial(noise: &NoiseSpec, key: u64, runs: u32) -> Option<Contamination> {
         let bits = hash([key, 0xBAD]);
         if unit(bits) >= noise.bad_share {
             return None;

@@ -38,7 +38,7 @@ const CORE_MB_S: f64 = 20_000.0;
 const CACHE_MB_S: f64 = 47_000.0;
 const NODE_MB_S: f64 = 204_800.0;
 
-struct Roles<'a> {
+struct PlaceRoles<'a> {
     sim: &'a SimState,
     cpus: Vec<CpuId>,
     now: Option<Picos>,
@@ -46,7 +46,7 @@ struct Roles<'a> {
 
 /// The headline of a run without noise in the first state; `None` for work without a simulated pattern.
 pub fn true_headline(sim: &SimState, workload: Workload, cpus: &[CpuId], threads: usize) -> Option<f64> {
-    Roles::new(sim, workload.kind, cpus, threads, None).headline(workload)
+    PlaceRoles::new(sim, workload.kind, cpus, threads, None).headline(workload)
 }
 
 pub fn perform(
@@ -58,7 +58,7 @@ pub fn perform(
     now: Picos,
 ) -> Option<(Observed, Picos)> {
     let kind = workload.kind;
-    let roles = Roles::new(sim, kind, cpus, threads, Some(now));
+    let roles = PlaceRoles::new(sim, kind, cpus, threads, Some(now));
     let luck = exp(RUN_SD * normal(hash([sim.seed, key])));
     let headline = roles.headline(workload)? * luck;
     let mut observed = Observed::default();
@@ -87,16 +87,16 @@ pub fn has_pattern(kind: WorkloadKind) -> bool {
     !matches!(kind, WorkloadKind::Execl | WorkloadKind::Process | WorkloadKind::Shell)
 }
 
-impl<'a> Roles<'a> {
+impl<'a> PlaceRoles<'a> {
     fn new(
         sim: &'a SimState,
         kind: WorkloadKind,
         cpus: &[CpuId],
         threads: usize,
         now: Option<Picos>,
-    ) -> Roles<'a> {
+    ) -> PlaceRoles<'a> {
         let roles = kind.roles(threads).unwrap_or(threads);
-        Roles { sim, cpus: cpus.iter().copied().cycle().take(roles).collect(), now }
+        PlaceRoles { sim, cpus: cpus.iter().copied().cycle().take(roles).collect(), now }
     }
 
     /// The headline by which placements are compared: operations per second, or the total time.

@@ -1,7 +1,7 @@
 //! [`Scenario`]: the description of a simulated machine, from TOML, from a matrix, or built in.
 
 use super::spec::{Spec, Variation};
-use super::structure::{Reported, Structure};
+use super::structure::{Reported, StructureSpec};
 use super::validate::Fault;
 use super::{builtin, names, validate};
 use coretalk_model::Matrix;
@@ -137,7 +137,7 @@ impl Scenario {
             .collect();
         let spec = Spec {
             name: name.to_owned(),
-            structure: Structure::Matrix { cpus: ids, half_round_trip_ns },
+            structure: StructureSpec::Matrix { cpus: ids, half_round_trip_ns },
             reported: Reported::Nothing,
             variation: Variation { cpu_sd: 0.0, pair_sd: 0.0, asymmetry_sd: 0.0, ..Variation::default() },
             ..Spec::default()

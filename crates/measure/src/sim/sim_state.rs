@@ -1,10 +1,10 @@
 //! [`SimState`]: a simulated machine as its trials see it. [`StateLine`]: its states over time.
 
-use super::clock::{CoreClocks, Counter};
+use super::clock::{CoreClocks, SimCounter};
 use super::noise::Contamination;
 use super::rng::{Stream, hash};
-use super::spec::{Away, Evidence, Spec, Stall, State};
-use super::true_costs::{Pair, TrueCosts};
+use super::spec::{Away, Spec, Stall, StallEvidence, StateSpec};
+use super::true_costs::{CpuPair, TrueCosts};
 use crate::kernel::{Cost, Kernel, Spin};
 use crate::machine::{Assignment, HomeChoice, SpanOrder};
 use coretalk_model::environment::Throttled;
@@ -18,13 +18,13 @@ pub struct SimState {
     pub true_costs: TrueCosts,
     pub states: StateLine,
     pub clocks: CoreClocks,
-    pub counter: Counter,
+    pub counter: SimCounter,
     pub workers: CpuSet,
 }
 
 impl SimState {
     /// Duration of one operation on the mean line in ns, at nominal clocks and without noise.
-    pub fn operation_ns(&self, pair: &Pair, kernel: &Kernel, home: Home, state: usize) -> f64 {
+    pub fn operation_ns(&self, pair: &CpuPair, kernel: &Kernel, home: Home, state: usize) -> f64 {
         let [from, to] = pair.cpus;
         let transfer = |spin| {
             self.true_costs.transfer_ns_of(pair, state, spin) * self.true_costs.home_factor(from, to, home)
@@ -105,7 +105,7 @@ impl SimState {
             }
         };
         let quotas =
-            self.spec.stalls.iter().filter(|stall| stall.seen_as == Evidence::Quota).map(throttled_by);
+            self.spec.stalls.iter().filter(|stall| stall.seen_as == StallEvidence::Quota).map(throttled_by);
         quotas.fold(Throttled { seconds: Some(0.0), ..Throttled::default() }, Throttled::and)
     }
 
@@ -143,13 +143,13 @@ pub struct Stretch {
 /// The states of a machine over time. The chain of stretches depends on the seed alone and is extended on demand.
 #[derive(Debug)]
 pub struct StateLine {
-    states: Vec<State>,
+    states: Vec<StateSpec>,
     key: u64,
     known: Mutex<Vec<Stretch>>,
 }
 
 impl StateLine {
-    pub fn new(states: Vec<State>, seed: u64) -> StateLine {
+    pub fn new(states: Vec<StateSpec>, seed: u64) -> StateLine {
         StateLine { states, key: hash([seed, 0x57A7E]), known: Mutex::new(Vec::new()) }
     }
 
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     fn line(seed: u64) -> StateLine {
-        let states = ["near", "far", "sibling"].map(|name| State {
+        let states = ["near", "far", "sibling"].map(|name| StateSpec {
             name: name.to_owned(),
             weight: 1.0,
             dwell_ms: 50.0,

@@ -1,6 +1,6 @@
 //! [`Spec`]: the contents of a scenario file, with defaults.
 
-use super::structure::{Reported, Structure};
+use super::structure::{Reported, StructureSpec};
 use crate::pricing::{Arch, Costs};
 use coretalk_model::{CpuId, CpuSelection, CpuSet, LossReason, Relation};
 use serde::de::Error as _;
@@ -21,21 +21,21 @@ pub struct Spec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hypervisor: Option<String>,
     pub reported: Reported,
-    pub structure: Structure,
+    pub structure: StructureSpec,
     /// Half round trip of a line transfer, by true relation.
     pub latency_ns: BTreeMap<Relation, f64>,
     /// Slowdown of spins without a wait hint, by relation; 1 by default.
     pub eager_penalty: BTreeMap<Relation, f64>,
     pub variation: Variation,
     pub homes: Homes,
-    pub counter: Counter,
+    pub counter: CounterSpec,
     pub core_clock: CoreClock,
     pub costs: Costs,
-    pub noise: Noise,
+    pub noise: NoiseSpec,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stalls: Vec<Stall>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub states: Vec<State>,
+    pub states: Vec<StateSpec>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowance: Option<Allowed>,
     pub failures: Failures,
@@ -67,7 +67,7 @@ pub struct Homes {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Counter {
+pub struct CounterSpec {
     pub hz: f64,
     pub step_ticks: u32,
     /// Cost of a start-stop pair of reads. Every sample includes it.
@@ -103,7 +103,7 @@ pub struct HeldBack {
 /// Temporary effects, keyed by the seed of the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Noise {
+pub struct NoiseSpec {
     pub batch_sd: f64,
     /// For the single round trips of events.
     pub event_sd: f64,
@@ -133,7 +133,7 @@ pub struct Stall {
     pub per_second: f64,
     pub us: [f64; 2],
     pub rhythm: Rhythm,
-    pub seen_as: Evidence,
+    pub seen_as: StallEvidence,
     /// Start time. By default the stalls start at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_ms: Option<u32>,
@@ -152,7 +152,7 @@ pub enum Rhythm {
 /// The system's counter that records a stall.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Evidence {
+pub enum StallEvidence {
     Switch,
     Steal,
     Quota,
@@ -162,7 +162,7 @@ pub enum Evidence {
 /// One of the states between which the whole machine moves. Values that a state does not set are unchanged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct State {
+pub struct StateSpec {
     pub name: String,
     pub weight: f64,
     pub dwell_ms: f64,
@@ -296,15 +296,15 @@ impl Default for Spec {
             arch: Arch::X86,
             hypervisor: None,
             reported: Reported::True,
-            structure: Structure::default(),
+            structure: StructureSpec::default(),
             latency_ns: BTreeMap::new(),
             eager_penalty: BTreeMap::new(),
             variation: Variation::default(),
             homes: Homes::default(),
-            counter: Counter::default(),
+            counter: CounterSpec::default(),
             core_clock: CoreClock::default(),
             costs: Costs::default(),
-            noise: Noise::default(),
+            noise: NoiseSpec::default(),
             stalls: Vec::new(),
             states: Vec::new(),
             allowance: None,
@@ -326,10 +326,10 @@ impl Default for Homes {
     }
 }
 
-impl Default for Counter {
-    fn default() -> Counter {
+impl Default for CounterSpec {
+    fn default() -> CounterSpec {
         // The guest of docs/evidence.md: TSC at 2.596 GHz, a fenced pair of reads 18 ns.
-        Counter { hz: 2.596e9, step_ticks: 1, cost_ns: 18.0, offset_sd_ns: 5.0 }
+        CounterSpec { hz: 2.596e9, step_ticks: 1, cost_ns: 18.0, offset_sd_ns: 5.0 }
     }
 }
 
@@ -364,9 +364,9 @@ impl Default for Costs {
     }
 }
 
-impl Default for Noise {
-    fn default() -> Noise {
-        Noise {
+impl Default for NoiseSpec {
+    fn default() -> NoiseSpec {
+        NoiseSpec {
             batch_sd: 0.03,
             event_sd: 0.08,
             spike_share: 0.005,

@@ -1,14 +1,14 @@
 //! [`Stalls`]: interruptions of the CPUs of one trial, and the evidence that they leave.
 
 use super::rng::{Stream, hash, unit};
-use super::spec::{ClockStep, Evidence, Rhythm, Stall};
+use super::spec::{ClockStep, Rhythm, Stall, StallEvidence};
 use crate::pricing::HeldAs;
 use coretalk_model::{CpuId, Disturbance, Picos};
 
 /// The stalls of one trial. Times are relative to its start.
 #[derive(Debug)]
 pub struct Stalls<'a> {
-    sources: Vec<Source<'a>>,
+    sources: Vec<StallSource<'a>>,
     next_ns: f64,
     /// Time and size of the next jump of the counter.
     jump: Option<(f64, f64)>,
@@ -18,7 +18,7 @@ pub struct Stalls<'a> {
 }
 
 #[derive(Debug)]
-struct Source<'a> {
+struct StallSource<'a> {
     stall: &'a Stall,
     stream: Stream,
     next_ns: f64,
@@ -50,7 +50,7 @@ impl<'a> Stalls<'a> {
                 };
                 // A source that starts during the trial stalls it only from then on.
                 let wait_ns = begins.saturating_sub(started).ns();
-                sources.push(Source { stall, stream, next_ns: wait_ns + next_ns });
+                sources.push(StallSource { stall, stream, next_ns: wait_ns + next_ns });
             }
         }
         let jump = step
@@ -78,10 +78,10 @@ impl<'a> Stalls<'a> {
                 let lasted_ns = source.stream.between(source.stall.us) * 1e3;
                 effect.ns += lasted_ns;
                 match source.stall.seen_as {
-                    Evidence::Switch => self.switches += 1,
-                    Evidence::Steal => self.steal_ns += lasted_ns,
-                    Evidence::Quota => self.quota = true,
-                    Evidence::Nothing => {}
+                    StallEvidence::Switch => self.switches += 1,
+                    StallEvidence::Steal => self.steal_ns += lasted_ns,
+                    StallEvidence::Quota => self.quota = true,
+                    StallEvidence::Nothing => {}
                 }
                 let mean_ns = 1e9 / source.stall.per_second;
                 source.next_ns += match source.stall.rhythm {
@@ -101,11 +101,11 @@ impl<'a> Stalls<'a> {
             while source.next_ns <= until_ns {
                 let lasted_ns = source.stream.between(source.stall.us) * 1e3;
                 let cause = match (source.stall.seen_as, source.stall.rhythm) {
-                    (Evidence::Switch, _) => HeldAs::Switch,
-                    (Evidence::Steal, _) => HeldAs::Steal,
-                    (Evidence::Nothing, Rhythm::Periodic) => HeldAs::Tick,
-                    (Evidence::Quota, _) => HeldAs::Quota,
-                    (Evidence::Nothing, _) => HeldAs::Nothing,
+                    (StallEvidence::Switch, _) => HeldAs::Switch,
+                    (StallEvidence::Steal, _) => HeldAs::Steal,
+                    (StallEvidence::Nothing, Rhythm::Periodic) => HeldAs::Tick,
+                    (StallEvidence::Quota, _) => HeldAs::Quota,
+                    (StallEvidence::Nothing, _) => HeldAs::Nothing,
                 };
                 each.push((lasted_ns, cause));
                 let mean_ns = 1e9 / source.stall.per_second;

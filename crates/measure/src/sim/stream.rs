@@ -114,7 +114,7 @@ impl Begun {
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Side {
+struct StreamSide {
     at_ns: f64,
     waits_since: Option<f64>,
     /// Steps that the role may take before it has to read the other side's index again.
@@ -129,7 +129,7 @@ fn side_by_side(
 ) -> Passed {
     let mut passed = Passed::default();
     let mut begun = Begun::default();
-    let mut sides = [Side::default(); 2];
+    let mut sides = [StreamSide::default(); 2];
     passed.busy_ns[0] = work(0);
     sides[0].at_ns = begun.next(0.0, schedule) + passed.busy_ns[0];
     let mut queued = 0;
@@ -178,7 +178,14 @@ fn side_by_side(
 }
 
 /// Lets a waiting role continue. Returns the cost for the waking role.
-fn wake(flow: &Flow, side: &mut Side, since_ns: f64, now_ns: f64, role: usize, passed: &mut Passed) -> f64 {
+fn wake(
+    flow: &Flow,
+    side: &mut StreamSide,
+    since_ns: f64,
+    now_ns: f64,
+    role: usize,
+    passed: &mut Passed,
+) -> f64 {
     // The role has seen the other side's index, so no further read is due.
     side.known_steps = 1;
     let spun_ns = (now_ns - since_ns).max(0.0);

@@ -1,4 +1,4 @@
-//! [`Structure`]: the CPUs of a simulated machine, what they truly share, and what the machine reports.
+//! [`StructureSpec`]: the CPUs of a simulated machine, what they truly share, and what the machine reports.
 
 use coretalk_model::{CoreClass, CpuId, CpuSet, Domain, Level, Relation, Topology};
 use serde::de::Error as _;
@@ -9,7 +9,7 @@ pub const MAX_CPUS: usize = 4096;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Structure {
+pub enum StructureSpec {
     /// Equal parts within equal parts. The relation decides the latency.
     Tree {
         /// Levels from the outside in, each at most once, with `core` among them.
@@ -100,9 +100,9 @@ fn one_thread() -> u32 {
     1
 }
 
-impl Default for Structure {
-    fn default() -> Structure {
-        Structure::Tree {
+impl Default for StructureSpec {
+    fn default() -> StructureSpec {
+        StructureSpec::Tree {
             levels: Vec::new(),
             threads_per_core: 1,
             siblings: Siblings::Apart,
@@ -111,14 +111,14 @@ impl Default for Structure {
     }
 }
 
-impl Structure {
+impl StructureSpec {
     pub fn fault(&self) -> Option<(&'static str, String)> {
         let count = self.cpu_count();
         if !(2..=MAX_CPUS as u64).contains(&count) {
             return Some(("structure", format!("has {count} CPUs, expected 2 to {MAX_CPUS}")));
         }
         match self {
-            Structure::Tree { levels, .. } => {
+            StructureSpec::Tree { levels, .. } => {
                 let known: BTreeSet<Level> = levels.iter().map(|tier| tier.level).collect();
                 (known.len() < levels.len() || !known.contains(&Level::Core)).then(|| {
                     (
@@ -127,7 +127,7 @@ impl Structure {
                     )
                 })
             }
-            Structure::Groups { cpus, groups } => {
+            StructureSpec::Groups { cpus, groups } => {
                 let mut of_levels: BTreeMap<Level, CpuSet> = BTreeMap::new();
                 groups.iter().find_map(|group| {
                     let (level, listed) = (group.level, &group.cpus);
@@ -146,10 +146,11 @@ impl Structure {
                     Some(("structure.groups", problem))
                 })
             }
-            Structure::Hybrid { modules, cores_per_module, .. } => (*modules > 0 && *cores_per_module == 0)
+            StructureSpec::Hybrid { modules, cores_per_module, .. } => (*modules > 0
+                && *cores_per_module == 0)
                 .then(|| ("structure.cores_per_module", "is 0, but there are modules".to_owned())),
-            Structure::Mesh { .. } => None,
-            Structure::Matrix { cpus, half_round_trip_ns } => {
+            StructureSpec::Mesh { .. } => None,
+            StructureSpec::Matrix { cpus, half_round_trip_ns } => {
                 let n = cpus.len();
                 let different: BTreeSet<&u32> = cpus.iter().collect();
                 if different.len() != n || cpus.iter().any(|&id| id > coretalk_model::cpu::MAX_CPU) {
@@ -173,41 +174,43 @@ impl Structure {
     /// The number of CPUs. It is computed without building the machine, since a file may request a huge number.
     pub fn cpu_count(&self) -> u64 {
         match self {
-            Structure::Tree { levels, threads_per_core, .. } if !levels.is_empty() => levels
+            StructureSpec::Tree { levels, threads_per_core, .. } if !levels.is_empty() => levels
                 .iter()
                 .fold(u64::from(*threads_per_core), |all, tier| all.saturating_mul(u64::from(tier.count))),
-            Structure::Tree { .. } => 0,
-            Structure::Groups { cpus, .. } => cpus.len() as u64,
-            Structure::Hybrid { fast_cores, modules, cores_per_module, .. } => (2 * u64::from(*fast_cores))
-                .saturating_add(u64::from(*modules).saturating_mul(u64::from(*cores_per_module))),
-            Structure::Mesh { width, height, .. } => u64::from(*width).saturating_mul(u64::from(*height)),
-            Structure::Matrix { cpus, .. } => cpus.len() as u64,
+            StructureSpec::Tree { .. } => 0,
+            StructureSpec::Groups { cpus, .. } => cpus.len() as u64,
+            StructureSpec::Hybrid { fast_cores, modules, cores_per_module, .. } => {
+                (2 * u64::from(*fast_cores))
+                    .saturating_add(u64::from(*modules).saturating_mul(u64::from(*cores_per_module)))
+            }
+            StructureSpec::Mesh { width, height, .. } => u64::from(*width).saturating_mul(u64::from(*height)),
+            StructureSpec::Matrix { cpus, .. } => cpus.len() as u64,
         }
     }
 
     /// The relations for which `latency_ns` must have a value.
     pub fn relations(&self) -> Vec<Relation> {
         match self {
-            Structure::Tree { .. } | Structure::Groups { .. } => {
+            StructureSpec::Tree { .. } | StructureSpec::Groups { .. } => {
                 let topology = self.topology();
                 // All CPUs of a tree are equivalent to the first.
-                let firsts = if matches!(self, Structure::Tree { .. }) { 1 } else { MAX_CPUS };
+                let firsts = if matches!(self, StructureSpec::Tree { .. }) { 1 } else { MAX_CPUS };
                 let pairs_with = |first: CpuId| topology.cpus().iter().map(move |other| (first, other));
                 let pairs = topology.cpus().iter().take(firsts).flat_map(pairs_with);
                 let found: BTreeSet<Relation> = pairs.map(|(a, b)| topology.relation(a, b)).collect();
                 found.into_iter().filter(|&relation| relation != Relation::SameCpu).collect()
             }
-            Structure::Hybrid { .. } => vec![Relation::Smt, Relation::L3, Relation::Cluster],
-            Structure::Mesh { .. } | Structure::Matrix { .. } => Vec::new(),
+            StructureSpec::Hybrid { .. } => vec![Relation::Smt, Relation::L3, Relation::Cluster],
+            StructureSpec::Mesh { .. } | StructureSpec::Matrix { .. } => Vec::new(),
         }
     }
 
     pub fn topology(&self) -> Topology {
         match self {
-            Structure::Tree { levels, threads_per_core, siblings, numbering } => {
+            StructureSpec::Tree { levels, threads_per_core, siblings, numbering } => {
                 tree(levels, *threads_per_core, *siblings, *numbering)
             }
-            Structure::Groups { cpus, groups } => {
+            StructureSpec::Groups { cpus, groups } => {
                 let domain = |(at, group): (usize, &Group)| {
                     let id = groups[..at].iter().filter(|before| before.level == group.level).count();
                     Domain { level: group.level, cpus: group.cpus.clone(), os_id: Some(id as u32) }
@@ -215,11 +218,11 @@ impl Structure {
                 let domains = groups.iter().enumerate().map(domain).collect();
                 Topology::new(cpus.clone(), domains, BTreeMap::new())
             }
-            Structure::Hybrid { fast_cores, modules, cores_per_module, .. } => {
+            StructureSpec::Hybrid { fast_cores, modules, cores_per_module, .. } => {
                 hybrid(*fast_cores, *modules, *cores_per_module)
             }
-            Structure::Mesh { width, height, .. } => one_l3((0..width * height).map(CpuId).collect()),
-            Structure::Matrix { cpus, .. } => {
+            StructureSpec::Mesh { width, height, .. } => one_l3((0..width * height).map(CpuId).collect()),
+            StructureSpec::Matrix { cpus, .. } => {
                 Topology::flat(cpus.iter().map(|&id| CpuId(id)).collect::<CpuSet>())
             }
         }

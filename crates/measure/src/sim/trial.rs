@@ -9,7 +9,7 @@ use super::rng::{Stream, Wander, hash, one_by_one, unit};
 use super::sim_state::{SimState, lines};
 use super::stalls::Stalls;
 use crate::machine::{Assignment, Sampling, SpanOrder};
-use crate::sim::true_costs::{Pair, SLICES};
+use crate::sim::true_costs::{CpuPair, SLICES};
 use crate::stop::Stop;
 use coretalk_model::environment::DISTURBED_SHARE;
 use coretalk_model::latency::one_way::{Direction, OneWay};
@@ -47,7 +47,7 @@ pub fn perform(
         return Performed { outcome: Err(failure), elapsed };
     }
     let (spans, mut core_ghz) = spare.map(|spare| (spare.spans, spare.core_ghz)).unwrap_or_default();
-    let mut trial = Trial::begin(sim, assignment, started, active);
+    let mut trial = SimTrial::begin(sim, assignment, started, active);
     let outcome = trial.spans(assignment, stop, spans);
     let elapsed = Picos::from_ns(trial.elapsed_ns);
     let placement = &assignment.placement;
@@ -69,10 +69,10 @@ pub fn perform(
     Performed { outcome, elapsed }
 }
 
-pub struct Trial<'a> {
+pub struct SimTrial<'a> {
     pub sim: &'a SimState,
     key: u64,
-    pub pair: Pair,
+    pub pair: CpuPair,
     started: Picos,
     pub elapsed_ns: f64,
     pub stalls: Stalls<'a>,
@@ -89,8 +89,8 @@ pub struct Trial<'a> {
     slices: [Option<(Home, usize, [f64; SLICES])>; 2],
 }
 
-impl<'a> Trial<'a> {
-    fn begin(sim: &'a SimState, assignment: &Assignment, started: Picos, active: usize) -> Trial<'a> {
+impl<'a> SimTrial<'a> {
+    fn begin(sim: &'a SimState, assignment: &Assignment, started: Picos, active: usize) -> SimTrial<'a> {
         let spec = &sim.spec;
         let key = sim.key(assignment);
         let stalls =
@@ -101,7 +101,7 @@ impl<'a> Trial<'a> {
             let period = Picos::from_ns(spec.noise.drift_ms * 1e6).0;
             Wander::new(hash([sim.seed, 0xD21F7, pair]), period)
         });
-        let mut trial = Trial {
+        let mut trial = SimTrial {
             sim,
             key,
             pair: sim.true_costs.pair(from, to),

@@ -2,7 +2,7 @@
 
 use super::rng::{hash, normal, one_by_one, unit};
 use super::spec::{Spec, Variation};
-use super::structure::Structure;
+use super::structure::StructureSpec;
 use crate::kernel::Spin;
 use coretalk_model::{CpuId, Home, Level, Relation, Topology};
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ mod salt {
 #[derive(Debug)]
 pub struct TrueCosts {
     topology: Topology,
-    shape: Shape,
+    shape: LatencySource,
     hardware: u64,
     variation: Variation,
     home_penalty: f64,
@@ -41,7 +41,7 @@ pub struct TrueCosts {
 
 /// The source of latency, unless the relation alone decides.
 #[derive(Debug)]
-enum Shape {
+enum LatencySource {
     ByRelation,
     Hybrid { mixed_ns: f64 },
     Mesh { width: u32, near_ns: f64, step_ns: f64 },
@@ -50,7 +50,7 @@ enum Shape {
 
 /// Two CPUs with the properties that no state or home changes.
 #[derive(Debug, Clone, Copy)]
-pub struct Pair {
+pub struct CpuPair {
     pub cpus: [CpuId; 2],
     relation: Relation,
     /// Deviation of the pair's transfers from those of its relation.
@@ -65,7 +65,7 @@ impl TrueCosts {
             .map(|id| spec.variation.cpu_sd * normal(hash([hardware, salt::CPU, u64::from(id)])))
             .collect();
         TrueCosts {
-            shape: Shape::from_structure(&spec.structure, ids),
+            shape: LatencySource::from_structure(&spec.structure, ids),
             hardware,
             variation: spec.variation.clone(),
             home_penalty: spec.homes.penalty,
@@ -83,8 +83,8 @@ impl TrueCosts {
         &self.topology
     }
 
-    pub fn pair(&self, a: CpuId, b: CpuId) -> Pair {
-        Pair { cpus: [a, b], relation: self.topology.relation(a, b), factor: self.pair_factor(a, b) }
+    pub fn pair(&self, a: CpuId, b: CpuId) -> CpuPair {
+        CpuPair { cpus: [a, b], relation: self.topology.relation(a, b), factor: self.pair_factor(a, b) }
     }
 
     /// One transfer between two CPUs in a state, on the better home and the mean line.
@@ -93,22 +93,24 @@ impl TrueCosts {
     }
 
     /// The same as [`transfer_ns`](TrueCosts::transfer_ns), for a known pair.
-    pub fn transfer_ns_of(&self, pair: &Pair, state: usize, spin: Spin) -> f64 {
-        let Pair { cpus: [a, b], relation, factor } = *pair;
+    pub fn transfer_ns_of(&self, pair: &CpuPair, state: usize, spin: Spin) -> f64 {
+        let CpuPair { cpus: [a, b], relation, factor } = *pair;
         let eager = usize::from(spin == Spin::Eager);
         let penalty = if eager == 1 { self.penalty[relation as usize] } else { 1.0 };
         let base = match &self.shape {
-            Shape::Hybrid { mixed_ns } if relation == Relation::L3 && !self.both_fast(a, b) => {
+            LatencySource::Hybrid { mixed_ns } if relation == Relation::L3 && !self.both_fast(a, b) => {
                 mixed_ns * penalty
             }
-            Shape::Mesh { width, near_ns, step_ns } => {
+            LatencySource::Mesh { width, near_ns, step_ns } => {
                 let distance = (a.0 % width).abs_diff(b.0 % width) + (a.0 / width).abs_diff(b.0 / width);
                 (near_ns + step_ns * (f64::from(distance) - 1.0)) * penalty
             }
-            Shape::Matrix { position, size, ns } => {
+            LatencySource::Matrix { position, size, ns } => {
                 ns[position[a.index()] as usize * size + position[b.index()] as usize] * penalty
             }
-            Shape::Hybrid { .. } | Shape::ByRelation => self.tables[state][eager][relation as usize],
+            LatencySource::Hybrid { .. } | LatencySource::ByRelation => {
+                self.tables[state][eager][relation as usize]
+            }
         };
         base * factor
     }
@@ -201,21 +203,21 @@ impl TrueCosts {
     }
 }
 
-impl Shape {
-    fn from_structure(structure: &Structure, ids: u32) -> Shape {
+impl LatencySource {
+    fn from_structure(structure: &StructureSpec, ids: u32) -> LatencySource {
         match structure {
-            Structure::Tree { .. } | Structure::Groups { .. } => Shape::ByRelation,
-            Structure::Hybrid { mixed_ns, .. } => Shape::Hybrid { mixed_ns: *mixed_ns },
-            Structure::Mesh { width, height, near_ns, far_ns } => {
+            StructureSpec::Tree { .. } | StructureSpec::Groups { .. } => LatencySource::ByRelation,
+            StructureSpec::Hybrid { mixed_ns, .. } => LatencySource::Hybrid { mixed_ns: *mixed_ns },
+            StructureSpec::Mesh { width, height, near_ns, far_ns } => {
                 let steps = f64::from((width + height).saturating_sub(3).max(1));
-                Shape::Mesh { width: *width, near_ns: *near_ns, step_ns: (far_ns - near_ns) / steps }
+                LatencySource::Mesh { width: *width, near_ns: *near_ns, step_ns: (far_ns - near_ns) / steps }
             }
-            Structure::Matrix { cpus, half_round_trip_ns } => {
+            StructureSpec::Matrix { cpus, half_round_trip_ns } => {
                 let mut position = vec![0; ids as usize];
                 for (at, &id) in cpus.iter().enumerate() {
                     position[id as usize] = at as u32;
                 }
-                Shape::Matrix { position, size: cpus.len(), ns: half_round_trip_ns.concat() }
+                LatencySource::Matrix { position, size: cpus.len(), ns: half_round_trip_ns.concat() }
             }
         }
     }

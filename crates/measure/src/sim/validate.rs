@@ -1,7 +1,7 @@
 //! Bounds of every value in a scenario. No file can make the simulation explode, hang or print nonsense.
 
 use super::spec::Spec;
-use super::structure::Structure;
+use super::structure::StructureSpec;
 use coretalk_model::Relation;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -125,12 +125,12 @@ fn numbers(spec: &Spec) -> Vec<(&'static str, f64, RangeInclusive<f64>)> {
         ("failures.hang_limit_ms", f64::from(spec.failures.hang_limit_ms), 1.0..=1e7),
     ];
     match spec.structure {
-        Structure::Hybrid { mixed_ns, .. } => all.push(("structure.mixed_ns", mixed_ns, LATENCY_NS)),
-        Structure::Mesh { near_ns, far_ns, .. } => {
+        StructureSpec::Hybrid { mixed_ns, .. } => all.push(("structure.mixed_ns", mixed_ns, LATENCY_NS)),
+        StructureSpec::Mesh { near_ns, far_ns, .. } => {
             all.push(("structure.near_ns", near_ns, LATENCY_NS));
             all.push(("structure.far_ns", far_ns, LATENCY_NS));
         }
-        Structure::Tree { .. } | Structure::Groups { .. } | Structure::Matrix { .. } => {}
+        StructureSpec::Tree { .. } | StructureSpec::Groups { .. } | StructureSpec::Matrix { .. } => {}
     }
     all
 }

@@ -37,7 +37,7 @@ struct Row {
 
 /// Generic code for a strategy that is named at run time.
 #[cfg(all(target_os = "linux", not(miri)))]
-pub trait Task {
+pub trait StrategyTask {
     /// Result of the task.
     type Output;
 
@@ -67,7 +67,7 @@ macro_rules! strategies {
             /// Runs a task with the strategy; `None` for a strategy of another architecture. The compiler builds
             /// separate loops for each strategy.
             #[cfg(all(target_os = "linux", not(miri)))]
-            pub fn run<T: Task>(self, task: T) -> Option<T::Output> {
+            pub fn run<T: StrategyTask>(self, task: T) -> Option<T::Output> {
                 match self.id {
                     $($(#[$arch])? StrategyId::$id => {
                         let $number = self.number;

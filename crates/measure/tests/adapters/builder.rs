@@ -3,7 +3,7 @@
 use super::faults::{adapter, start};
 use coretalk_measure::Stop;
 use coretalk_measure::adapters::builder::{AdapterBuilder, Ready, Unready};
-use coretalk_measure::adapters::catalogue::{AdapterSpec, Catalogue, Origin};
+use coretalk_measure::adapters::catalogue::{AdapterOrigin, AdapterSpec, Catalogue};
 use coretalk_measure::adapters::found::find_all;
 use coretalk_measure::host::affinity;
 use coretalk_model::CpuSet;
@@ -17,7 +17,7 @@ fn spec(more: &str) -> AdapterSpec {
     let [program, word, fault] = [program, word, fault].map(|word| word.to_string_lossy());
     let text =
         format!("[[adapter]]\nname = \"own\"\nrun = [\"{program}\", \"{word}\", \"{fault}\"]\n{more}\n");
-    Catalogue::parse(&text, Origin::Users).unwrap().specs()[0].clone()
+    Catalogue::parse(&text, AdapterOrigin::Users).unwrap().specs()[0].clone()
 }
 
 /// Prepares an adapter; returns whether that took a build.

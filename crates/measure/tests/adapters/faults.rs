@@ -9,7 +9,7 @@ use coretalk_measure::adapters::conformance::{CheckSettings, Conformance, check}
 use coretalk_measure::adapters::pins::Helpers;
 use coretalk_measure::adapters::pool::{Pool, PoolSettings};
 use coretalk_measure::adapters::process::{Process, StartSettings};
-use coretalk_measure::adapters::{Adapter, AdapterError, Events, Operation, Payload, Request};
+use coretalk_measure::adapters::{Adapter, AdapterError, AdapterOperation, Events, Payload, Request};
 use coretalk_measure::host::affinity;
 use coretalk_model::{CpuId, Flag, Histogram};
 use std::ffi::OsString;
@@ -221,7 +221,7 @@ fn check_fault(fault: &str, expected: &str) {
 fn request(limit: Duration) -> Request {
     Request {
         name: "ring".into(),
-        operation: Operation::Queue { capacity: 10, payload: Payload::U64 },
+        operation: AdapterOperation::Queue { capacity: 10, payload: Payload::U64 },
         events: Events::Together,
         count: 1_000,
         seed: 5,

@@ -3,7 +3,7 @@
 use crate::trials::{line_ns, open, open_toml, options, pass, trials};
 use coretalk_measure::SimMachine;
 use coretalk_measure::counters::catalogue::{METHODS, method_by_id};
-use coretalk_measure::probes::contend::{Config, sections};
+use coretalk_measure::probes::contend::{ContendConfig, sections};
 use coretalk_measure::sim::contend::{Turn, run};
 use coretalk_model::contend::names;
 use coretalk_model::series::{Parameters, TrialSpec};
@@ -24,7 +24,7 @@ fn simulated_contention_matches_the_stated_cost() {
         let options = options("").with("method", method).with("threads", threads);
         let options = options.with("critical_ns", sections_ns[0]).with("parallel_ns", sections_ns[1]);
         let spec = first_trial(&machine, options);
-        let config = Config::from_spec(&spec).unwrap();
+        let config = ContendConfig::from_spec(&spec).unwrap();
         let mut stage = machine.bare_stage(&spec.placement);
         let all = run(&mut stage, config.method.cost, sections(&config), 1e9, 4_000, &mut |_, _| ());
         (all.elapsed_ns / all.total() as f64, all)

@@ -4,7 +4,7 @@ use crate::contend::all_methods;
 use crate::trials::{all_cpus, measure, middle, open, open_toml, options, pass, settings, trials};
 use coretalk_measure::pricing::SimContext;
 use coretalk_measure::probes::latency_under_load::{Load, names, price_load};
-use coretalk_measure::probes::wait::trials::{Mode, Trial};
+use coretalk_measure::probes::wait::trials::{Mode, WaitTrial};
 use coretalk_measure::probes::wake::{self as wake_probe, PrimitiveKind, Variant, Wake};
 use coretalk_measure::probes::{self, broadcast, contend, sharing, spawn};
 use coretalk_measure::series::{SeriesProbe, SeriesRequest};
@@ -87,7 +87,7 @@ fn creations() {
         let mut machine = open(scenario);
         let all = trials(&machine, "spawn", &Parameters::default());
         compare_passes(&mut machine, all, 60, |machine, spec| {
-            let config = spawn::Config::from_spec(spec).unwrap();
+            let config = spawn::CreationConfig::from_spec(spec).unwrap();
             let stage = machine.bare_stage(&spec.placement);
             let truth = sim::spawn::expected_event(&stage, &config.kind.cost(), config.pause_ns);
             vec![("cost", truth.cost_ns), ("latency", truth.latency_ns), ("join", truth.join_ns)]
@@ -102,7 +102,7 @@ fn contention() {
         let options = options("threads=1,2,8").with("method", all_methods());
         let mut all = trials(&machine, "contend", &options);
         all.retain(|spec| {
-            let config = contend::Config::from_spec(spec).unwrap();
+            let config = contend::ContendConfig::from_spec(spec).unwrap();
             // If threads sleep at once or overwrite each other, the least noise changes the order of events and slows
             // them by up to a sixth, so one simulation is no reference. These methods are only checked with one thread.
             let chaotic = ["pthread-mutex", "flag-wait", "flag-wait-always", "racy"];
@@ -113,7 +113,7 @@ fn contention() {
             !is_chaotic && !at_the_edge
         });
         compare_passes(&mut machine, all, 4, |machine, spec| {
-            let config = contend::Config::from_spec(spec).unwrap();
+            let config = contend::ContendConfig::from_spec(spec).unwrap();
             let (cost, sections) = (config.method.cost, contend::sections(&config));
             let mut stage = machine.bare_stage(&spec.placement);
             let bare = sim::contend::run(&mut stage, cost, sections, 4e6, 4_000, &mut |_, _| ());
@@ -188,7 +188,7 @@ fn ways_of_waiting() {
             let options = options("").with("strategy", names).with_some("mode", mode);
             let mut sibling_measured = false;
             compare_run(scenario, "wait", options.with_some("asym", asym), |machine, trial| {
-                let parsed = Trial::from_spec(&trial.spec).unwrap();
+                let parsed = WaitTrial::from_spec(&trial.spec).unwrap();
                 let costs = parsed.sides.map(|side| side.map(|side| side.cost()));
                 let stage = machine.bare_stage(&trial.spec.placement);
                 let [one, other] = [&costs[0], &costs[1]].map(|cost| move || cost.as_ref().unwrap());

@@ -3,7 +3,7 @@
 use crate::vocabulary::{Run, builtin, changed, detection, run};
 use coretalk_measure::probes::kernel_by_id;
 use coretalk_measure::{Machine, Scenario};
-use coretalk_model::infer::{Findings, Shape, infer, observations};
+use coretalk_model::infer::{Findings, ValueShape, infer, observations};
 use coretalk_model::latency::execution::{Execution, TestReason, verdicts};
 use coretalk_model::latency::{
     Counts, EmptyRung, ExecutionTest, PairChoice, Parallel, Purpose, Spacing, Tails,
@@ -218,7 +218,7 @@ fn a_single_pair_of_a_core_kind_is_no_outlier() {
         assert_eq!(run.count_flagged(Flag::ModelOutlier), 0, "seed {seed}");
         // Five of 21 pairs have other core kinds: latencies must not be read as uniform with these as exceptions.
         let structure = infer(observations(&run.result.maps[0])).unwrap();
-        let is_uniform = matches!(structure.shape, Shape::Uniform { .. });
+        let is_uniform = matches!(structure.shape, ValueShape::Uniform { .. });
         assert!(!is_uniform || structure.unfit().count() <= 2, "seed {seed}: {structure:?}");
     }
 }

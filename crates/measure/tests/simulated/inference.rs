@@ -4,7 +4,7 @@
 use crate::vocabulary::{builtin, changed, run};
 use coretalk_measure::{Kernel, Machine, SimMachine, Spin, Stop, Work, WorkOrder};
 use coretalk_model::advise::{CpuDistances, Graph, Pattern};
-use coretalk_model::infer::{Observation, Shape, Structure, infer, observations};
+use coretalk_model::infer::{Observation, Structure, ValueShape, infer, observations};
 use coretalk_model::place::{Placement, Workload, WorkloadKind};
 use coretalk_model::stats::Key;
 use coretalk_model::{CpuId, CpuSet, Home, Level, Matrix, Picos};
@@ -106,9 +106,9 @@ impl Expected {
         let is_true = |group| by_level.iter().flatten().chain(all_but_one).any(|known| known == group);
         let has_false_hint = structure.all_but_one().any(|(hint, _)| !is_true(&hint.cpus));
         let is_misread = match structure.shape {
-            Shape::Grouped | Shape::TooFew => false,
-            Shape::Uniform { .. } => !by_level.is_empty() || !all_but_one.is_empty(),
-            Shape::Continuous { .. } => true,
+            ValueShape::Grouped | ValueShape::TooFew => false,
+            ValueShape::Uniform { .. } => !by_level.is_empty() || !all_but_one.is_empty(),
+            ValueShape::Continuous { .. } => true,
         };
         // On hybrid machines the distances of the two kinds of cores overlap, as on a mesh.
         is_wrong || name != "hybrid" && (has_false_hint || is_misread)

@@ -3,8 +3,8 @@ use crate::vocabulary::{builtin, changed};
 use coretalk_measure::session::place::{PlaceEnded, PlaceJob, run};
 use coretalk_measure::{Machine, SimMachine, Stop, Work};
 use coretalk_model::place::{
-    Binding, Communication, Comparison, Outcome, PlaceResult, PlaceSettings, Placement, PlacementReason,
-    Preset, Why, Workload, WorkloadKind, derive, why,
+    Binding, Communication, PlaceOutcome, PlaceResult, PlaceSettings, Placement, PlacementComparison,
+    PlacementReason, Preset, Why, Workload, WorkloadKind, derive, why,
 };
 use coretalk_model::quantity::Better;
 use coretalk_model::{CpuId, Level, Picos};
@@ -40,12 +40,12 @@ fn compare(
 }
 
 /// The first comparison of each work.
-fn headlines(result: &PlaceResult) -> Vec<&Comparison> {
+fn headlines(result: &PlaceResult) -> Vec<&PlacementComparison> {
     result.comparisons.chunk_by(|a, b| a.work == b.work).map(|of_work| &of_work[0]).collect()
 }
 
 /// By workload: the relative difference of the second placement, as found and in truth, with the outcome.
-fn ratios(scenario: &str, presets: [Preset; 2], threads: usize) -> Vec<(Workload, f64, f64, Outcome)> {
+fn ratios(scenario: &str, presets: [Preset; 2], threads: usize) -> Vec<(Workload, f64, f64, PlaceOutcome)> {
     let mut machine = open(scenario);
     let placements = derived(&machine, presets, threads);
     let workloads = simulated_workloads();
@@ -77,12 +77,12 @@ fn ratios_of_placements_are_recovered_within_five_percent_on_16_and_192_cpus() {
             assert!(error.abs() < 0.05, "{scenario}, {workload}: {found} for {truth}");
             // A reported winner must be the true one; without a relevant difference there is no winner.
             let is_right = match outcome {
-                Outcome::Winner { winner, .. } => {
+                PlaceOutcome::Winner { winner, .. } => {
                     let better = workload.kind.metrics()[0].better == Better::Higher;
                     (winner == 1) == ((truth > 0.0) == better) && truth.abs() > 0.005
                 }
-                Outcome::Same { .. } | Outcome::CannotTell => truth.abs() < 0.02,
-                Outcome::PerArm | Outcome::NotTested => false,
+                PlaceOutcome::Same { .. } | PlaceOutcome::CannotTell => truth.abs() < 0.02,
+                PlaceOutcome::PerArm | PlaceOutcome::NotTested => false,
             };
             assert!(is_right, "{scenario}, {workload}: {outcome:?} for {truth}");
         }
@@ -96,7 +96,7 @@ fn an_unbound_placement_fills_cores_before_their_second_threads() {
     assert_eq!(placements[1].binding, Binding::Free);
     let queens = Workload::usual(WorkloadKind::NQueens);
     let (result, _) = compare(&mut machine, &[queens], placements, 6, HOUR);
-    assert!(matches!(result.comparisons[0].outcome, Outcome::Winner { winner: 1, .. }));
+    assert!(matches!(result.comparisons[0].outcome, PlaceOutcome::Winner { winner: 1, .. }));
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn independent_work_runs_better_on_fast_cores_by_the_ratio_of_their_clocks() {
         if matches!(workload.kind, WorkloadKind::NQueens | WorkloadKind::Integer) {
             assert!((truth - (3.6 / 4.9 - 1.0)).abs() < 1e-9, "{workload}: {truth}");
             assert!((found - truth).abs() < 0.02, "{workload}: {found} for {truth}");
-            assert!(matches!(outcome, Outcome::Winner { winner: 0, .. }), "{workload}: {outcome:?}");
+            assert!(matches!(outcome, PlaceOutcome::Winner { winner: 0, .. }), "{workload}: {outcome:?}");
         }
     }
 }
@@ -214,7 +214,7 @@ fn reasons_of(scenario: &str, threads: usize) -> [usize; 2] {
             let pair = [placements[a].clone(), placements[b].clone()];
             let (result, _) = compare(&mut machine, &workloads, pair, threads, HOUR);
             for (workload, headline) in workloads.iter().zip(headlines(&result)) {
-                let Outcome::Winner { winner, runner_up, .. } = headline.outcome else { continue };
+                let PlaceOutcome::Winner { winner, runner_up, .. } = headline.outcome else { continue };
                 let sides = [winner, runner_up].map(|arm| &headline.arms[arm].placement);
                 let behaviour = workload.kind.behaviour(threads);
                 let roles = sides.map(|side| side.roles(behaviour.roles.unwrap()));

@@ -2,7 +2,7 @@
 
 use super::{Advice, Bracket, CpuDistances, Graph, Pattern};
 use crate::CpuId;
-use crate::place::{ALPHA, Comparison, WorkloadKind};
+use crate::place::{ALPHA, PlacementComparison, WorkloadKind};
 use crate::stats::Estimate;
 
 /// Tolerance of a prediction. Threads also work between messages, which latencies do not include.
@@ -82,7 +82,7 @@ impl Claim {
     }
 
     /// The result for each placement except the advised one. `comparison` has the arms of this claim in this order.
-    pub fn proof(&self, comparison: &Comparison) -> Proof {
+    pub fn proof(&self, comparison: &PlacementComparison) -> Proof {
         let shift = |arm: usize| comparison.pairs.iter().find(|pair| (pair.a, pair.b) == (0, arm));
         let results = (1..self.arms.len()).map(|arm| {
             let found = shift(arm);

@@ -13,7 +13,7 @@
 
 use super::alignment::UnpairedLevel;
 use super::shift::{
-    Joined, Members, Noise, basis, informative_members, join, judge_apart, judge_cell, judge_departure,
+    Joined, Members, ShiftNoise, basis, informative_members, join, judge_apart, judge_cell, judge_departure,
     judge_level, judge_together, location, steady,
 };
 use super::side::pair_up;
@@ -186,7 +186,7 @@ impl<'a> Draft<'a> {
                 }
                 continue;
             }
-            let noise = Noise::from_members(&members);
+            let noise = ShiftNoise::from_members(&members);
             let informative = informative_members(&members);
             let middle = location(&informative);
             let as_read = (basis == Basis::Cycles).then(|| {

@@ -1,6 +1,6 @@
 //! Conversion of matrices to a [`Side`]: latency runs, files of other tools, and coretalk's `csv`.
 
-use super::{Dataset, Fact, LogEstimate, Reading, ReadingKey, Series, Side};
+use super::{Dataset, Fact, LogEstimate, ReadingKey, Series, Side, SideReading};
 use crate::environment::Virtualization;
 use crate::formats::{ImportedMatrix, Printed, Unit};
 use crate::latency::summary::counts_total;
@@ -32,7 +32,7 @@ pub fn of_latency(
         let readings = imitated.cells.iter().filter_map(|(row, column, cell)| {
             let cpus = imitated.cells.cpus();
             let key = ReadingKey::unordered(cpus[row], cpus[column]);
-            let reading = Reading {
+            let reading = SideReading {
                 value: LogEstimate::bare(cell.as_ref().ok()?.value_ns),
                 cycles: None,
                 steady: true,
@@ -138,7 +138,7 @@ fn of_map(map: &LatencyMap, environment: &Environment, settings: &LatencySetting
             let pair = [cpus[row], cpus[column]];
             let key =
                 if symmetric { ReadingKey::unordered(pair[0], pair[1]) } else { ReadingKey::Pair(pair) };
-            let reading = Reading {
+            let reading = SideReading {
                 value: LogEstimate::from_estimate(&value.latency_ns),
                 cycles: value.cycles.get().as_ref().map(LogEstimate::from_estimate),
                 steady: value.states().len() < 2,
@@ -159,7 +159,7 @@ fn of_map(map: &LatencyMap, environment: &Environment, settings: &LatencySetting
     }
 }
 
-fn of_tails(tails: &TailSeries) -> Option<(ReadingKey, Reading)> {
+fn of_tails(tails: &TailSeries) -> Option<(ReadingKey, SideReading)> {
     let n = counts_total(&tails.raw);
     let (low, high) = median_ranks(n as usize, 0.05)?;
     let value_at = |rank: usize| {
@@ -183,7 +183,7 @@ fn of_tails(tails: &TailSeries) -> Option<(ReadingKey, Reading)> {
         label: format!("p50 {}", tails.kernel),
         cpus: tails.placement.to_vec(),
     };
-    let reading = Reading {
+    let reading = SideReading {
         value: LogEstimate::from_estimate(&estimate.widened_to(SERIES_FLOOR)),
         cycles: None,
         steady: true,
@@ -219,7 +219,7 @@ pub fn of_import(matrices: &[ImportedMatrix]) -> Side {
 fn dataset(imported: &ImportedMatrix, matrix_count: usize) -> Dataset {
     let matrix = &imported.matrix;
     let cpus = matrix.cpus();
-    let mut readings: BTreeMap<ReadingKey, Reading> = BTreeMap::new();
+    let mut readings: BTreeMap<ReadingKey, SideReading> = BTreeMap::new();
     for row in 0..matrix.len() {
         for column in 0..row {
             // A file does not state its directions. Runs have one value for both directions.
@@ -229,7 +229,7 @@ fn dataset(imported: &ImportedMatrix, matrix_count: usize) -> Dataset {
                 continue;
             }
             let mean = known.iter().sum::<f64>() / known.len() as f64;
-            let reading = Reading { value: LogEstimate::bare(mean), cycles: None, steady: true };
+            let reading = SideReading { value: LogEstimate::bare(mean), cycles: None, steady: true };
             readings.insert(ReadingKey::unordered(cpus[row], cpus[column]), reading);
         }
     }

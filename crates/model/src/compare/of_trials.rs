@@ -1,7 +1,7 @@
 //! Conversion of runs of trials and of comparisons of placements to a [`Side`].
 
 use super::of_matrix::{NEGLIGIBLE_NS, SERIES_FLOOR, of_run};
-use super::{Dataset, LogEstimate, Reading, ReadingKey, Series, Side};
+use super::{Dataset, LogEstimate, ReadingKey, Series, Side, SideReading};
 use crate::place::{Binding, PlaceResult, PlaceSettings};
 use crate::quantity::{Better, Unit};
 use crate::queue::QueueCell;
@@ -74,7 +74,7 @@ pub fn of_series(
                 continue;
             }
             let steady = !trial.flags.contains(Flag::Multimodal);
-            dataset.readings.insert(key, Reading { value, cycles: None, steady });
+            dataset.readings.insert(key, SideReading { value, cycles: None, steady });
         }
     }
     let saturated = result.trials.iter().filter(|trial| trial.flags.contains(Flag::Saturated)).count();
@@ -113,7 +113,7 @@ pub fn of_places(
                     (Some(_), _) | (None, Binding::Free) => Vec::new(),
                 },
             };
-            Some((ReadingKey::Series(series), Reading { value, cycles: None, steady: true }))
+            Some((ReadingKey::Series(series), SideReading { value, cycles: None, steady: true }))
         });
         Dataset {
             name: format!("{}, {}", comparison.work, comparison.metric.name),

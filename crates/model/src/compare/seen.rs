@@ -2,7 +2,7 @@
 
 use super::{Dataset, Levels, ReadingKey, Side};
 use crate::infer::{
-    AgreementVerdict, Findings, InferError, InferredLevel, Observation, Refusal, Shape, Structure,
+    AgreementVerdict, Findings, InferError, InferredLevel, Observation, Refusal, Structure, ValueShape,
 };
 use crate::latency::Execution;
 use crate::stats::median_in_place;
@@ -120,7 +120,7 @@ impl ObservedStructure {
     }
 
     pub fn is_uniform(&self) -> bool {
-        matches!(self.structure.shape, Shape::Uniform { .. })
+        matches!(self.structure.shape, ValueShape::Uniform { .. })
     }
 
     /// Common levels, finest first. Noise would select levels that only one side shows, so these are omitted.

@@ -5,7 +5,7 @@
 //! That spread also contains differences of the machine, so small differences between machines cannot be decided.
 
 use super::verdict::{Case, EQUIVALENCE_Z, Judged, Margin};
-use super::{Basis, Dataset, LogEstimate, Reading, ReadingKey};
+use super::{Basis, Dataset, LogEstimate, ReadingKey, SideReading};
 use crate::CpuSet;
 use crate::stats::compare::paired_location;
 use crate::stats::{MadScale, mad, median, normal, student};
@@ -15,8 +15,8 @@ const EFFICIENCY: f64 = 0.955;
 
 pub(super) struct Joined<'a> {
     pub key: &'a ReadingKey,
-    pub a: Reading,
-    pub b: Reading,
+    pub a: SideReading,
+    pub b: SideReading,
     /// ln(B ÷ A) in the basis, and its deviation if both sides have one.
     shift: f64,
     deviation: Option<f64>,
@@ -35,13 +35,13 @@ impl Joined<'_> {
     }
 }
 
-pub(super) fn basis<'a>(readings: impl Iterator<Item = &'a Reading>) -> Basis {
-    let clocked = |reading: &Reading| reading.cycles.is_some_and(|cycles| cycles.point > 0.0);
+pub(super) fn basis<'a>(readings: impl Iterator<Item = &'a SideReading>) -> Basis {
+    let clocked = |reading: &SideReading| reading.cycles.is_some_and(|cycles| cycles.point > 0.0);
     let mut readings = readings.peekable();
     if readings.peek().is_some() && readings.all(clocked) { Basis::Cycles } else { Basis::AsRead }
 }
 
-pub(super) fn in_basis(reading: &Reading, basis: Basis) -> LogEstimate {
+pub(super) fn in_basis(reading: &SideReading, basis: Basis) -> LogEstimate {
     match basis {
         Basis::Cycles => reading.cycles.unwrap_or(reading.value),
         Basis::AsRead => reading.value,
@@ -50,12 +50,12 @@ pub(super) fn in_basis(reading: &Reading, basis: Basis) -> LogEstimate {
 
 /// Joins the subjects of both sides, in core cycles if every reading is known in cycles.
 pub(super) fn join<'a>(a: &'a Dataset, b: &'a Dataset) -> (Vec<Joined<'a>>, Basis) {
-    let both = |(key, left): (&'a ReadingKey, &'a Reading)| {
+    let both = |(key, left): (&'a ReadingKey, &'a SideReading)| {
         let right = b.readings.get(key)?;
         let comparable = a.has_ratio(left.value.point) && b.has_ratio(right.value.point);
         comparable.then_some((key, *left, *right))
     };
-    let common: Vec<(&ReadingKey, Reading, Reading)> = a.readings.iter().filter_map(both).collect();
+    let common: Vec<(&ReadingKey, SideReading, SideReading)> = a.readings.iter().filter_map(both).collect();
     let basis = basis(common.iter().flat_map(|(_, left, right)| [left, right]));
     let in_equal_datasets = common.iter().all(|(_, left, right)| left.value.point == right.value.point);
     let joined = common
@@ -73,20 +73,20 @@ pub(super) fn steady<'m, 'a>(members: &'m [&'m Joined<'a>]) -> impl Iterator<Ite
     members.iter().copied().filter(|joined| joined.steady())
 }
 
-pub(super) struct Noise {
+pub(super) struct ShiftNoise {
     cell: Option<f64>,
     typical: Option<f64>,
     shared: f64,
 }
 
-impl Noise {
-    pub fn from_members(members: &[&Joined<'_>]) -> Noise {
+impl ShiftNoise {
+    pub fn from_members(members: &[&Joined<'_>]) -> ShiftNoise {
         let shifts: Vec<f64> = steady(members).map(|joined| joined.shift).collect();
         let known: Vec<f64> = steady(members).filter_map(|joined| joined.deviation).collect();
         let all_known = known.len() == shifts.len();
         let spread_decides = shifts.len() >= VALUES_THAT_TELL && all_known;
         let typical = median(&known).filter(|_| spread_decides);
-        Noise { cell: scatter(&shifts, &known), typical, shared: shared(all_known) }
+        ShiftNoise { cell: scatter(&shifts, &known), typical, shared: shared(all_known) }
     }
 
     fn of_cell(&self, joined: &Joined<'_>) -> Option<f64> {
@@ -115,7 +115,7 @@ pub(super) fn location(informative: &[&Joined<'_>]) -> f64 {
 
 pub(super) fn judge_level(
     members: &[&Joined<'_>],
-    noise: &Noise,
+    noise: &ShiftNoise,
     margin: &impl Fn(f64) -> Margin,
     guest: bool,
 ) -> Judged {
@@ -140,7 +140,7 @@ pub(super) fn judge_level(
 
 pub(super) fn judge_cell(
     joined: &Joined<'_>,
-    noise: &Noise,
+    noise: &ShiftNoise,
     margin: &impl Fn(f64) -> Margin,
     guest: bool,
 ) -> Judged {
@@ -155,7 +155,7 @@ pub(super) fn judge_cell(
 pub(super) fn judge_departure(
     joined: &Joined<'_>,
     level: f64,
-    noise: &Noise,
+    noise: &ShiftNoise,
     margin: &impl Fn(f64) -> Margin,
     guest: bool,
 ) -> Judged {
@@ -163,7 +163,7 @@ pub(super) fn judge_departure(
     Judged::from_case(Case { shift: case.shift - level, identical: false, ..case })
 }
 
-fn case_of(joined: &Joined<'_>, noise: &Noise, margin: &impl Fn(f64) -> Margin, guest: bool) -> Case {
+fn case_of(joined: &Joined<'_>, noise: &ShiftNoise, margin: &impl Fn(f64) -> Margin, guest: bool) -> Case {
     let (a, b) = (joined.a.value.point, joined.b.value.point);
     Case {
         a,
@@ -187,12 +187,12 @@ pub(super) fn judge_together(
     if levels.len() < 2 || steady(&all).count() < VALUES_THAT_TELL {
         return None;
     }
-    let noise = Noise::from_members(&all);
+    let noise = ShiftNoise::from_members(&all);
     let judged = judge_level(&all, &noise, margin, guest);
     let (middle, least) = (location(&informative_members(&all)), judged.least());
     let is_alike = |members: &Vec<&Joined<'_>>| {
         let informative = informative_members(members);
-        let own_deviation = Noise::from_members(members)
+        let own_deviation = ShiftNoise::from_members(members)
             .of_location(informative.len())
             .or(noise.of_location(informative.len()));
         own_deviation.is_some_and(|own_deviation| {
@@ -204,7 +204,7 @@ pub(super) fn judge_together(
 
 const MEDIAN_VARIANCE: f64 = std::f64::consts::FRAC_PI_2;
 
-pub(super) type Members<'a> = Vec<(&'a ReadingKey, &'a Reading)>;
+pub(super) type Members<'a> = Vec<(&'a ReadingKey, &'a SideReading)>;
 
 struct LevelSummary {
     median: f64,
@@ -221,7 +221,7 @@ impl LevelSummary {
         let steady_members: Members<'_> =
             members.iter().copied().filter(|(_, reading)| reading.steady).collect();
         let counted = if steady_members.is_empty() { members } else { &steady_members };
-        let middle = |value: &dyn Fn(&Reading) -> f64| {
+        let middle = |value: &dyn Fn(&SideReading) -> f64| {
             median(&counted.iter().map(|(_, reading)| value(reading)).collect::<Vec<f64>>())
                 .unwrap_or(f64::NAN)
         };

@@ -46,7 +46,7 @@ pub struct Dataset {
     /// Smallest relevant difference, in `unit`.
     pub negligible: f64,
     /// The values, by subject.
-    pub readings: BTreeMap<ReadingKey, Reading>,
+    pub readings: BTreeMap<ReadingKey, SideReading>,
 }
 
 impl Dataset {
@@ -56,7 +56,7 @@ impl Dataset {
         (least..=1e18).contains(&value)
     }
 
-    pub(super) fn comparable(&self) -> impl Iterator<Item = (&ReadingKey, &Reading)> {
+    pub(super) fn comparable(&self) -> impl Iterator<Item = (&ReadingKey, &SideReading)> {
         self.readings.iter().filter(|(_, reading)| self.has_ratio(reading.value.point))
     }
 }
@@ -142,7 +142,7 @@ impl LogEstimate {
 
 /// One result.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Reading {
+pub struct SideReading {
     /// The value as read.
     pub value: LogEstimate,
     /// The value in core cycles, independent of the clock frequency; `None` if the core clock is unknown.

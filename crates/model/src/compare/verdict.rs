@@ -54,7 +54,7 @@ const TOO_COARSE: f64 = 2.0;
 
 /// The input of a verdict. All values are logarithms of B ÷ A.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Outcome {
+pub struct VerdictInput {
     /// The shift.
     pub shift: f64,
     /// Standard deviation of the shift.
@@ -66,7 +66,7 @@ pub struct Outcome {
 /// Two one-sided tests at 5 % (Schuirmann 1987).
 pub(super) const EQUIVALENCE_Z: f64 = 1.644_853_626_951_472_7;
 
-impl Outcome {
+impl VerdictInput {
     /// A difference needs a small corrected p-value *and* a shift of at least the margin. Equality needs a 90 %
     /// interval of the shift inside the margin.
     pub(super) fn verdict(&self, adjusted_p: f64, level: f64, better: Better) -> Verdict {
@@ -126,7 +126,7 @@ pub(super) struct Case {
 #[derive(Debug, Clone)]
 pub(super) struct Judged {
     case: Case,
-    outcome: Option<Outcome>,
+    outcome: Option<VerdictInput>,
     reason: Option<&'static str>,
     q_value: f64,
     verdict: Verdict,
@@ -136,7 +136,7 @@ impl Judged {
     pub fn from_case(case: Case) -> Judged {
         let Case { shift, margin, .. } = case;
         let margin = margin.least;
-        let outcome = case.deviation.map(|deviation| Outcome { shift, deviation, margin });
+        let outcome = case.deviation.map(|deviation| VerdictInput { shift, deviation, margin });
         let may_float = case.guest && shift.abs() > PLATEAU;
         let reason = match () {
             () if case.identical => None,
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn a_difference_needs_both_proof_and_size() {
-        let outcome = |shift, deviation| Outcome { shift, deviation, margin: 0.03 };
+        let outcome = |shift, deviation| VerdictInput { shift, deviation, margin: 0.03 };
         for (shift, deviation, better, expected) in [
             (0.05, 0.01, Better::Lower, Verdict::Slower),
             (0.05, 0.01, Better::Higher, Verdict::Faster),
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn without_error_the_p_value_is_zero_or_one() {
-        let exact = |shift| Outcome { shift, deviation: 0.0, margin: 0.03 }.p_value();
+        let exact = |shift| VerdictInput { shift, deviation: 0.0, margin: 0.03 }.p_value();
         assert_eq!((exact(0.0), exact(0.1)), (1.0, 0.0));
     }
 }

@@ -5,7 +5,7 @@ use super::delimited::Dialect;
 use super::document::Document;
 use super::field::{CpuLabels, DecimalMark, read_cell, read_label, unit_of};
 use super::frame::{Frame, Grid};
-use super::square::{Shape, Square};
+use super::square::{Square, SquareShape};
 use super::{FormatId, ImportError, ImportedMatrix, Labels, MAX_CPUS, Problem, Unit};
 use std::iter;
 
@@ -76,7 +76,7 @@ pub(super) fn read_bars(document: &Document, line: usize) -> Result<(ImportedMat
         unit = unit_of(title).map_err(|problem| problem.at_line(at))?;
     }
     let imported = square
-        .finish(FormatId::BarTable, unit, labels, Shape::Detect)
+        .finish(FormatId::BarTable, unit, labels, SquareShape::Detect)
         .map_err(|problem| problem.at_line(line))?;
     Ok((ImportedMatrix { title, ..imported }, end))
 }
@@ -89,7 +89,7 @@ pub(super) fn read_bare_csv(document: &Document) -> Result<ImportedMatrix, Impor
         Labels::RowNumbers => FormatId::BareCsv,
     };
     let unit = stated_unit(document, lines[0])?;
-    Ok(square.finish(format, unit, labels, Shape::Detect)?)
+    Ok(square.finish(format, unit, labels, SquareShape::Detect)?)
 }
 
 /// The rows from line `from` to the line before `to`. Fails with [`Problem::TooManyCpus`].
@@ -173,7 +173,7 @@ pub(super) fn read_coherency(
     let (square, labels) =
         read_square(document, &lines).map_err(|error| with_fallback_line(error, header))?;
     let mut imported = square
-        .finish(FormatId::CoherencyLatency, Some(Unit::Ns), labels, Shape::Detect)
+        .finish(FormatId::CoherencyLatency, Some(Unit::Ns), labels, SquareShape::Detect)
         .map_err(|problem| problem.at_line(header))?;
     imported.title = Some(document.line(header).trim().to_owned());
     Ok((imported, lines.last().map_or(header, |&last| last) + 1))
@@ -207,7 +207,7 @@ pub(super) fn read_triangle(
     let end = line + document.line(line).len() + 1;
     let (square, labels) = read_square(document, &rows(document, line, end)?)?;
     let imported = square
-        .finish(FormatId::BareCsv, stated_unit(document, line)?, labels, Shape::Detect)
+        .finish(FormatId::BareCsv, stated_unit(document, line)?, labels, SquareShape::Detect)
         .map_err(|problem| problem.at_line(line))?;
     Ok((imported, end))
 }

@@ -3,7 +3,7 @@
 use super::document::Document;
 use super::field::{CpuLabels, DecimalMark, is_whole, read_cell, read_label, unit_of};
 use super::import_error::excerpt;
-use super::square::{Shape, Square, check_density};
+use super::square::{Square, SquareShape, check_density};
 use super::{FormatId, ImportError, ImportedMatrix, Labels, Problem, Unit};
 
 struct Dialect {
@@ -103,7 +103,7 @@ pub(super) fn read(document: &Document, line: usize) -> Result<(ImportedMatrix, 
         (known, _) => known,
     };
     let imported = square
-        .finish(dialect.format, unit, Labels::FromFile, Shape::Detect)
+        .finish(dialect.format, unit, Labels::FromFile, SquareShape::Detect)
         .map_err(|problem| problem.at_line(header))?;
     let metadata = if line < header { preamble(document, line) } else { Vec::new() };
     Ok((ImportedMatrix { title, metadata, ..imported }, next))

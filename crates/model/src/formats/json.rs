@@ -3,8 +3,8 @@
 
 use super::field::{CpuLabels, Number, read_label};
 use super::import_error::excerpt;
-use super::pairs::{Pair, Pairs};
-use super::square::{Shape, Square, check, check_density};
+use super::pairs::{ListedPair, Pairs};
+use super::square::{Square, SquareShape, check, check_density};
 use super::{FormatId, ImportError, ImportedMatrix, Labels, MAX_CPUS, Printed, Problem, Unit};
 use crate::topology::{CacheSize, CoreClass, Domain, MemoryNode, OtherFacts, Same};
 use crate::{CpuSet, Level, Topology};
@@ -74,7 +74,7 @@ fn read_ours(document: &Map<String, Value>) -> Result<Vec<ImportedMatrix>, Impor
             let median = median.ok_or_else(|| shape(format!("`cells[{index}].median` is not a number")))?;
             square.set(position_of("from")?, position_of("to")?, median).map_err(fail)?;
         }
-        let shape = if matrix["symmetric"] == true { Shape::Detect } else { Shape::Directed };
+        let shape = if matrix["symmetric"] == true { SquareShape::Detect } else { SquareShape::Directed };
         let imported = square.finish(FormatId::CoretalkJson, Some(unit), Labels::FromFile, shape)?;
         let of_run = |part: &str, key: &str| document.get(part)?.get(key);
         let facts = [
@@ -167,12 +167,12 @@ fn read_c2clat(document: &Map<String, Value>) -> Result<ImportedMatrix, ImportEr
             let number = number(value).ok_or_else(|| shape(format!("{} is not a number", path())))?;
             let latency = number.filter(|_| from != to).map_or(Ok(()), |number| check(number.value));
             latency.map_err(|problem| shape(format!("{}: {problem}", path())))?;
-            pairs.push(Pair { line: 0, field: 0, from, to, number })?;
+            pairs.push(ListedPair { line: 0, field: 0, from, to, number })?;
         }
     }
     let no_line = |error: ImportError| error.problem;
     let square = pairs.into_square().map_err(no_line)?;
-    Ok(square.finish(FormatId::C2clatJson, Some(Unit::Ns), Labels::FromFile, Shape::Detect)?)
+    Ok(square.finish(FormatId::C2clatJson, Some(Unit::Ns), Labels::FromFile, SquareShape::Detect)?)
 }
 
 const IPC: &str = "inter-processor-communication";
@@ -210,7 +210,7 @@ fn read_ipc(
         let placed = square.set(index / n, index % n, number);
         placed.map_err(|problem| shape(format!("`values[{index}]`: {problem}")))?;
     }
-    let mut imported = square.finish(FormatId::IpcJson, None, Labels::FromFile, Shape::Detect)?;
+    let mut imported = square.finish(FormatId::IpcJson, None, Labels::FromFile, SquareShape::Detect)?;
     if let Some(machine) = document.get("sysinfo").and_then(Value::as_object) {
         imported.metadata = machine.iter().map(|(key, value)| (key.clone(), text_of(value))).collect();
     }

@@ -10,7 +10,7 @@ use super::field::{
 };
 use super::id_table::{self, title_above};
 use super::import_error::excerpt;
-use super::square::{Shape, Square, check_density};
+use super::square::{Square, SquareShape, check_density};
 use super::{FormatId, ImportError, ImportedMatrix, Labels, MAX_CPUS, Problem, Unit};
 use crate::CpuId;
 use std::borrow::Cow;
@@ -18,11 +18,11 @@ use std::collections::{HashMap, HashSet};
 
 #[derive(Default)]
 pub(super) struct Pairs {
-    pairs: Vec<Pair>,
+    pairs: Vec<ListedPair>,
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct Pair {
+pub(super) struct ListedPair {
     pub line: usize,
     pub field: usize,
     pub from: CpuId,
@@ -32,7 +32,7 @@ pub(super) struct Pair {
 
 impl Pairs {
     /// Adds a line. Fails with [`Problem::TooManyCpus`] if there are more lines than cells in the largest matrix.
-    pub(super) fn push(&mut self, pair: Pair) -> Result<(), Problem> {
+    pub(super) fn push(&mut self, pair: ListedPair) -> Result<(), Problem> {
         if self.pairs.len() == MAX_CPUS * MAX_CPUS {
             return Err(Problem::TooManyCpus);
         }
@@ -48,7 +48,7 @@ impl Pairs {
         lines.into_values().max().unwrap_or_default()
     }
 
-    fn parted(&self, values: usize, key: impl Fn(&Pair) -> String) -> Option<Vec<(String, Pairs)>> {
+    fn parted(&self, values: usize, key: impl Fn(&ListedPair) -> String) -> Option<Vec<(String, Pairs)>> {
         let mut parts: Vec<(String, Pairs)> = Vec::new();
         for pair in &self.pairs {
             let value = key(pair);
@@ -79,7 +79,7 @@ impl Pairs {
         }
         let mut square = Square::new(&labels)?;
         let mut seen = vec![false; n * n];
-        for Pair { line, field, from, to, number } in self.pairs {
+        for ListedPair { line, field, from, to, number } in self.pairs {
             let (row, column) = (labels.position(from)?, labels.position(to)?);
             if std::mem::replace(&mut seen[row * n + column], true) {
                 return Err(Problem::DuplicatePair { from, to }.at_line(line));
@@ -108,7 +108,7 @@ pub(super) fn read_mctop(document: &Document, line: usize) -> Result<(ImportedMa
     }
     let imported = pairs
         .into_square()?
-        .finish(FormatId::Mctop, Some(Unit::Cycles), Labels::FromFile, Shape::Detect)
+        .finish(FormatId::Mctop, Some(Unit::Cycles), Labels::FromFile, SquareShape::Detect)
         .map_err(|problem| problem.at_line(line))?;
     let found = imported.matrix.len();
     if found != expected {
@@ -125,7 +125,7 @@ fn context_count(header: &str) -> Option<usize> {
     words.next()?.parse().ok()
 }
 
-fn read_pair(document: &Document, line: usize) -> Result<Option<Pair>, ImportError> {
+fn read_pair(document: &Document, line: usize) -> Result<Option<ListedPair>, ImportError> {
     let words: Vec<&str> = document.line(line).split_whitespace().take(4).collect();
     match words[..] {
         [] => Ok(None),
@@ -133,7 +133,7 @@ fn read_pair(document: &Document, line: usize) -> Result<Option<Pair>, ImportErr
             let from = read_label(from).map_err(|problem| problem.at(line, 0))?;
             let to = read_label(to).map_err(|problem| problem.at(line, 1))?;
             let number = read_cell(cycles, DecimalMark::Point).map_err(|problem| problem.at(line, 2))?;
-            Ok(Some(Pair { line, field: 2, from, to, number }))
+            Ok(Some(ListedPair { line, field: 2, from, to, number }))
         }
         _ => Err(Problem::Ragged { cells: words.len(), expected: 3 }.at_line(line)),
     }
@@ -165,7 +165,7 @@ pub(super) fn read_aggregates(
     let unit = unit.map_err(|problem| problem.at_line(line.saturating_sub(3)))?;
     let mut imported = pairs
         .into_square()?
-        .finish(FormatId::Aggregates, unit, Labels::FromFile, Shape::Detect)
+        .finish(FormatId::Aggregates, unit, Labels::FromFile, SquareShape::Detect)
         .map_err(|problem| problem.at_line(line))?;
     imported.title = title;
     Ok((imported, next))
@@ -178,7 +178,7 @@ fn read_aggregate(
     aggregates: usize,
     median: usize,
     from: &mut Option<CpuId>,
-) -> Result<Option<Pair>, ImportError> {
+) -> Result<Option<ListedPair>, ImportError> {
     let words: Vec<&str> = document.line(line).split_whitespace().take(aggregates + 3).collect();
     if words.first().is_some_and(|word| word.starts_with("...")) {
         return Err(Problem::Shortened.at_line(line));
@@ -198,7 +198,7 @@ fn read_aggregate(
         from.ok_or_else(|| Problem::Ragged { cells: words.len(), expected: aggregates + 2 }.at_line(line))?;
     let field = ids + median;
     let number = read_cell(words[field], DecimalMark::Point).map_err(|problem| problem.at(line, field))?;
-    Ok(Some(Pair { line, field, from, to: id(ids - 1)?, number }))
+    Ok(Some(ListedPair { line, field, from, to: id(ids - 1)?, number }))
 }
 
 /// Separators of two CPUs. A separator precedes those that it contains.
@@ -261,13 +261,15 @@ pub(super) fn read_list(document: &Document, line: usize) -> Result<(ImportedMat
                 .at_line(at));
             }
         }
-        pairs.push(Pair { line: at, field: 2, from, to, number }).map_err(|problem| problem.at_line(at))?;
+        pairs
+            .push(ListedPair { line: at, field: 2, from, to, number })
+            .map_err(|problem| problem.at_line(at))?;
         next = at + 1;
     }
     let unit = first.and_then(|(_, _, unit)| unit);
     let imported = pairs
         .into_square()?
-        .finish(FormatId::PairList, unit, Labels::FromFile, Shape::Detect)
+        .finish(FormatId::PairList, unit, Labels::FromFile, SquareShape::Detect)
         .map_err(|problem| problem.at_line(line))?;
     Ok((imported, next))
 }
@@ -376,7 +378,7 @@ pub(super) fn read_long_csv(document: &Document, header: usize) -> Result<Vec<Im
         let (from, to) = (cpu(first_cpu_column)?, cpu(first_cpu_column + 1)?);
         let number = read_cell(&fields[column], dialect.mark).map_err(|problem| problem.at(line, column))?;
         pairs
-            .push(Pair { line, field: column, from, to, number })
+            .push(ListedPair { line, field: column, from, to, number })
             .map_err(|problem| problem.at_line(line))?;
     }
     let lines_per_pair = pairs.max_lines_per_pair();
@@ -396,7 +398,7 @@ pub(super) fn read_long_csv(document: &Document, header: usize) -> Result<Vec<Im
     };
     let read = |(title, part): (String, Pairs)| {
         let imported =
-            part.into_square()?.finish(FormatId::LongCsv, unit, Labels::FromFile, Shape::Detect)?;
+            part.into_square()?.finish(FormatId::LongCsv, unit, Labels::FromFile, SquareShape::Detect)?;
         Ok(ImportedMatrix { title: Some(title), ..imported })
     };
     parts.into_iter().map(read).collect()

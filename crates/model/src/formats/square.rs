@@ -18,7 +18,7 @@ pub(super) struct Square {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum SquareShape {
     /// Triangles and equal halves are symmetric.
     Detect,
     Directed,
@@ -76,7 +76,7 @@ impl Square {
         format: FormatId,
         unit: Option<Unit>,
         labels: Labels,
-        shape: Shape,
+        shape: SquareShape,
     ) -> Result<ImportedMatrix, Problem> {
         let below = Half::from_cells(self.pairs().map(|(high, low)| self.at(high, low)));
         let above = Half::from_cells(self.pairs().map(|(high, low)| self.at(low, high)));
@@ -87,11 +87,11 @@ impl Square {
         let only_above = below == Half::Unknown || (below == Half::Zeros && above == Half::Latencies);
         let has_both_halves = !only_below && !only_above;
         let matrix = match (shape, self.pairs().find(differs)) {
-            (Shape::Symmetric, Some((high, low))) if has_both_halves => {
+            (SquareShape::Symmetric, Some((high, low))) if has_both_halves => {
                 return Err(Problem::HalvesDiffer { from: self.cpus[high], to: self.cpus[low] });
             }
-            (Shape::Detect, Some(_)) if has_both_halves => self.directed(),
-            (Shape::Directed, _) => self.directed(),
+            (SquareShape::Detect, Some(_)) if has_both_halves => self.directed(),
+            (SquareShape::Directed, _) => self.directed(),
             _ if only_above => Matrix::symmetric(self.cpus.clone(), |row, column| self.latency(column, row)),
             _ => Matrix::symmetric(self.cpus.clone(), |row, column| self.latency(row, column)),
         };

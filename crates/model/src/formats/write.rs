@@ -3,7 +3,7 @@
 use super::bare_csv::{read_square, rows};
 use super::document::Document;
 use super::import_error::excerpt;
-use super::square::Shape;
+use super::square::SquareShape;
 use super::{FormatId, ImportError, ImportedMatrix, Problem, Unit};
 use crate::time::is_measurable;
 use crate::{CpuId, Matrix};
@@ -113,15 +113,15 @@ fn end_of_square(document: &Document) -> usize {
     (1..document.len().saturating_sub(1)).find(begins_another).unwrap_or(document.len())
 }
 
-fn read_magic(line: &str) -> Result<(Shape, Unit), Problem> {
+fn read_magic(line: &str) -> Result<(SquareShape, Unit), Problem> {
     let unknown = || Problem::OwnHeader { text: excerpt(line) };
     let (shape, unit) = line[MAGIC.len()..].split_once(',').ok_or_else(unknown)?;
     if unit.trim() == RATE {
         return Err(Problem::Rates);
     }
     let shape = match shape.trim() {
-        "symmetric" => Shape::Symmetric,
-        "directed" => Shape::Directed,
+        "symmetric" => SquareShape::Symmetric,
+        "directed" => SquareShape::Directed,
         _ => return Err(unknown()),
     };
     Ok((shape, Unit::named(unit.trim()).ok_or_else(unknown)?))

@@ -24,7 +24,7 @@ pub struct Structure {
     /// Single groups that stand out but form no level.
     pub hints: Vec<LoneGroup>,
     /// The distribution of the values if there is no level.
-    pub shape: Shape,
+    pub shape: ValueShape,
     /// Number of pairs that are nearer than the rows of their CPUs allow, but are not individually suspect. Either
     /// there are too many for disturbance, or it is unknown which of them are wrong. In the second case, groups that
     /// depend on these pairs are not listed.
@@ -35,7 +35,7 @@ pub struct Structure {
 
 /// The distribution of the values of a machine.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Shape {
+pub enum ValueShape {
     /// There are levels.
     Grouped,
     /// All pairs have about the same latency.
@@ -128,8 +128,8 @@ impl Structure {
     /// The scatter of values without groups, as a share.
     pub fn scatter(&self) -> Option<f64> {
         match self.shape {
-            Shape::Grouped | Shape::TooFew => None,
-            Shape::Uniform { scatter } | Shape::Continuous { scatter, .. } => Some(scatter),
+            ValueShape::Grouped | ValueShape::TooFew => None,
+            ValueShape::Uniform { scatter } | ValueShape::Continuous { scatter, .. } => Some(scatter),
         }
     }
 }

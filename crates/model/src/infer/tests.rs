@@ -65,7 +65,11 @@ fn a_sparse_matrix_is_refused() {
 fn equal_cells_are_uniform_and_no_level() {
     for ns in [20.0, 0.0] {
         let structure = inferred(6, |_, _| ns);
-        assert_eq!((structure.levels.len(), structure.shape), (0, Shape::Uniform { scatter: 0.0 }), "{ns}");
+        assert_eq!(
+            (structure.levels.len(), structure.shape),
+            (0, ValueShape::Uniform { scatter: 0.0 }),
+            "{ns}"
+        );
     }
     assert_eq!(inferred(6, |_, _| 20.0).suspects, []);
 }
@@ -111,7 +115,7 @@ fn all_but_the_slow_cpu_is_no_cluster() {
     let structure = inferred(8, |row, _| if row == 7 { 90.0 } else { 20.0 });
     assert!(structure.levels.is_empty(), "{structure:?}");
     // CPU 7 may be the only CPU of another die: the shape is reported as unknown, not as uniform.
-    assert_eq!(structure.shape, Shape::TooFew);
+    assert_eq!(structure.shape, ValueShape::TooFew);
     let (group, but) = structure.all_but_one().next().unwrap();
     assert_eq!((group.cpus.to_string(), but), ("0-6".to_owned(), CpuId(7)));
     assert_eq!([group.inside, group.across].map(|ns| ns.unwrap().round()), [20.0, 90.0]);
@@ -332,7 +336,7 @@ fn one_step_of_a_clock_makes_no_pair_unfit() {
     assert!(infer(&seen).unwrap().unfit().count() > 0);
     let structure = infer_of_step(&seen, 25.0).unwrap();
     assert_eq!((structure.unfit().count(), structure.levels.len()), (0, 0));
-    assert!(matches!(structure.shape, Shape::Uniform { .. }), "{:?}", structure.shape);
+    assert!(matches!(structure.shape, ValueShape::Uniform { .. }), "{:?}", structure.shape);
 }
 
 #[test]
@@ -379,14 +383,14 @@ fn a_kind_of_cores_is_no_level() {
     let share = |cpu: usize| if cpu < 4 { 20.0 } else { 50.0 };
     let structure = inferred(8, |row, column| share(row) + share(column));
     assert!(structure.levels.is_empty(), "{structure:?}");
-    assert!(matches!(structure.shape, Shape::Continuous { .. }), "{:?}", structure.shape);
+    assert!(matches!(structure.shape, ValueShape::Continuous { .. }), "{:?}", structure.shape);
 }
 
 #[test]
 fn unequal_pairs_of_few_cpus_are_undecided() {
     for (cpus, ns) in [(3, [20.0, 20.0, 20.0]), (3, [20.0, 85.0, 85.0]), (4, [20.0, 40.0, 60.0])] {
         let structure = inferred(cpus, |row, column| ns[(row + column - 1) % 3]);
-        assert_eq!(structure.shape, Shape::TooFew, "{ns:?}");
+        assert_eq!(structure.shape, ValueShape::TooFew, "{ns:?}");
     }
 }
 
@@ -397,7 +401,7 @@ fn a_line_of_cpus_is_continuous_and_keeps_its_order() {
         Some(Observation::bare(10.0 * f64::from(cpus[row].abs_diff(cpus[column]))))
     }))
     .unwrap();
-    let Shape::Continuous { layout, scatter } = structure.shape else { panic!("{structure:?}") };
+    let ValueShape::Continuous { layout, scatter } = structure.shape else { panic!("{structure:?}") };
     assert_eq!(layout.order, (0..8).map(CpuId).collect::<Vec<_>>());
     assert!(scatter > 0.3);
 }

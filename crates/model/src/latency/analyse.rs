@@ -1,6 +1,6 @@
 //! Derives the results of a run from its visits.
 
-use super::cell::{self, Columns, Context, Scratch};
+use super::cell::{self, CellColumns, Context, Scratch};
 use super::choices::{Choices, ChosenRegime};
 use super::{
     CellValue, ChosenHint, Counts, Entry, GateOutcome, HomeSetting, LatencyMap, LatencyResult,
@@ -8,7 +8,7 @@ use super::{
     ladder, one_way, tails, watch,
 };
 use crate::grade;
-use crate::stats::{self, ANALYSES, Correlation, Estimate, MadScale, Pass, Pool};
+use crate::stats::{self, ANALYSES, CellPass, Correlation, Estimate, MadScale, Pool};
 use crate::{
     CpuId, Flag, Flags, Grade, Hint, Home, KernelId, Matrix, Protocol, Relation, TickRate, Topology,
     TrialFailure,
@@ -120,7 +120,7 @@ pub struct Survey<'a> {
     settings: &'a LatencySettings,
     record: &'a Record,
     regime: &'a ChosenRegime,
-    columns: Option<Columns>,
+    columns: Option<CellColumns>,
     relations: Vec<Relation>,
     kinds: Vec<[Option<u32>; 2]>,
     homes: Vec<[Home; 2]>,
@@ -138,7 +138,7 @@ impl<'a> Survey<'a> {
         pairs: &[[CpuId; 2]],
         kernel: &KernelId,
     ) -> Survey<'a> {
-        let columns = record.column(kernel, 0).map(|first| Columns {
+        let columns = record.column(kernel, 0).map(|first| CellColumns {
             first,
             second: record.column(kernel, 1),
             sentinel: record.column(&KernelId::new(Protocol::Cas, Hint::None), 0),
@@ -377,15 +377,18 @@ fn missing(survey: &Survey<'_>, cell: usize) -> MissingReason {
     }
 }
 
-fn second_measurements(survey: &Survey<'_>, wanted: impl Fn(&Entry) -> bool) -> BTreeMap<usize, Vec<Pass>> {
-    let mut values: BTreeMap<usize, Vec<Pass>> = BTreeMap::new();
+fn second_measurements(
+    survey: &Survey<'_>,
+    wanted: impl Fn(&Entry) -> bool,
+) -> BTreeMap<usize, Vec<CellPass>> {
+    let mut values: BTreeMap<usize, Vec<CellPass>> = BTreeMap::new();
     let Some(columns) = survey.columns else { return values };
     let kernel = &survey.record.columns()[columns.first].kernel;
     for entry in survey.record.others(Purpose::Again).filter(|entry| wanted(entry)) {
         let Ok(visit) = &entry.outcome else { continue };
         let of_kernel = visit.spans.iter().filter(|span| span.kernel == *kernel);
         if let Some(best) = of_kernel.min_by(|a, b| a.location_ns.total_cmp(&b.location_ns)) {
-            values.entry(entry.cell as usize).or_default().push(Pass {
+            values.entry(entry.cell as usize).or_default().push(CellPass {
                 at_s: visit.started.secs(),
                 value: f64::from(best.location_ns),
                 line_error: best.line_error_ns.map_or(0.0, f64::from),
@@ -451,7 +454,7 @@ pub fn settled(
 /// The second value replaces the first only if the interval of the second is below the first value. Otherwise, the
 /// value counts as reproduced if both halves of the second measurement agree with it. Both measurements stay in the run
 /// file. Returns whether the value was reproduced.
-fn settle(value: &mut CellValue, second: &[Pass], settings: &LatencySettings) -> bool {
+fn settle(value: &mut CellValue, second: &[CellPass], settings: &LatencySettings) -> bool {
     value.flags.set(Flag::Remeasured);
     let Some(fresh) = cell::interval(second, settings) else { return false };
     let lower = fresh.high < value.latency_ns.point;

@@ -3,14 +3,14 @@
 use super::record::{CellPasses, PassHead};
 use super::{CellState, CellValue, Counts, LatencySettings, RareFacts};
 use crate::stats::{
-    self, Analysis, Correlation, Detector, Estimate, MIN_PASSES, Pass, Pool, drift_interval, holds_still,
+    self, Analysis, CellPass, Correlation, Detector, Estimate, MIN_PASSES, Pool, drift_interval, holds_still,
     passes_interval, split_states_jointly,
 };
 use crate::{Flag, Grade, Home, Reason, flags, grade};
 
 /// The columns of a cell in the record.
 #[derive(Debug, Clone, Copy)]
-pub struct Columns {
+pub struct CellColumns {
     /// The kernel of the map on the first home.
     pub first: usize,
     /// The kernel of the map on the second home, if there is one.
@@ -25,7 +25,7 @@ pub struct Context<'a> {
     /// Settings of the run.
     pub settings: &'a LatencySettings,
     /// Columns of the map.
-    pub columns: Columns,
+    pub columns: CellColumns,
     /// Homes of the first and of the second column.
     pub homes: [Home; 2],
     /// First pass that counts.
@@ -57,9 +57,9 @@ struct PassValue {
 }
 
 impl PassValue {
-    fn pass(&self, scale: f64) -> Pass {
+    fn pass(&self, scale: f64) -> CellPass {
         let at_s = self.head.started.secs();
-        Pass { at_s, value: self.ns * scale, line_error: self.line_error_ns * scale }
+        CellPass { at_s, value: self.ns * scale, line_error: self.line_error_ns * scale }
     }
 }
 
@@ -71,7 +71,7 @@ pub struct Scratch {
     spreads: Vec<f64>,
     values: Vec<PassValue>,
     kept: Vec<PassValue>,
-    passes: Vec<Pass>,
+    passes: Vec<CellPass>,
 }
 
 fn location(passes: CellPasses<'_>, column: usize, valid_from: u32, numbers: &mut Vec<f64>) -> Option<f64> {
@@ -296,12 +296,12 @@ fn narrower(latency_ns: &Estimate, cycles: Option<&Estimate>) -> f64 {
 }
 
 /// The interval over passes in time order according to the settings of the run, without known correlation.
-pub fn interval(passes: &[Pass], settings: &LatencySettings) -> Option<Estimate> {
+pub fn interval(passes: &[CellPass], settings: &LatencySettings) -> Option<Estimate> {
     interval_of(passes, settings, Correlation::NONE, &mut Vec::new())
 }
 
 fn interval_of(
-    passes: &[Pass],
+    passes: &[CellPass],
     settings: &LatencySettings,
     correlation: Correlation,
     values: &mut Vec<f64>,
@@ -350,7 +350,7 @@ fn cell_states(
     let mut ordered: Vec<CellState> = states
         .iter()
         .filter_map(|passes| {
-            let ns: Vec<Pass> = passes.iter().map(|&pass| values[pass].pass(1.0)).collect();
+            let ns: Vec<CellPass> = passes.iter().map(|&pass| values[pass].pass(1.0)).collect();
             let share = passes.len() as f64 / values.len() as f64;
             Some(CellState { share, latency_ns: interval(&ns, settings)? })
         })

@@ -9,22 +9,22 @@ use crate::stats::{MIN_PASSES, exact_median_interval, median_in_place};
 
 /// An execution unit of a core, shared by its threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Unit {
+pub enum ExecutionUnit {
     /// Integer multiplication, pipelined. A core has one to four multipliers, and one thread can keep them busy.
     Multiplier,
     /// Floating-point division, not fully pipelined. A core has one or two dividers.
     Divider,
 }
 
-impl Unit {
+impl ExecutionUnit {
     /// All units, in the order of [`ExecutionPass::kept`].
-    pub const ALL: [Unit; 2] = [Unit::Multiplier, Unit::Divider];
+    pub const ALL: [ExecutionUnit; 2] = [ExecutionUnit::Multiplier, ExecutionUnit::Divider];
 
     /// The stable name used in values.
     pub fn name(self) -> &'static str {
         match self {
-            Unit::Multiplier => "multiplier",
-            Unit::Divider => "divider",
+            ExecutionUnit::Multiplier => "multiplier",
+            ExecutionUnit::Divider => "divider",
         }
     }
 }
@@ -59,7 +59,7 @@ impl TestReason {
 #[cfg_attr(feature = "serde", serde(transparent))]
 pub struct ExecutionPass {
     /// Rate of work while both CPUs work ÷ rate while the other sleeps: by unit, then by CPU of the pair.
-    pub kept: [[f64; 2]; Unit::ALL.len()],
+    pub kept: [[f64; 2]; ExecutionUnit::ALL.len()],
 }
 
 /// The measurements that show whether two CPUs share execution units.
@@ -115,14 +115,14 @@ const MIN_CONTRADICTING: usize = 3;
 impl ExecutionTest {
     /// The share of its rate that a CPU of the pair keeps while the other works, for one unit. Medians over passes,
     /// first for the CPU that keeps more. `None` without passes.
-    pub fn kept(&self, unit: Unit) -> Option<[f64; 2]> {
+    pub fn kept(&self, unit: ExecutionUnit) -> Option<[f64; 2]> {
         let median = |select: fn(f64, f64) -> f64| {
             median_in_place(&mut self.of_unit(unit, select).collect::<Vec<_>>())
         };
         Some([median(f64::max)?, median(f64::min)?])
     }
 
-    fn of_unit(&self, unit: Unit, select: fn(f64, f64) -> f64) -> impl Iterator<Item = f64> {
+    fn of_unit(&self, unit: ExecutionUnit, select: fn(f64, f64) -> f64) -> impl Iterator<Item = f64> {
         self.passes.iter().map(move |pass| pass.kept[unit as usize]).map(move |[a, b]| select(a, b))
     }
 
@@ -135,14 +135,16 @@ impl ExecutionTest {
         }
         let interval =
             |unit, select| exact_median_interval(&self.of_unit(unit, select).collect::<Vec<_>>(), 0.05);
-        let shares = |unit: &Unit| interval(*unit, f64::max).is_some_and(|most| most.high < SHARED_BELOW);
-        let is_apart = |unit: &Unit| interval(*unit, f64::min).is_some_and(|least| least.low > APART_ABOVE);
+        let shares =
+            |unit: &ExecutionUnit| interval(*unit, f64::max).is_some_and(|most| most.high < SHARED_BELOW);
+        let is_apart =
+            |unit: &ExecutionUnit| interval(*unit, f64::min).is_some_and(|least| least.low > APART_ABOVE);
         let changing = self.changes();
         if let Some(unclear) = changing {
             Execution::Unclear(unclear)
-        } else if Unit::ALL.iter().any(shares) {
+        } else if ExecutionUnit::ALL.iter().any(shares) {
             Execution::Shared
-        } else if Unit::ALL.iter().all(is_apart) {
+        } else if ExecutionUnit::ALL.iter().all(is_apart) {
             Execution::Apart
         } else {
             Execution::Unclear(Unclear::Between)
@@ -204,7 +206,10 @@ mod tests {
         assert_eq!(verdict_of(&[APART; 12]), Execution::Apart);
         // Separate integer units and one divider for two threads, as in modules of the Bulldozer family: shared.
         assert_eq!(verdict_of(&[[[1.0, 1.0], [0.5, 0.5]]; 12]), Execution::Shared);
-        assert_eq!(test(TestReason::Closest, &[SHARED; 3]).kept(Unit::Multiplier), Some([0.58, 0.55]));
+        assert_eq!(
+            test(TestReason::Closest, &[SHARED; 3]).kept(ExecutionUnit::Multiplier),
+            Some([0.58, 0.55])
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::{
     CellValue, LatencyMap, LatencySettings, MissingReason, PairOutcome, Purpose, Record, Regime, cell,
 };
 use crate::flags::TAINTED_SHARE;
-use crate::stats::{Estimate, MIN_PASSES, Pass};
+use crate::stats::{CellPass, Estimate, MIN_PASSES};
 use crate::{
     CpuId, Flag, Flags, Grade, Hint, KernelId, Matrix, OrNan, Picos, Protocol, Samples, TickRate,
     TrialFailure,
@@ -136,7 +136,7 @@ impl Delays {
 }
 
 fn interval(settings: &LatencySettings, delays: &[Delays]) -> Option<Estimate> {
-    let pass = |visit: &Delays| Pass { at_s: visit.at_s, value: visit.median_ns, line_error: 0.0 };
+    let pass = |visit: &Delays| CellPass { at_s: visit.at_s, value: visit.median_ns, line_error: 0.0 };
     cell::interval(&delays.iter().map(pass).collect::<Vec<_>>(), settings)
 }
 

@@ -13,7 +13,7 @@ use std::ops::Range;
 pub(super) struct PassTable {
     cells: Vec<Rows>,
     rows: PassRows,
-    rounds: Vec<Round>,
+    rounds: Vec<PassRound>,
     flags: Interned<[u32; 2], Flags>,
     batches: Interned<[u32; 3], [u32; 2]>,
     failures: BTreeMap<usize, TrialFailure>,
@@ -46,7 +46,7 @@ pub struct CellPasses<'a> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Round {
+struct PassRound {
     pass: u32,
     segment: u32,
     started: Picos,
@@ -180,7 +180,7 @@ impl PassTable {
 
     fn head(&self, row: usize, place: [u32; 2]) -> PassHead {
         let StoredHead { round, core_ghz, flags } = self.rows.head(row);
-        let Round { pass, segment, started } = self.rounds[round];
+        let PassRound { pass, segment, started } = self.rounds[round];
         PassHead { pass, segment, started, core_ghz, flags: self.flags.get(flags, || place) }
     }
 
@@ -212,7 +212,7 @@ impl PassTable {
             self.make_room(cell);
         }
         let PassHead { pass, segment, started, core_ghz, flags } = head;
-        let round = Round { pass, segment, started };
+        let round = PassRound { pass, segment, started };
         if self.rounds.last() != Some(&round) {
             self.rounds.push(round);
         }

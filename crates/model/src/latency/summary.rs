@@ -18,4 +18,4 @@ pub use overall::{
     value_steps,
 };
 pub use states::{StateContrast, contradicting_state, state_contrast};
-pub use table::{OwnCell, Reading, Table, TableCell, readings, table};
+pub use table::{OwnCell, PairReading, SummaryTable, TableCell, readings, table};

@@ -3,7 +3,7 @@
 use super::cell::interval;
 use super::record::CellPasses;
 use super::{LatencyMap, LatencySettings, Record, StateWatch, WatchedState};
-use crate::stats::{Detector, MIN_PASSES, Pass, State, holds_still, split_states};
+use crate::stats::{CellPass, Detector, MIN_PASSES, State, holds_still, split_states};
 use crate::{CpuId, Hint, KernelId, Picos, Protocol};
 use std::collections::BTreeMap;
 
@@ -146,7 +146,7 @@ fn kernels(
         .enumerate()
         .filter(|(_, column)| column.home == 0)
         .filter_map(|(index, column)| {
-            let ns: Vec<Pass> = state
+            let ns: Vec<CellPass> = state
                 .passes
                 .iter()
                 .filter_map(|&member| {
@@ -155,7 +155,7 @@ fn kernels(
                     let line_error =
                         if value.line_error_ns.is_finite() { f64::from(value.line_error_ns) } else { 0.0 };
                     let at_s = passes.head(pass).started.secs();
-                    Some(Pass { at_s, value: f64::from(value.location_ns), line_error })
+                    Some(CellPass { at_s, value: f64::from(value.location_ns), line_error })
                 })
                 .collect();
             Some((column.kernel.clone(), interval(&ns, settings)?))

@@ -6,7 +6,7 @@ use super::View;
 use super::finding::LintFinding;
 use crate::CpuId;
 use crate::formats::{Printed, Unit};
-use crate::infer::{Shape, Structure};
+use crate::infer::{Structure, ValueShape};
 use crate::stats::{MadScale, mad, mean, median, median_in_place, median_of_sorted, quantile_of_sorted};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -243,7 +243,7 @@ pub(super) fn unpinned(view: &View<'_>, structure: Option<&Structure>) -> Option
     let n = view.len();
     // Equal cells have no structure that moving threads could hide.
     let is_recognized =
-        |structure: &Structure| matches!(structure.shape, Shape::Grouped | Shape::Uniform { .. });
+        |structure: &Structure| matches!(structure.shape, ValueShape::Grouped | ValueShape::Uniform { .. });
     if n < MIN_CPUS_OF_A_MESH || structure.is_some_and(is_recognized) {
         return None;
     }

@@ -1,8 +1,8 @@
 //! Derives the result of a comparison from its runs, for the stopping rule of a session and for stored runs.
 
 use super::comparison::{
-    Arm, Comparison, Difference, Metric, Open, Outcome, PairVerdict, PlaceResult, PlacementConditions, Role,
-    Rounds, effect,
+    Arm, Difference, Metric, Open, PairVerdict, PlaceOutcome, PlaceResult, PlacementComparison,
+    PlacementConditions, Role, Rounds, effect,
 };
 use super::conditions::{doubts, numbers};
 use super::rounds::{self, DISTURBED_SHARE};
@@ -56,7 +56,7 @@ fn per_arm(
     settings: &PlaceSettings,
     record: &SeriesRecord,
     rounds: &Rounds,
-    comparisons: &mut [Comparison],
+    comparisons: &mut [PlacementComparison],
     doubts: &[PlacementConditions],
 ) {
     let is_control = |pair: &Difference| settings.control() == Some(pair.b);
@@ -254,7 +254,7 @@ fn log_ratios(both: &[[f64; 2]]) -> Ratios {
     ratios.filter(|ratios| !ratios.is_empty())
 }
 
-fn compare(settings: &PlaceSettings, record: &SeriesRecord, work: usize) -> Vec<Comparison> {
+fn compare(settings: &PlaceSettings, record: &SeriesRecord, work: usize) -> Vec<PlacementComparison> {
     let metrics = &settings.works[work].metrics;
     let pairs = settings.pairs();
     let judged = || metrics.iter().filter(|metric| metric.role == Role::Judged);
@@ -284,12 +284,12 @@ fn compare(settings: &PlaceSettings, record: &SeriesRecord, work: usize) -> Vec<
     let mut tested = tested.into_iter();
     let mut comparisons = Vec::with_capacity(metrics.len());
     for metric in metrics {
-        let mut found = Comparison {
+        let mut found = PlacementComparison {
             work: settings.works[work].name.clone(),
             metric: metric.clone(),
             arms: arms(settings, record, work, metric),
             pairs: Vec::new(),
-            outcome: Outcome::NotTested,
+            outcome: PlaceOutcome::NotTested,
             withheld: None,
         };
         if metric.role == Role::Optional && found.arms.iter().all(|arm| arm.runs.is_empty()) {
@@ -309,7 +309,7 @@ fn compare(settings: &PlaceSettings, record: &SeriesRecord, work: usize) -> Vec<
                 found.pairs.iter_mut().for_each(|pair| pair.verdict = PairVerdict::CannotTell);
             }
             found.outcome = match settings.versus {
-                Some(_) => Outcome::PerArm,
+                Some(_) => PlaceOutcome::PerArm,
                 None => outcome(settings.min_effect, &found),
             };
         }
@@ -382,7 +382,7 @@ fn as_share(shift: Estimate) -> Estimate {
     Estimate { point: share(shift.point), low: share(shift.low), high: share(shift.high), ..shift }
 }
 
-fn outcome(min_effect: f64, found: &Comparison) -> Outcome {
+fn outcome(min_effect: f64, found: &PlacementComparison) -> PlaceOutcome {
     let count = found.arms.len();
     for winner in 0..count {
         let own = || found.pairs.iter().filter(|pair| pair.a == winner || pair.b == winner);
@@ -403,13 +403,13 @@ fn outcome(min_effect: f64, found: &Comparison) -> Outcome {
             seen.clone().min_by(|((_, a), _), ((_, b), _)| effect(a.point).total_cmp(&effect(b.point)));
         let p_value = seen.map(|(_, p)| p).fold(0.0, f64::max);
         if let Some(((runner_up, share), _)) = nearest {
-            return Outcome::Winner { winner, runner_up, share, p_value };
+            return PlaceOutcome::Winner { winner, runner_up, share, p_value };
         }
     }
     let is_same = |pair: &Difference| pair.verdict == PairVerdict::Same;
     match !found.pairs.is_empty() && found.pairs.iter().all(is_same) {
-        true => Outcome::Same { within: min_effect },
-        false => Outcome::CannotTell,
+        true => PlaceOutcome::Same { within: min_effect },
+        false => PlaceOutcome::CannotTell,
     }
 }
 
@@ -417,7 +417,7 @@ fn outcome(min_effect: f64, found: &Comparison) -> Outcome {
 /// same direction, for placements by at least the smallest effect.
 fn doubtful(
     min_effect: f64,
-    found: &Comparison,
+    found: &PlacementComparison,
     pair: &Difference,
     doubts: &[PlacementConditions],
 ) -> Option<Open> {
@@ -430,7 +430,7 @@ fn doubtful(
                 if pair.verdict == PairVerdict::Better { [pair.b, pair.a] } else { [pair.a, pair.b] };
             let share = pair.share.map_or(0.0, |share| share.point);
             // On the same CPUs, both arms are disturbed alike in the kept rounds. Only an excess favours one arm.
-            let is_per_arm = found.outcome == Outcome::PerArm;
+            let is_per_arm = found.outcome == PlaceOutcome::PerArm;
             let is_alike =
                 is_per_arm && found.arms[winner].placement.cpus == found.arms[loser].placement.cpus;
             let excess = foreign(loser) - if is_alike { foreign(winner) } else { 0.0 };
@@ -456,16 +456,16 @@ fn doubtful(
     }
 }
 
-fn withhold(min_effect: f64, found: &mut Comparison, doubts: &[PlacementConditions]) {
+fn withhold(min_effect: f64, found: &mut PlacementComparison, doubts: &[PlacementConditions]) {
     let needed = |pair: &&Difference| match found.outcome {
-        Outcome::Winner { winner, .. } => pair.a == winner || pair.b == winner,
-        Outcome::Same { .. } => true,
-        Outcome::CannotTell | Outcome::PerArm | Outcome::NotTested => false,
+        PlaceOutcome::Winner { winner, .. } => pair.a == winner || pair.b == winner,
+        PlaceOutcome::Same { .. } => true,
+        PlaceOutcome::CannotTell | PlaceOutcome::PerArm | PlaceOutcome::NotTested => false,
     };
     let needed = found.pairs.iter().filter(needed);
     let doubts: Vec<Open> = needed.filter_map(|pair| doubtful(min_effect, found, pair, doubts)).collect();
     if let Some(open) = doubts.iter().find(|open| **open == Open::Disturbed).or(doubts.first()) {
-        (found.outcome, found.withheld) = (Outcome::CannotTell, Some(*open));
+        (found.outcome, found.withheld) = (PlaceOutcome::CannotTell, Some(*open));
     }
 }
 

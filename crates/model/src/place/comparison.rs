@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 /// One metric of one piece of work on every placement.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Comparison {
+pub struct PlacementComparison {
     /// The workload (`n-queens:14`), or `command`.
     pub work: String,
     /// The compared metric.
@@ -16,12 +16,12 @@ pub struct Comparison {
     /// All pairs of placements, in the requested order; empty for metrics that are not tested.
     pub pairs: Vec<Difference>,
     /// The conclusion.
-    pub outcome: Outcome,
+    pub outcome: PlaceOutcome,
     /// Why a conclusion of the tests is withheld.
     pub withheld: Option<Open>,
 }
 
-impl Comparison {
+impl PlacementComparison {
     /// Relative difference of two medians, `b / a − 1`, as in the table; `None` without a ratio. In contrast,
     /// [`Difference::share`] is the median over repetitions of the ratios of paired runs.
     pub fn of_medians(&self, a: usize, b: usize) -> Option<f64> {
@@ -39,9 +39,12 @@ impl Comparison {
     /// Why the comparison is open; `None` with a conclusion.
     pub fn open(&self) -> Option<Open> {
         match self.outcome {
-            Outcome::Winner { .. } | Outcome::Same { .. } | Outcome::PerArm | Outcome::NotTested => None,
-            Outcome::CannotTell if self.withheld.is_some() => self.withheld,
-            Outcome::CannotTell => {
+            PlaceOutcome::Winner { .. }
+            | PlaceOutcome::Same { .. }
+            | PlaceOutcome::PerArm
+            | PlaceOutcome::NotTested => None,
+            PlaceOutcome::CannotTell if self.withheld.is_some() => self.withheld,
+            PlaceOutcome::CannotTell => {
                 let all: Vec<usize> = (0..self.arms.len()).collect();
                 Some(self.open_between(&all, &self.pairs))
             }
@@ -169,7 +172,7 @@ pub fn effect(share: f64) -> f64 {
 
 /// Conclusion of a comparison.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Outcome {
+pub enum PlaceOutcome {
     /// One placement is better than every other by at least the smallest effect.
     Winner {
         /// Position of the winner.
@@ -198,7 +201,7 @@ pub enum Outcome {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PlaceResult {
     /// Comparisons by work in the requested order, each with the headline metric first.
-    pub comparisons: Vec<Comparison>,
+    pub comparisons: Vec<PlacementComparison>,
     /// Conditions by work and placement, in the requested order.
     pub doubts: Vec<PlacementConditions>,
     /// Rounds of a comparison of commands.

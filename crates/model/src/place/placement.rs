@@ -1,4 +1,4 @@
-//! [`Placement`]: a name and the CPUs of a piece of work. [`Structure`]: the numbers of cores, caches and nodes in use.
+//! [`Placement`]: a name and the CPUs of a piece of work. [`UsedGroups`]: the numbers of cores, caches and nodes in use.
 
 use crate::{CpuId, CpuSelection, CpuSet, Level, Topology};
 
@@ -122,7 +122,7 @@ impl Placement {
 
 /// Numbers of topology groups that a placement uses, by level; `None` for a level that the machine does not report.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Structure {
+pub struct UsedGroups {
     /// Number of CPUs.
     pub cpus: usize,
     /// Number of cores: fewer than CPUs if some are shared.
@@ -141,19 +141,19 @@ pub struct Structure {
     pub classes: Vec<String>,
 }
 
-impl Structure {
+impl UsedGroups {
     /// Counts the groups used by a placement.
-    pub fn new(topology: &Topology, placement: &Placement) -> Structure {
-        Structure::of_set(topology, &placement.set())
+    pub fn new(topology: &Topology, placement: &Placement) -> UsedGroups {
+        UsedGroups::of_set(topology, &placement.set())
     }
 
     /// Counts the groups used by a set of CPUs.
-    pub fn of_set(topology: &Topology, cpus: &CpuSet) -> Structure {
+    pub fn of_set(topology: &Topology, cpus: &CpuSet) -> UsedGroups {
         let touched = |level| touched(topology, level, cpus);
         let is_used =
             |name: &str| cpus.iter().filter_map(|cpu| topology.class_of(cpu)).any(|class| class.name == name);
         let classes = topology.classes().into_iter().map(|class| class.name.clone());
-        Structure {
+        UsedGroups {
             cpus: cpus.len(),
             cores: topology.one_per_core(cpus).len(),
             shared_l2: touched(Level::L2),
@@ -185,10 +185,10 @@ mod tests {
     #[test]
     fn levels_that_are_not_reported_are_not_counted() {
         let flat = Topology::flat("0-3".parse().unwrap());
-        let found = Structure::of_set(&flat, &"0-1".parse().unwrap());
+        let found = UsedGroups::of_set(&flat, &"0-1".parse().unwrap());
         assert_eq!((found.cpus, found.cores, found.caches, found.nodes), (2, 2, None, None));
         let smt = topology("0-3", &[(Level::Core, &["0-1"])]);
-        assert!(Structure::of_set(&smt, &"0-1".parse().unwrap()).shares_cores());
-        assert!(!Structure::of_set(&smt, &"1-2".parse().unwrap()).shares_cores());
+        assert!(UsedGroups::of_set(&smt, &"0-1".parse().unwrap()).shares_cores());
+        assert!(!UsedGroups::of_set(&smt, &"1-2".parse().unwrap()).shares_cores());
     }
 }

@@ -3,7 +3,7 @@
 //! Only advantages of the winner count, and only those relevant to the work. Threads that do not communicate gain
 //! nothing from a shared cache, and a circulating token gains nothing from separate cores.
 
-use super::placement::{Binding, Placement, Structure, touched};
+use super::placement::{Binding, Placement, UsedGroups, touched};
 use super::workload::{Behaviour, Communication};
 use crate::{CpuId, CpuSet, Level, Relation, Topology};
 
@@ -100,13 +100,13 @@ pub fn why(topology: &Topology, behaviour: &Behaviour, winner: &Placement, next:
 struct Side {
     /// The CPU of each role. Every CPU once if the roles are unknown.
     roles: Vec<CpuId>,
-    used: Structure,
+    used: UsedGroups,
 }
 
 impl Side {
     fn new(topology: &Topology, behaviour: &Behaviour, placement: &Placement) -> Side {
         let roles = placement.roles(behaviour.roles.unwrap_or(placement.cpus.len()));
-        let used = Structure::of_set(topology, &roles.iter().copied().collect());
+        let used = UsedGroups::of_set(topology, &roles.iter().copied().collect());
         Side { roles, used }
     }
 }
@@ -170,11 +170,11 @@ fn set_reasons(
     reasons
 }
 
-fn cores(mine: &Structure, theirs: &Structure) -> Option<PlacementReason> {
+fn cores(mine: &UsedGroups, theirs: &UsedGroups) -> Option<PlacementReason> {
     (mine.cores > theirs.cores).then_some(PlacementReason::Cores { mine: mine.cores, theirs: theirs.cores })
 }
 
-fn room(mine: &Structure, theirs: &Structure) -> impl Iterator<Item = PlacementReason> {
+fn room(mine: &UsedGroups, theirs: &UsedGroups) -> impl Iterator<Item = PlacementReason> {
     let reason = |level, mine: Option<usize>, theirs: Option<usize>| {
         let (mine, theirs) = mine.zip(theirs)?;
         (mine > theirs).then_some(PlacementReason::Room { level, mine, theirs })

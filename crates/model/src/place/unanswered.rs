@@ -1,7 +1,7 @@
 //! Why a comparison of placements has neither a winner nor a tie.
 
 use super::analyse::{ALPHA, has_intervals, least_repetitions, verdict_repetitions};
-use super::comparison::{Comparison, Open, Outcome, effect};
+use super::comparison::{Open, PlaceOutcome, PlacementComparison, effect};
 use super::settings::PlaceSettings;
 use crate::quantity::Better;
 
@@ -45,8 +45,8 @@ pub enum ShownPair {
 }
 
 /// Why a comparison has no answer; `None` with an answer.
-pub fn unanswered(settings: &PlaceSettings, comparison: &Comparison) -> Option<Unanswered> {
-    if matches!(comparison.outcome, Outcome::Winner { .. } | Outcome::Same { .. }) {
+pub fn unanswered(settings: &PlaceSettings, comparison: &PlacementComparison) -> Option<Unanswered> {
+    if matches!(comparison.outcome, PlaceOutcome::Winner { .. } | PlaceOutcome::Same { .. }) {
         return None;
     }
     if comparison.open() == Some(Open::BelowZero) {
@@ -59,7 +59,7 @@ pub fn unanswered(settings: &PlaceSettings, comparison: &Comparison) -> Option<U
     }))
 }
 
-fn few_runs(settings: &PlaceSettings, comparison: &Comparison) -> Option<Unanswered> {
+fn few_runs(settings: &PlaceSettings, comparison: &PlacementComparison) -> Option<Unanswered> {
     let runs = |arm: usize| comparison.arms[arm].runs.len();
     let fewest = (0..comparison.arms.len()).min_by_key(|arm| runs(*arm))?;
     let made = runs(fewest);
@@ -70,7 +70,7 @@ fn few_runs(settings: &PlaceSettings, comparison: &Comparison) -> Option<Unanswe
     (made < least).then(|| Unanswered::FewRuns { least, arm: differs.then_some(fewest), is_asked })
 }
 
-fn shown_pairs(comparison: &Comparison, min_effect: f64) -> Vec<ShownPair> {
+fn shown_pairs(comparison: &PlacementComparison, min_effect: f64) -> Vec<ShownPair> {
     let shown = comparison.pairs.iter().enumerate().filter_map(|(number, pair)| {
         let share = pair.share.filter(|_| pair.p_value.is_some_and(|p| p <= ALPHA))?.point;
         Some(match effect(share) >= min_effect {

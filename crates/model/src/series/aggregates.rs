@@ -1,6 +1,6 @@
 //! Aggregates over passes: medians with their intervals, sums, and merged distributions.
 
-use super::states::Part;
+use super::states::StatePart;
 use super::{Numbers, PassOutcome, SeriesSettings, TrialResult};
 use crate::Histogram;
 use crate::latency::cell::FLOOR;
@@ -67,7 +67,7 @@ pub(super) fn median_passes(passes: &[&PassOutcome]) -> Vec<usize> {
     second_analysis(passes, &all).to_vec()
 }
 
-pub(super) fn of_part<'a>(all: &[&'a PassOutcome], part: &Part) -> Vec<&'a PassOutcome> {
+pub(super) fn of_part<'a>(all: &[&'a PassOutcome], part: &StatePart) -> Vec<&'a PassOutcome> {
     second_analysis(all, &part.passes).iter().map(|&pass| all[pass]).collect()
 }
 

@@ -5,9 +5,9 @@ use super::evidence::{are_many_left_out, busy, flags, of_lost_time, switches, wi
 use super::headline::{named_headline, named_headline_of_passes};
 use super::judge::{judge, remove_bias, widen};
 use super::processes::by_process;
-use super::states::{Part, SentinelWatch, split};
+use super::states::{SentinelWatch, StatePart, split};
 use super::{
-    ConcurrencyGate, Counted, PassOutcome, SeriesRecord, SeriesResult, SeriesSettings, TrialResult,
+    ConcurrencyGate, CountedPasses, PassOutcome, SeriesRecord, SeriesResult, SeriesSettings, TrialResult,
     TrialSpec, TrialState, load_curve,
 };
 use crate::runtime::{helpers, names};
@@ -37,7 +37,7 @@ fn trial(
     index: usize,
     spec: &TrialSpec,
 ) -> Vec<TrialResult> {
-    let Counted { passes: counted, bias } = gate.counted(record, index);
+    let CountedPasses { passes: counted, bias } = gate.counted(record, index);
     let all = without_slices(&counted);
     let parts = split(settings, watch, spec, &all, &median_passes(&all));
     let passes: Vec<&PassOutcome> = parts[0].passes.iter().map(|&pass| all[pass]).collect();
@@ -109,14 +109,14 @@ fn trial_states(
     settings: &SeriesSettings,
     spec: &TrialSpec,
     all: &[&PassOutcome],
-    parts: &[Part],
+    parts: &[StatePart],
 ) -> Vec<TrialState> {
     if parts.len() < 2 {
         return Vec::new();
     }
     let known: usize = parts.iter().map(|part| part.passes.len()).sum();
     let name = named_headline_of_passes(settings, &spec.probe, all).map_or("", |(name, _)| name);
-    let state = |part: &Part| {
+    let state = |part: &StatePart| {
         let passes = of_part(all, part);
         let (medians_ns, values) =
             (medians(settings, &passes, Whole), values(settings, &spec.probe, &passes, Whole));

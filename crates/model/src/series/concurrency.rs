@@ -28,7 +28,7 @@ pub struct ConcurrencyGate {
 
 /// The passes that determine the numbers of a trial.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Counted<'a> {
+pub struct CountedPasses<'a> {
     /// The passes, in the order of execution.
     pub passes: Vec<&'a PassOutcome>,
     /// Effect of concurrency; `None` if proven harmless, or if the passes ran alone.
@@ -107,18 +107,18 @@ impl ConcurrencyGate {
 
     /// The passes of a trial that count: all if concurrency is proven harmless, otherwise those made alone. Before
     /// these suffice for a first analysis, the concurrent passes count.
-    pub fn counted<'a>(&self, record: &'a SeriesRecord, trial: usize) -> Counted<'a> {
+    pub fn counted<'a>(&self, record: &'a SeriesRecord, trial: usize) -> CountedPasses<'a> {
         let passes: Vec<&PassOutcome> = record.outcomes(trial).collect();
-        let Some(refusal) = self.refusal(trial) else { return Counted { passes, bias: None } };
+        let Some(refusal) = self.refusal(trial) else { return CountedPasses { passes, bias: None } };
         let (alone, concurrent): (Vec<_>, Vec<_>) = passes.into_iter().partition(|pass| pass.concurrent == 0);
         if alone.len() >= ANALYSES[0] || concurrent.is_empty() {
-            return Counted { passes: alone, bias: None };
+            return CountedPasses { passes: alone, bias: None };
         }
         let bias = match self.bounded.contains(&refusal.relation) {
             true => Bias::Bounded(refusal.bias),
             false => Bias::Unbounded,
         };
-        Counted { passes: concurrent, bias: Some(bias) }
+        CountedPasses { passes: concurrent, bias: Some(bias) }
     }
 }
 

@@ -4,7 +4,7 @@ use super::aggregates::{PassScope::Whole, median_passes, medians, of_part, value
 use super::evidence::{waits_for_quanta, without_slices};
 use super::headline::{headline, headline_of_pass};
 use super::states::{SentinelWatch, split};
-use super::{ConcurrencyGate, Counted, PassOutcome, SeriesRecord, SeriesSettings};
+use super::{ConcurrencyGate, CountedPasses, PassOutcome, SeriesRecord, SeriesSettings};
 use crate::stats::{ANALYSES, Analysis, Decision, Estimate, MIN_PASSES, decide, median};
 
 /// Whether a trial has enough passes, decided only at the two analyses (8 and 24 passes). The headline is as narrow as
@@ -16,7 +16,7 @@ pub fn is_done(
     record: &SeriesRecord,
     trial: usize,
 ) -> bool {
-    let Counted { passes, bias } = gate.counted(record, trial);
+    let CountedPasses { passes, bias } = gate.counted(record, trial);
     if bias.is_some() {
         return false;
     }

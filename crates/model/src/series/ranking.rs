@@ -22,7 +22,7 @@ pub struct Ranking<'a> {
     /// Subjects without a rank that were measured under this condition, with the reason.
     pub unranked: Vec<(String, Unranked)>,
     /// The conclusion from the order.
-    pub verdict: Verdict,
+    pub verdict: RankingVerdict,
 }
 
 /// The parameters and CPUs common to all results of a ranking.
@@ -51,7 +51,7 @@ pub struct Subject<'a> {
 
 /// The conclusion from the order of the subjects.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum RankingVerdict {
     /// There is only one subject.
     Single,
     /// All intervals have a point in common.
@@ -250,22 +250,22 @@ fn common_placements(found: &mut [SubjectTrials<'_>]) -> BTreeSet<Vec<CpuId>> {
 }
 
 /// `sign` is -1 if higher is better. `unsure` has the subjects without a stated interval.
-fn verdict(subjects: &[Subject<'_>], unsure: &[(String, Estimate)], sign: f64) -> Verdict {
+fn verdict(subjects: &[Subject<'_>], unsure: &[(String, Estimate)], sign: f64) -> RankingVerdict {
     let best_end = |value: &Estimate| (sign * value.low).min(sign * value.high);
     let worst_end = |value: &Estimate| (sign * value.low).max(sign * value.high);
     let Some(first) = subjects.first() else {
-        return Verdict::CannotTell(unsure.iter().map(|(name, _)| name.clone()).collect());
+        return RankingVerdict::CannotTell(unsure.iter().map(|(name, _)| name.clone()).collect());
     };
     let may_be_best = |value: &Estimate| best_end(value) <= worst_end(&first.value);
     if unsure.iter().any(|(_, value)| may_be_best(value)) {
         let sure = subjects.iter().map(|subject| (&subject.name, &subject.value));
         let rivals = sure.chain(unsure.iter().map(|(name, value)| (name, value)));
-        return Verdict::CannotTell(
+        return RankingVerdict::CannotTell(
             rivals.filter(|(_, value)| may_be_best(value)).map(|(name, _)| name.clone()).collect(),
         );
     }
     if subjects.len() == 1 {
-        return Verdict::Single;
+        return RankingVerdict::Single;
     }
     let overlapping = |one: usize| {
         let is_like =
@@ -278,13 +278,15 @@ fn verdict(subjects: &[Subject<'_>], unsure: &[(String, Estimate)], sign: f64) -
         let low = subjects.iter().map(|subject| subject.value.low).fold(f64::NEG_INFINITY, f64::max);
         let high = subjects.iter().map(|subject| subject.value.high).fold(f64::INFINITY, f64::min);
         return match low <= high {
-            true => Verdict::Alike,
-            false => Verdict::CannotTell(subjects.iter().map(|subject| subject.name.clone()).collect()),
+            true => RankingVerdict::Alike,
+            false => {
+                RankingVerdict::CannotTell(subjects.iter().map(|subject| subject.name.clone()).collect())
+            }
         };
     }
     let may_be_worse = |(_, value): &(String, Estimate)| worst_end(value) >= best_end(&subjects[last].value);
     let worst = (!like_best.contains(&last) && !unsure.iter().any(may_be_worse)).then_some(last);
-    Verdict::Ordered { like_best, worst, like_worst: worst.map_or_else(Vec::new, overlapping) }
+    RankingVerdict::Ordered { like_best, worst, like_worst: worst.map_or_else(Vec::new, overlapping) }
 }
 
 fn excluded(plan: &Plan<'_>, trial: &TrialResult) -> Option<Unranked> {

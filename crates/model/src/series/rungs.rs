@@ -11,7 +11,7 @@ type PairValue = ([CpuId; 2], Option<Estimate>);
 
 /// A ladder column measured by trials instead of by a kernel of the map.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rung {
+pub struct TrialRung {
     /// Name in the ladder.
     pub step: &'static str,
     /// The probe of the trials.
@@ -24,12 +24,12 @@ pub struct Rung {
 
 /// All such columns, in the order of the table. **A new column needs a line here**, and its trials in the quick look
 /// (`suite::quick_look` of the measuring crate).
-pub const RUNGS: &[Rung] = &[
-    Rung { step: "futex", probe: "wake", parameter: ("primitive", "semaphore"), view: "slept" },
-    Rung { step: "pipe", probe: "wake", parameter: ("primitive", "pipe"), view: "slept" },
+pub const RUNGS: &[TrialRung] = &[
+    TrialRung { step: "futex", probe: "wake", parameter: ("primitive", "semaphore"), view: "slept" },
+    TrialRung { step: "pipe", probe: "wake", parameter: ("primitive", "pipe"), view: "slept" },
 ];
 
-impl Rung {
+impl TrialRung {
     fn includes(&self, spec: &TrialSpec) -> bool {
         let (name, value) = self.parameter;
         spec.probe == self.probe && spec.parameters.text(name) == Some(value) && spec.placement.len() == 2

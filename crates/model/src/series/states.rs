@@ -76,7 +76,7 @@ impl Level {
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Part {
+pub struct StatePart {
     pub passes: Vec<usize>,
     /// Median CAS latency without pause between the CPUs of the trial, in nanoseconds, ascending. One for each machine
     /// state that the values of the trial do not separate.
@@ -94,13 +94,13 @@ pub fn split(
     spec: &TrialSpec,
     passes: &[&PassOutcome],
     median_passes: &[usize],
-) -> Vec<Part> {
+) -> Vec<StatePart> {
     let levels = watch.levels(spec);
     let around: Vec<Option<[usize; 2]>> = passes.iter().map(|pass| Level::around(levels, pass)).collect();
     let whole = || {
         let states: BTreeSet<usize> = around.iter().flatten().flatten().copied().collect();
         let cas_ns = states.into_iter().map(|state| levels[state].median).collect();
-        vec![Part { passes: (0..passes.len()).collect(), cas_ns }]
+        vec![StatePart { passes: (0..passes.len()).collect(), cas_ns }]
     };
     // Lost time comes from rare events, which form clusters that are not states of the machine.
     if settings.quantities.measures_lost_time(&spec.probe) {
@@ -112,11 +112,11 @@ pub fn split(
     let value = |pass: usize| values[pass].unwrap_or(f64::NAN);
     let has_value = |pass: &usize| value(*pass) > 0.0;
     let machine = by_machine(&around, |pass| has_value(&pass), &value);
-    let parts: Vec<Part> = if levels.len() < 2 || machine.is_empty() {
+    let parts: Vec<StatePart> = if levels.len() < 2 || machine.is_empty() {
         let cas_ns = levels.first().map(|level| level.median).into_iter().collect();
-        vec![Part { passes: (0..passes.len()).filter(has_value).collect(), cas_ns }]
+        vec![StatePart { passes: (0..passes.len()).filter(has_value).collect(), cas_ns }]
     } else {
-        let part = |(states, passes): (Vec<usize>, Vec<usize>)| Part {
+        let part = |(states, passes): (Vec<usize>, Vec<usize>)| StatePart {
             passes,
             cas_ns: states.into_iter().map(|state| levels[state].median).collect(),
         };
@@ -130,15 +130,15 @@ pub fn split(
         || passes.iter().any(|pass| pass.observed.flags.contains(Flag::SharedSpin));
     // The speeds at which processes of a runtime settle are not states of the machine either.
     let has_own_clusters = has_own_clusters || passes.iter().any(|pass| pass.process.is_some());
-    let mut parts: Vec<Part> = parts
+    let mut parts: Vec<StatePart> = parts
         .into_iter()
-        .flat_map(|Part { passes, cas_ns }| {
+        .flat_map(|StatePart { passes, cas_ns }| {
             let divided = if has_own_clusters {
                 vec![passes]
             } else {
                 by_value(passes, median_passes, &value, &step_ns)
             };
-            divided.into_iter().map(move |passes| Part { passes, cas_ns: cas_ns.clone() })
+            divided.into_iter().map(move |passes| StatePart { passes, cas_ns: cas_ns.clone() })
         })
         .collect();
     if parts.len() < 2 {

@@ -11,7 +11,7 @@ use super::location::{mean, variance};
 
 /// One pass over a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Pass {
+pub struct CellPass {
     /// Time of the pass, in seconds from any origin.
     pub at_s: f64,
     /// Location of the pass, in the caller's unit.
@@ -43,7 +43,7 @@ const MEASURED: [(f64, f64); 4] = [(0.02, 0.43), (0.1, 0.24), (0.3, 0.10), (1.0,
 /// correlation of drift of 1 to 4 % within 30 ms, instead of [`drift_correlation`], it covers 96 to 99.7 %, within 100
 /// ms 91 to 96 %, and within 300 ms only 74 to 88 %. The adaptive interval handles slow drift with its blocks, its
 /// floor, and prior scaling with the core clock.
-pub fn drift_interval(passes: &[Pass]) -> Option<Estimate> {
+pub fn drift_interval(passes: &[CellPass]) -> Option<Estimate> {
     let values: Vec<f64> = passes.iter().map(|pass| pass.value).collect();
     let plain = fixed_interval(&values)?;
     let inflation = DriftShare::from_passes(passes).map_or(1.0, |share| share.inflation());
@@ -72,7 +72,7 @@ pub struct DriftShare {
 
 impl DriftShare {
     /// Divides the variance of the passes. `None` for fewer than two passes or no variation.
-    pub fn from_passes(passes: &[Pass]) -> Option<DriftShare> {
+    pub fn from_passes(passes: &[CellPass]) -> Option<DriftShare> {
         let values: Vec<f64> = passes.iter().map(|pass| pass.value).collect();
         let errors: Vec<f64> = passes.iter().map(|pass| pass.line_error * pass.line_error).collect();
         let total = variance(&values).filter(|&total| total > 0.0)?;
@@ -92,7 +92,7 @@ impl DriftShare {
 }
 
 /// n · Var(mean)/σ² = 1 + Σ ρ(|tᵢ − tⱼ|)/n over i ≠ j.
-fn design_effect(passes: &[Pass]) -> f64 {
+fn design_effect(passes: &[CellPass]) -> f64 {
     let mut sum = 0.0;
     for (i, early) in passes.iter().enumerate() {
         for late in &passes[i + 1..] {
@@ -106,9 +106,9 @@ fn design_effect(passes: &[Pass]) -> f64 {
 mod tests {
     use super::*;
 
-    fn passes(values: &[f64], gap_s: f64, line_error: f64) -> Vec<Pass> {
+    fn passes(values: &[f64], gap_s: f64, line_error: f64) -> Vec<CellPass> {
         let at = |i: usize| i as f64 * gap_s;
-        values.iter().enumerate().map(|(i, &value)| Pass { at_s: at(i), value, line_error }).collect()
+        values.iter().enumerate().map(|(i, &value)| CellPass { at_s: at(i), value, line_error }).collect()
     }
 
     const VALUES: [f64; 8] = [40.0, 41.0, 39.5, 40.2, 40.9, 39.9, 40.4, 39.2];

@@ -2,8 +2,8 @@
 
 use super::alignment::file;
 use coretalk_model::compare::{
-    Alignment, Basis, Dataset, DatasetComparison, Fact, LeastEffect, Letter, Levels, LogEstimate, Reading,
-    ReadingKey, Series, Side, Verdict, Weight, compare, mismatches, overview,
+    Alignment, Basis, Dataset, DatasetComparison, Fact, LeastEffect, Letter, Levels, LogEstimate, ReadingKey,
+    Series, Side, SideReading, Verdict, Weight, compare, mismatches, overview,
 };
 use coretalk_model::quantity::Better;
 use coretalk_model::stats::Key;
@@ -18,8 +18,8 @@ fn pair(a: u32, b: u32) -> ReadingKey {
     ReadingKey::unordered(CpuId(a), CpuId(b))
 }
 
-fn reading(point: f64) -> Reading {
-    Reading { value: LogEstimate { point, deviation: Some(0.01) }, cycles: None, steady: true }
+fn reading(point: f64) -> SideReading {
+    SideReading { value: LogEstimate { point, deviation: Some(0.01) }, cycles: None, steady: true }
 }
 
 /// A quiet map: cells repeat within 0.5 % and report ± 2 %.
@@ -55,7 +55,7 @@ pub fn scaled(seed: u64, factor: f64) -> Side {
     side(dataset(seed, |_, _| factor))
 }
 
-pub fn changed(mut side: Side, change: impl FnMut(&mut Reading)) -> Side {
+pub fn changed(mut side: Side, change: impl FnMut(&mut SideReading)) -> Side {
     side.datasets[0].readings.values_mut().for_each(change);
     side
 }
@@ -108,7 +108,7 @@ fn noisy(seed: u64, deviation: Option<f64>, disturbed: f64) -> Side {
                 if is_disturbed(seed, pair, disturbed) { 0.05 * key(2).normal(cell) } else { 0.0 };
             let noise = (common + of_cpus + 0.01 * key(3).normal(cell) + disturbance).exp();
             let value = LogEstimate { point: level * noise, deviation };
-            readings.insert(ReadingKey::Pair(pair), Reading { value, ..reading(0.0) });
+            readings.insert(ReadingKey::Pair(pair), SideReading { value, ..reading(0.0) });
         }
     }
     let cores: Vec<String> = (0..32).step_by(2).map(|cpu| format!("{cpu}-{}", cpu + 1)).collect();

@@ -3,7 +3,9 @@
 
 use super::{data, matrix_files};
 use coretalk_model::formats::{ImportedMatrix, Unit, read_matrices, write_c2c_csv, write_csv};
-use coretalk_model::infer::{Observation, Shape, Structure, Suspect, SuspectReason, infer, infer_of_step};
+use coretalk_model::infer::{
+    Observation, Structure, Suspect, SuspectReason, ValueShape, infer, infer_of_step,
+};
 use coretalk_model::lint::{Kind, LintFinding, lint, step_of};
 use coretalk_model::stats::Key;
 use coretalk_model::{CpuId, Matrix};
@@ -308,7 +310,7 @@ fn pairs_reported_as_uniform_have_few_outliers() {
         let is_unlike = |suspect: &&Suspect| suspect.doubt == SuspectReason::Outlier;
         let unlike = structure.suspects.iter().filter(is_unlike).count();
         match structure.shape {
-            Shape::Uniform { .. } => assert!(unlike * 10 <= 780, "{share}: {unlike} of 780"),
+            ValueShape::Uniform { .. } => assert!(unlike * 10 <= 780, "{share}: {unlike} of 780"),
             _ => assert!(share > 0.05, "{share}: {:?}", structure.shape),
         }
     }
@@ -407,7 +409,7 @@ fn unfit_pairs_are_those_of_the_inference() {
                 assert!((spread - scatter).abs() < 1e-12, "{name}: {spread} {scatter}");
             }
             let pairs = imported.matrix.len() * (imported.matrix.len() - 1) / 2;
-            let is_uniform = matches!(structure.shape, Shape::Uniform { .. });
+            let is_uniform = matches!(structure.shape, ValueShape::Uniform { .. });
             assert!(!is_uniform || inferred.len() * 10 <= pairs, "{name}: all pairs alike, and {inferred:?}");
         }
     }

@@ -1,8 +1,8 @@
 //! Comparisons of placements with known truth.
 
 use coretalk_model::place::{
-    Comparison, Metric, Open, Outcome, PlaceSettings, Placement, PlacementConditions, WorkSettings,
-    analyse_places, effect, repetitions_due,
+    Metric, Open, PlaceOutcome, PlaceSettings, Placement, PlacementComparison, PlacementConditions,
+    WorkSettings, analyse_places, effect, repetitions_due,
 };
 use coretalk_model::quantity::Better;
 use coretalk_model::series::{Observed, PassOutcome, SeriesEntry, SeriesRecord};
@@ -48,9 +48,9 @@ fn runs(settings: &PlaceSettings, times: &[f64], noise: f64, disturbed: f64, sam
     record
 }
 
-fn winner(found: &Comparison) -> Option<(usize, f64)> {
+fn winner(found: &PlacementComparison) -> Option<(usize, f64)> {
     match &found.outcome {
-        Outcome::Winner { winner, share, .. } => Some((*winner, share.point)),
+        PlaceOutcome::Winner { winner, share, .. } => Some((*winner, share.point)),
         _ => None,
     }
 }
@@ -75,7 +75,7 @@ fn an_effect_is_found_with_its_size_and_its_side() {
         let result =
             analyse_places(&settings, &runs(&settings, &[1.2, 1.0, 1.05], 0.01, 0.0, 9_000 + sample));
         let wall = &result.comparisons[0];
-        let Outcome::Winner { winner, runner_up, share, p_value } = &wall.outcome else {
+        let PlaceOutcome::Winner { winner, runner_up, share, p_value } = &wall.outcome else {
             panic!("{:?}", wall.outcome)
         };
         assert_eq!((*winner, *runner_up), (1, 2));
@@ -90,7 +90,7 @@ fn equal_placements_are_the_same_with_precise_runs() {
     let settings = settings(2);
     let is_same = |&sample: &u64| {
         let record = runs(&settings, &[1.0, 1.0], 0.003, 0.0, 20_000 + sample);
-        analyse_places(&settings, &record).comparisons[0].outcome == Outcome::Same { within: 0.01 }
+        analyse_places(&settings, &record).comparisons[0].outcome == PlaceOutcome::Same { within: 0.01 }
     };
     let same = (0..100).filter(is_same).count();
     assert!(same >= 90, "{same} of 100");
@@ -99,7 +99,7 @@ fn equal_placements_are_the_same_with_precise_runs() {
 #[test]
 fn a_placement_without_runs_decides_nothing() {
     for found in analyse_places(&settings(2), &SeriesRecord::new()).comparisons {
-        assert!(found.pairs.is_empty() || found.outcome == Outcome::CannotTell);
+        assert!(found.pairs.is_empty() || found.outcome == PlaceOutcome::CannotTell);
         assert!(found.arms.iter().all(|arm| arm.median.is_none()));
     }
 }
@@ -196,7 +196,7 @@ fn cpu_time_used_by_others_flags_only_the_affected_placement() {
 
 /// The comparison by headline if the second placement takes `ratio` of the time of the first, and each waits for its
 /// share `waited` of the time while others use its CPU.
-fn disturbed_by_others(ratio: f64, waited: [f64; 2], quota: bool) -> Comparison {
+fn disturbed_by_others(ratio: f64, waited: [f64; 2], quota: bool) -> PlacementComparison {
     let settings = PlaceSettings { repeat: 14, ..settings(2) };
     let record = record_of(&settings, |pass, trial| {
         let wall_s = if trial == 1 { ratio } else { 1.0 } * jitter(pass, trial);
@@ -210,18 +210,21 @@ fn disturbed_by_others(ratio: f64, waited: [f64; 2], quota: bool) -> Comparison 
 
 #[test]
 fn a_verdict_that_disturbances_can_reverse_is_withheld() {
-    let wins = |found: &Comparison| winner(found).map(|(winner, _)| winner);
+    let wins = |found: &PlacementComparison| winner(found).map(|(winner, _)| winner);
     assert_eq!(wins(&disturbed_by_others(0.66, [0.0, 0.0], false)), Some(1));
     // The slower one waited half of its time and may be faster without that.
     let reversible = disturbed_by_others(0.66, [0.5, 0.5], false);
-    assert_eq!((reversible.outcome.clone(), reversible.open()), (Outcome::CannotTell, Some(Open::Disturbed)));
+    assert_eq!(
+        (reversible.outcome.clone(), reversible.open()),
+        (PlaceOutcome::CannotTell, Some(Open::Disturbed))
+    );
     // A disturbance of only the winner cannot reverse the result, and 10 % cannot reverse a difference of a third.
     assert_eq!(wins(&disturbed_by_others(0.66, [0.0, 0.5], false)), Some(1));
     assert_eq!(wins(&disturbed_by_others(0.66, [0.1, 0.1], false)), Some(1));
     // The time lost to a quota is unknown.
     assert_eq!(disturbed_by_others(0.66, [0.0, 0.0], true).open(), Some(Open::Disturbed));
     // Equality is withheld likewise.
-    assert!(matches!(disturbed_by_others(1.0, [0.0, 0.0], false).outcome, Outcome::Same { .. }));
+    assert!(matches!(disturbed_by_others(1.0, [0.0, 0.0], false).outcome, PlaceOutcome::Same { .. }));
     assert_eq!(disturbed_by_others(1.0, [0.0, 0.5], false).open(), Some(Open::Disturbed));
 }
 
@@ -237,7 +240,7 @@ fn equal_values_are_the_same_despite_disturbances() {
         });
         let found = analyse_places(&settings, &record).comparisons;
         let of_x = found.into_iter().find(|found| found.metric.name == "x").unwrap();
-        (matches!(of_x.outcome, Outcome::Same { .. }), of_x.open())
+        (matches!(of_x.outcome, PlaceOutcome::Same { .. }), of_x.open())
     };
     assert_eq!(open(0.0), (true, None));
     assert_eq!(open(0.001), (false, Some(Open::Disturbed)), "the difference may be due to the disturbance");
@@ -260,7 +263,7 @@ fn medians_that_contradict_the_winner_leave_it_open() {
     assert!((plain.of_medians(0, 1).unwrap() - 0.2).abs() < 0.01, "{plain:?}");
 }
 
-fn own_metric(better: Better, min_effect: f64, value: impl Fn(u32, u32) -> f64) -> Comparison {
+fn own_metric(better: Better, min_effect: f64, value: impl Fn(u32, u32) -> f64) -> PlacementComparison {
     let works = vec![WorkSettings::of_command(vec![Metric::own("x", better)])];
     let settings = PlaceSettings { works, min_effect, ..settings(2) };
     let outcome = |pass, trial| {
@@ -294,7 +297,7 @@ fn the_smallest_effect_is_the_same_for_times_and_rates_and_from_both_sides() {
     // Significantly below the smallest effect: equal.
     let nearly = |pass, trial| if trial == 0 { 1.3 } else { 1.0 } * jitter(pass, trial);
     let near = own_metric(Better::Lower, 0.5, nearly);
-    assert_eq!(near.outcome, Outcome::Same { within: 0.5 });
+    assert_eq!(near.outcome, PlaceOutcome::Same { within: 0.5 });
 }
 
 #[test]
@@ -342,14 +345,14 @@ fn zeros_are_farther_away_than_any_other_number() {
     let zero_or = |better| own_metric(better, 0.01, |_, trial| 5.0 * f64::from(trial));
     assert_eq!(winner(&zero_or(Better::Lower)), Some((0, f64::INFINITY)));
     assert_eq!(winner(&zero_or(Better::Higher)), Some((1, -1.0)));
-    assert_eq!(own_metric(Better::Lower, 0.01, |_, _| 0.0).outcome, Outcome::Same { within: 0.01 });
+    assert_eq!(own_metric(Better::Lower, 0.01, |_, _| 0.0).outcome, PlaceOutcome::Same { within: 0.01 });
 }
 
 #[test]
 fn numbers_below_zero_have_no_ratio_and_are_not_tested() {
     let below = own_metric(Better::Lower, 0.01, |_, trial| -1.0 - f64::from(trial));
     assert_eq!((below.pairs[0].share, below.pairs[0].p_value), (None, None));
-    assert_eq!(below.outcome, Outcome::CannotTell);
+    assert_eq!(below.outcome, PlaceOutcome::CannotTell);
 }
 
 #[test]

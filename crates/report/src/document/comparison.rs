@@ -1,7 +1,9 @@
 //! Comparisons of placements and of commands.
 
 use super::{Ci, known, rounded};
-use coretalk_model::place::{Binding, Comparison, Difference, Failed, Open, Outcome, PairVerdict, Workload};
+use coretalk_model::place::{
+    Binding, Difference, Failed, Open, PairVerdict, PlaceOutcome, PlacementComparison, Workload,
+};
 use coretalk_model::run::PlaceReport;
 use coretalk_model::stats::Estimate;
 use coretalk_model::{CommandEnd, CpuId, Flag};
@@ -184,16 +186,16 @@ impl ComparisonDoc {
         place.result.comparisons.iter().map(|comparison| ComparisonDoc::new(place, comparison)).collect()
     }
 
-    fn new(place: &PlaceReport, comparison: &Comparison) -> ComparisonDoc {
+    fn new(place: &PlaceReport, comparison: &PlacementComparison) -> ComparisonDoc {
         let name = |arm: usize| comparison.arms[arm].placement.name.clone();
         let (verdict, winner, within, delta, p_value) = match &comparison.outcome {
-            Outcome::Winner { winner, share, p_value, .. } => {
+            PlaceOutcome::Winner { winner, share, p_value, .. } => {
                 ("winner", Some(name(*winner)), None, Some(share.point), Some(*p_value))
             }
-            Outcome::Same { within } => ("same", None, Some(*within), None, None),
-            Outcome::CannotTell => ("cannot-tell", None, None, None, None),
-            Outcome::PerArm => ("per-arm", None, None, None, None),
-            Outcome::NotTested => ("told", None, None, None, None),
+            PlaceOutcome::Same { within } => ("same", None, Some(*within), None, None),
+            PlaceOutcome::CannotTell => ("cannot-tell", None, None, None, None),
+            PlaceOutcome::PerArm => ("per-arm", None, None, None, None),
+            PlaceOutcome::NotTested => ("told", None, None, None, None),
         };
         let doubt = |arm: &str| {
             place.result.doubts.iter().find(|doubt| doubt.work == comparison.work && doubt.placement == arm)
@@ -222,7 +224,7 @@ impl ComparisonDoc {
             others_percent: percent(doubt(&arm.placement.name).and_then(|doubt| doubt.others)),
             failed: doubt(&arm.placement.name).and_then(|doubt| doubt.failed.as_ref()).map(FailedDoc::new),
         });
-        let is_per_arm = comparison.outcome == Outcome::PerArm;
+        let is_per_arm = comparison.outcome == PlaceOutcome::PerArm;
         let verdict_of = |pair: &Difference| match pair.verdict {
             PairVerdict::Better => "better",
             PairVerdict::Worse => "worse",

@@ -11,7 +11,7 @@ use coretalk_model::jitter::{Noise, Quietness, names as jitter};
 use coretalk_model::probes;
 use coretalk_model::queue::{BatchCurve, BatchGain, RateLimit, Sweep, names as queue};
 use coretalk_model::run::{RunReport, SeriesReport};
-use coretalk_model::series::{ParameterValue, Ranking, TrialId, TrialResult, Verdict};
+use coretalk_model::series::{ParameterValue, Ranking, RankingVerdict, TrialId, TrialResult};
 use coretalk_model::sharing::{PaddedRelation, Padding, names as padding};
 use coretalk_model::stats::Estimate;
 use schemars::JsonSchema;
@@ -154,16 +154,16 @@ impl RunFindingDoc {
 
     fn of_ranking(ranking: &Ranking<'_>) -> RunFindingDoc {
         let (verdict, rivals) = match &ranking.verdict {
-            Verdict::Single => ("single", &[][..]),
-            Verdict::Alike => ("alike", &[][..]),
-            Verdict::Ordered { .. } => ("ordered", &[][..]),
-            Verdict::CannotTell(rivals) => ("cannot-tell", &rivals[..]),
+            RankingVerdict::Single => ("single", &[][..]),
+            RankingVerdict::Alike => ("alike", &[][..]),
+            RankingVerdict::Ordered { .. } => ("ordered", &[][..]),
+            RankingVerdict::CannotTell(rivals) => ("cannot-tell", &rivals[..]),
         };
         let standing = |index: usize| match &ranking.verdict {
-            Verdict::Ordered { .. } if index == 0 => Some("best"),
-            Verdict::Ordered { worst, .. } if *worst == Some(index) => Some("worst"),
-            Verdict::Ordered { like_best, .. } if like_best.contains(&index) => Some("like-best"),
-            Verdict::Ordered { like_worst, .. } => like_worst.contains(&index).then_some("like-worst"),
+            RankingVerdict::Ordered { .. } if index == 0 => Some("best"),
+            RankingVerdict::Ordered { worst, .. } if *worst == Some(index) => Some("worst"),
+            RankingVerdict::Ordered { like_best, .. } if like_best.contains(&index) => Some("like-best"),
+            RankingVerdict::Ordered { like_worst, .. } => like_worst.contains(&index).then_some("like-worst"),
             _ => None,
         };
         let named = |name: &String, standing: Option<&'static str>| SubjectDoc {

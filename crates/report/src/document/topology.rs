@@ -2,8 +2,8 @@
 
 use super::{Ci, ci, known};
 use crate::reasons::Worded;
-use coretalk_model::infer::{Agreement, Findings, InferredLevel, LoneCpu, Shape, Structure};
-use coretalk_model::latency::execution::{Execution, ExecutionTest, Unit, verdicts};
+use coretalk_model::infer::{Agreement, Findings, InferredLevel, LoneCpu, Structure, ValueShape};
+use coretalk_model::latency::execution::{Execution, ExecutionTest, ExecutionUnit, verdicts};
 use coretalk_model::lint::LintFinding;
 use coretalk_model::run::RunReport;
 use coretalk_model::topology::{CacheSize, Domain, MemoryNode, Same};
@@ -365,8 +365,8 @@ impl ExecutionDoc {
                 },
                 tested_as: test.reason.name(),
                 passes: test.passes.len(),
-                multiplier_kept: kept(Unit::Multiplier),
-                divider_kept: kept(Unit::Divider),
+                multiplier_kept: kept(ExecutionUnit::Multiplier),
+                divider_kept: kept(ExecutionUnit::Divider),
             }
         };
         tests.iter().zip(verdicts(tests)).map(doc).collect()
@@ -452,9 +452,10 @@ impl InferredDoc {
         Some(InferredDoc {
             levels: levels(&structure.levels),
             dropped: levels(&structure.dropped),
-            continuous: matches!(structure.shape, Shape::Continuous { .. }) && structure.contradictory == 0,
+            continuous: matches!(structure.shape, ValueShape::Continuous { .. })
+                && structure.contradictory == 0,
             scatter,
-            too_few: matches!(structure.shape, Shape::TooFew),
+            too_few: matches!(structure.shape, ValueShape::TooFew),
             hints: structure.hints.iter().map(|hint| hint.cpus.to_string()).collect(),
             all_but_one: findings.lone_cpus().iter().map(|lone| AllButOneDoc::new(lone, unit)).collect(),
             left_out: structure.left_out.iter().map(|cpu| cpu.0).collect(),

@@ -6,7 +6,7 @@ use crate::heat_map::ordered;
 use crate::reasons::Worded;
 use crate::{Order, fmt, plain, saved, words};
 use coretalk_model::formats::{self, Unit};
-use coretalk_model::latency::summary::Reading;
+use coretalk_model::latency::summary::PairReading;
 use coretalk_model::latency::{self, Imitated, LatencyMap, MissingReason};
 use coretalk_model::run::RunReport;
 use coretalk_model::{CpuId, KernelId, Matrix, Protocol, Topology};
@@ -127,7 +127,7 @@ pub fn imitation_gaps(report: &RunReport) -> Vec<String> {
 }
 
 fn in_order(order: Option<Order>, topology: &Topology, values: &Matrix<Option<f64>>) -> Option<Vec<CpuId>> {
-    let readings = values.map(|cell| cell.map(|ns| Reading { ns, doubtful: false }));
+    let readings = values.map(|cell| cell.map(|ns| PairReading { ns, doubtful: false }));
     order.map(|order| ordered(&readings, topology, order))
 }
 

@@ -13,7 +13,7 @@ use crate::input::{Drawing, Map, ReportInput, ScaleChoice, readings_of};
 use crate::palette::{Colors, Scale};
 use crate::picture::{Anchor, Ink, Picture, Shape, Type, Weight, text_width};
 use crate::scope::level_words;
-use coretalk_model::latency::summary::{Reading, Table, TableCell, table};
+use coretalk_model::latency::summary::{PairReading, SummaryTable, TableCell, table};
 use coretalk_model::{CpuId, Level, Matrix};
 
 /// Maximum number of rows drawn as squares; more rows become one raster.
@@ -123,7 +123,7 @@ fn grouped(rows: Vec<Vec<CpuId>>, input: &ReportInput<'_>, most: usize) -> (Vec<
 
 fn content<'a>(
     map: &'a Map,
-    readings: &Matrix<Option<Reading>>,
+    readings: &Matrix<Option<PairReading>>,
     rows: Vec<Vec<CpuId>>,
     painted: Painted,
 ) -> Content<'a> {
@@ -235,7 +235,7 @@ fn squares(picture: &mut Picture, content: &Content<'_>, [left, top]: [f64; 2], 
 }
 
 /// A raster is hatched as a whole; its measured cells cover the lines.
-fn hatched(picture: &mut Picture, cells: &Table, n: usize, [left, top]: [f64; 2], cell: f64) {
+fn hatched(picture: &mut Picture, cells: &SummaryTable, n: usize, [left, top]: [f64; 2], cell: f64) {
     let mut hatch = |x: f64, y: f64, side: f64, step: f64| {
         let mut offset = step;
         while offset < 2.0 * side {

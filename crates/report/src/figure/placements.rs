@@ -6,7 +6,7 @@ use crate::fmt::digits::axis;
 use crate::picture::Picture;
 use crate::place::{Numbered, difference_words};
 use crate::text::plain;
-use coretalk_model::place::{Arm, Outcome, PlacementConditions};
+use coretalk_model::place::{Arm, PlaceOutcome, PlacementConditions};
 use coretalk_model::quantity::Better;
 use coretalk_model::run::PlaceReport;
 
@@ -52,7 +52,7 @@ pub fn placements(place: &PlaceReport, numbered: Numbered<'_>, width: f64) -> Op
     let rows: Vec<IntervalRow> = comparison.arms.iter().enumerate().map(row).collect();
     let better = if metric.better == Better::Higher { "higher" } else { "lower" };
     let found = match &comparison.outcome {
-        Outcome::Winner { winner, .. } => {
+        PlaceOutcome::Winner { winner, .. } => {
             format!("{} wins, ", plain(&comparison.arms[*winner].placement.name))
         }
         _ => String::new(),

@@ -1,11 +1,11 @@
 //! [`Axis`]: rows of CPUs in order, and the ends of reported groups.
 
 use crate::{By, Order};
-use coretalk_model::latency::summary::{Reading, measured_order};
+use coretalk_model::latency::summary::{PairReading, measured_order};
 use coretalk_model::{CpuId, CpuSet, Level, Matrix, Topology};
 
 /// The CPUs of a map in the requested order.
-pub fn ordered(readings: &Matrix<Option<Reading>>, topology: &Topology, order: Order) -> Vec<CpuId> {
+pub fn ordered(readings: &Matrix<Option<PairReading>>, topology: &Topology, order: Order) -> Vec<CpuId> {
     let cpus: CpuSet = readings.cpus().iter().copied().collect();
     match order {
         Order::Id => cpus.iter().collect(),
@@ -16,7 +16,7 @@ pub fn ordered(readings: &Matrix<Option<Reading>>, topology: &Topology, order: O
 
 /// The rows of a map: CPUs, or cores with their CPUs.
 pub fn rows(
-    readings: &Matrix<Option<Reading>>,
+    readings: &Matrix<Option<PairReading>>,
     topology: &Topology,
     order: Order,
     by: By,

@@ -9,7 +9,7 @@ use crate::palette::{self, Scale};
 use crate::render::terminal;
 use crate::text::{columns, left, right};
 use coretalk_model::CpuId;
-use coretalk_model::latency::summary::{Table, table};
+use coretalk_model::latency::summary::{SummaryTable, table};
 
 pub(super) const MAX_ROWS: usize = 48;
 
@@ -46,7 +46,7 @@ pub(super) fn draw(map: &HeatMap<'_>, style: &Style) -> Option<Drawing> {
 fn lines(
     map: &HeatMap<'_>,
     style: &Style,
-    cells: &Table,
+    cells: &SummaryTable,
     axis: &Axis,
     labels: &[(String, String)],
     gutter: usize,
@@ -112,7 +112,7 @@ fn bar(axis: &Axis, gutter: usize, cell_width: usize) -> String {
     bar
 }
 
-fn text(map: &HeatMap<'_>, cells: &Table, at @ [row, column]: [usize; 2]) -> String {
+fn text(map: &HeatMap<'_>, cells: &SummaryTable, at @ [row, column]: [usize; 2]) -> String {
     match map.shown(cells, at) {
         [Some(shown), _] => with_mark(&shown),
         _ if cells.get(row, column).pairs > 0 => "· ".to_owned(),

@@ -6,7 +6,7 @@ use crate::ColorDepth;
 use crate::fmt::digits::short_ns;
 use crate::palette::{self, Scale, Steps};
 use crate::text::{columns, flow, left, right};
-use coretalk_model::latency::summary::{Table, TableCell, table};
+use coretalk_model::latency::summary::{SummaryTable, TableCell, table};
 use coretalk_model::{CpuId, Level};
 
 /// Maximum number of bars of a picture. With more groups, only colours show them.
@@ -86,7 +86,7 @@ enum Tones {
 }
 
 impl Tones {
-    fn from_table(cells: &Table, depth: ColorDepth) -> Option<Tones> {
+    fn from_table(cells: &SummaryTable, depth: ColorDepth) -> Option<Tones> {
         let values = cells.iter().filter_map(|cell| cell.middle_ns);
         match depth {
             ColorDepth::None | ColorDepth::Ansi16 => Steps::over(values).map(Tones::Few),
@@ -193,7 +193,7 @@ mod tests {
     use super::*;
     use crate::blocks::value::MapSource;
     use crate::heat_map::PairMap;
-    use coretalk_model::latency::summary::Reading;
+    use coretalk_model::latency::summary::PairReading;
     use coretalk_model::topology::Domain;
     use coretalk_model::{Matrix, Topology};
     use std::borrow::Cow;
@@ -206,7 +206,7 @@ mod tests {
             level + (row * 7 + column * 7) as f64 % 10.0 / 10.0
         };
         let cpus: Vec<CpuId> = (0..96).map(CpuId).collect();
-        let reading = |row, column| Some(Reading { ns: ns(row, column), doubtful: false });
+        let reading = |row, column| Some(PairReading { ns: ns(row, column), doubtful: false });
         let readings = Matrix::symmetric(cpus.clone(), reading);
         let group =
             |of: &[CpuId]| Domain { level: Level::L3, cpus: of.iter().copied().collect(), os_id: None };

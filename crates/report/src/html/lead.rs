@@ -17,7 +17,7 @@ use coretalk_model::latency::summary::{by_relation, class_pairs};
 use coretalk_model::probes;
 use coretalk_model::quantity::{Aggregate, Better, Quantity, Unit};
 use coretalk_model::run::{RunReport, SeriesReport};
-use coretalk_model::series::{Gathering, Ranking, Subject, Verdict};
+use coretalk_model::series::{Gathering, Ranking, RankingVerdict, Subject};
 use std::fmt::Write;
 
 /// Maximum number of subjects in a line; tables list all subjects.
@@ -192,9 +192,9 @@ fn caption(ranking: &Ranking<'_>, condition: &str) -> String {
     // A title that only repeats the unit is left out.
     let what = Some(title + &meaning).filter(|what| *what != quantity.unit.symbol());
     let order = match (&ranking.verdict, quantity.better) {
-        (Verdict::Single, _) => "",
-        (Verdict::Alike, _) => "alike within their intervals",
-        (Verdict::CannotTell(_), _) => "cannot tell which is best",
+        (RankingVerdict::Single, _) => "",
+        (RankingVerdict::Alike, _) => "alike within their intervals",
+        (RankingVerdict::CannotTell(_), _) => "cannot tell which is best",
         (_, Some(Better::Higher)) => "highest first",
         _ => "lowest first",
     };

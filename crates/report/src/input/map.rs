@@ -10,7 +10,7 @@ use crate::picture::SeriesName;
 use crate::text::plain;
 use crate::trial_maps::{map_words, number_of_map};
 use coretalk_model::latency;
-use coretalk_model::latency::summary::Reading;
+use coretalk_model::latency::summary::PairReading;
 use coretalk_model::run::SeriesReport;
 use coretalk_model::series::{Alike, ParameterValue, Parameters, TrialResult};
 use coretalk_model::{CpuId, Matrix, Topology};
@@ -49,14 +49,14 @@ pub struct PairPasses {
 
 impl Map {
     /// Values with their doubts, for pictures.
-    pub fn readings(&self) -> Matrix<Option<Reading>> {
+    pub fn readings(&self) -> Matrix<Option<PairReading>> {
         readings_of(&self.columns, |cell| Some((self.columns.median[cell]?, self.columns.doubtful(cell))))
     }
 
     /// The rows of the picture: CPUs, or cores with their CPUs.
     pub fn rows(
         &self,
-        readings: &Matrix<Option<Reading>>,
+        readings: &Matrix<Option<PairReading>>,
         topology: &Topology,
         drawing: Drawing,
     ) -> Vec<Vec<CpuId>> {
@@ -132,7 +132,7 @@ fn spec_pair(trial: &TrialResult) -> Option<[CpuId; 2]> {
 pub fn readings_of(
     columns: &Columns,
     value_of: impl Fn(usize) -> Option<(f64, bool)>,
-) -> Matrix<Option<Reading>> {
+) -> Matrix<Option<PairReading>> {
     let cpus: Vec<CpuId> = columns.cpus.iter().map(|&cpu| CpuId(cpu)).collect();
     let mut readings = match columns.symmetric {
         true => Matrix::symmetric(cpus, |_, _| None),
@@ -142,7 +142,7 @@ pub fn readings_of(
         if let (Some((ns, doubtful)), Some(reading)) =
             (value_of(cell), readings.get_mut(row as usize, column as usize))
         {
-            *reading = Some(Reading { ns, doubtful });
+            *reading = Some(PairReading { ns, doubtful });
         }
     }
     readings

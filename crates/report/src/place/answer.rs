@@ -3,7 +3,7 @@
 use super::numbers::{Numbered, given, unknown};
 use super::versus::{self, BELOW_ZERO, DISTURBED, MEDIANS};
 use crate::blocks::value::{Arg, DisplayUnit, DisplayValue, Number, Sentence, Source};
-use coretalk_model::place::{Outcome, ShownPair, Unanswered, unanswered};
+use coretalk_model::place::{PlaceOutcome, ShownPair, Unanswered, unanswered};
 use coretalk_model::quantity::{Better, Unit};
 use coretalk_model::run::PlaceReport;
 
@@ -46,7 +46,7 @@ pub fn answer(place: &PlaceReport, headline: Numbered<'_>) -> Sentence {
     let comparison = headline.comparison;
     let metric = given(&comparison.metric.title);
     match &comparison.outcome {
-        Outcome::Winner { winner, runner_up, share, p_value } => {
+        PlaceOutcome::Winner { winner, runner_up, share, p_value } => {
             let template = match (comparison.metric.better, share.point.is_finite()) {
                 (Better::Higher, _) => "`{winner}` wins in {metric}: `{next}` has {share} less (p {p}).",
                 (Better::Lower, true) => "`{winner}` wins in {metric}: `{next}` takes {share} more (p {p}).",
@@ -70,7 +70,7 @@ pub fn answer(place: &PlaceReport, headline: Numbered<'_>) -> Sentence {
                 .with("theirs", median(*runner_up))
                 .with("mine", median(*winner))
         }
-        Outcome::Same { within } => {
+        PlaceOutcome::Same { within } => {
             let within = DisplayValue::bare(Number::Point(*within), headline.source("within_percent"));
             Sentence::new(
                 "The placement does not matter here: none differs by more than {share} in {metric}.",
@@ -78,8 +78,8 @@ pub fn answer(place: &PlaceReport, headline: Numbered<'_>) -> Sentence {
             .with("share", within.in_unit(Unit::Share))
             .with("metric", metric)
         }
-        Outcome::PerArm => versus::answer(place, headline),
-        Outcome::CannotTell | Outcome::NotTested => {
+        PlaceOutcome::PerArm => versus::answer(place, headline),
+        PlaceOutcome::CannotTell | PlaceOutcome::NotTested => {
             Sentence::new("Cannot tell which placement wins in {metric}: {why}.")
                 .with("metric", metric)
                 .with("why", why_unknown(place, headline))

@@ -4,7 +4,7 @@ use crate::blocks::Cell;
 use crate::blocks::value::{
     DisplayUnit, DisplayValue, Number, Operation, PlainText, Sentence, Source, pointer,
 };
-use coretalk_model::place::{Comparison, Outcome, PlaceSettings, PlacementConditions};
+use coretalk_model::place::{PlaceOutcome, PlaceSettings, PlacementComparison, PlacementConditions};
 use coretalk_model::quantity::Unit;
 use coretalk_model::run::PlaceReport;
 use coretalk_model::stats::Estimate;
@@ -13,7 +13,7 @@ use coretalk_model::stats::Estimate;
 #[derive(Debug, Clone, Copy)]
 pub struct Numbered<'a> {
     /// The comparison.
-    pub comparison: &'a Comparison,
+    pub comparison: &'a PlacementComparison,
     index: usize,
 }
 
@@ -32,7 +32,7 @@ pub(super) fn quoted(name: &str) -> Sentence {
 
 impl<'a> Numbered<'a> {
     /// All comparisons of a run.
-    pub fn all(comparisons: &'a [Comparison]) -> impl Iterator<Item = Numbered<'a>> {
+    pub fn all(comparisons: &'a [PlacementComparison]) -> impl Iterator<Item = Numbered<'a>> {
         comparisons.iter().enumerate().map(|(index, comparison)| Numbered { comparison, index })
     }
 
@@ -73,8 +73,11 @@ impl<'a> Numbered<'a> {
     /// The reference of differences in the table: the winner or, without a winner, the first placement.
     pub fn reference(&self) -> usize {
         match self.comparison.outcome {
-            Outcome::Winner { winner, .. } => winner,
-            Outcome::Same { .. } | Outcome::CannotTell | Outcome::PerArm | Outcome::NotTested => 0,
+            PlaceOutcome::Winner { winner, .. } => winner,
+            PlaceOutcome::Same { .. }
+            | PlaceOutcome::CannotTell
+            | PlaceOutcome::PerArm
+            | PlaceOutcome::NotTested => 0,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::blocks::value::{DisplayValue, Number, PlacementNumber, PlainText, Sentence, Source, pointer};
 use crate::scope::level_words;
-use coretalk_model::place::{Communication, Placement, PlacementReason, Structure, Why};
+use coretalk_model::place::{Communication, Placement, PlacementReason, UsedGroups, Why};
 use coretalk_model::{Level, Topology};
 
 fn number(count: usize, cpus: &Source, number: PlacementNumber) -> DisplayValue {
@@ -21,7 +21,7 @@ fn cpu_count(count: usize, cpus: &Source) -> Sentence {
 }
 
 pub fn structure(topology: &Topology, index: usize, placement: &Placement) -> Sentence {
-    let reported = Structure::new(topology, placement);
+    let reported = UsedGroups::new(topology, placement);
     let cpus = Source::Field(pointer!("/comparisons/0/placements/{index}/cpus"));
     let mut parts = vec![cpu_count(reported.cpus, &cpus)];
     // A level with a single group is the same for every placement.

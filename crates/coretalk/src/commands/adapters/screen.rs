@@ -2,7 +2,7 @@
 
 use coretalk_measure::adapters::conformance::{Conformance, ConformingPasses, Thing, median_of};
 use coretalk_measure::adapters::found::AdapterStatus as Listed;
-use coretalk_measure::adapters::{AdapterError, Description, Kind, Note, Pass, Payload};
+use coretalk_measure::adapters::{AdapterError, AdapterPass, Description, Note, OperationKind, Payload};
 use coretalk_model::CpuId;
 use coretalk_model::quantity::Unit;
 use coretalk_report::blocks::value::{DisplayUnit, DisplayValue, Number, Sentence, Source};
@@ -13,9 +13,9 @@ use std::path::Path;
 const BUSY: f64 = 0.05;
 
 /// Names a thing that an adapter offers: `queue channel of u64`.
-pub fn thing(kind: Kind, name: &str, payload: Option<Payload>) -> Sentence {
+pub fn thing(kind: OperationKind, name: &str, payload: Option<Payload>) -> Sentence {
     let template = match payload {
-        _ if kind == Kind::Clock => "{name}",
+        _ if kind == OperationKind::Clock => "{name}",
         Some(_) => "{kind} {name} of {payload}",
         None => "{kind} {name}",
     };
@@ -73,24 +73,24 @@ pub fn list(found: &[Listed], user_folder: &Path, cache: &Path) -> Vec<Block<'st
 }
 
 fn offers(name: &str, description: &Description) -> Vec<Block<'static>> {
-    let names_of_kind = |kind: Kind| {
+    let names_of_kind = |kind: OperationKind| {
         let full_name = |offer: &str| {
             Sentence::new("{adapter}:{offer}").with_name("adapter", name).with_name("offer", offer)
         };
         let names: Vec<Sentence> = description.offers(kind).map(|offer| full_name(&offer.name)).collect();
         let option = match kind {
-            Kind::Queue => "queue --queue",
-            Kind::Wait | Kind::Clock => "wait --strategy",
-            Kind::Alternate => "wait --alternate --strategy",
-            Kind::Cost => "wait --cost --strategy",
-            Kind::Wake => "wake --primitive",
-            Kind::Contend => "contend --method",
-            Kind::Spawn => "spawn --kind",
+            OperationKind::Queue => "queue --queue",
+            OperationKind::Wait | OperationKind::Clock => "wait --strategy",
+            OperationKind::Alternate => "wait --alternate --strategy",
+            OperationKind::Cost => "wait --cost --strategy",
+            OperationKind::Wake => "wake --primitive",
+            OperationKind::Contend => "contend --method",
+            OperationKind::Spawn => "spawn --kind",
         };
         let sentence = Sentence::new("{option} {names}").with("option", option);
         (!names.is_empty()).then(|| Block::Item(sentence.with("names", Sentence::joined(names, ","))))
     };
-    Kind::ALL.into_iter().filter_map(names_of_kind).collect()
+    OperationKind::ALL.into_iter().filter_map(names_of_kind).collect()
 }
 
 pub fn conformance(name: &str, cpus: [CpuId; 2], found: &Conformance) -> Vec<Block<'static>> {
@@ -160,7 +160,7 @@ fn table(things: &[Thing]) -> Table {
 }
 
 /// Time per operation: the median if each operation was timed, else the mean.
-fn ns_of(pass: &Pass) -> f64 {
+fn ns_of(pass: &AdapterPass) -> f64 {
     let median = pass.events.as_ref().and_then(|events| events.percentile_ns(0.5));
     median.unwrap_or_else(|| pass.ns_per_operation())
 }
@@ -173,7 +173,7 @@ fn range(values: &[f64]) -> Option<[f64; 2]> {
 /// Warns if other threads used the CPUs of the measured threads, because the numbers then include their time.
 fn busy(things: &[Thing]) -> Option<Sentence> {
     // Spawning is excluded, because the creator waits on its own CPU for the created thread.
-    let without_spawn = things.iter().filter(|thing| thing.kind != Kind::Spawn);
+    let without_spawn = things.iter().filter(|thing| thing.kind != OperationKind::Spawn);
     let passes = without_spawn.filter_map(|thing| thing.found.as_ref().ok());
     let passes = passes.flat_map(|found| &found.passes).flat_map(|(_, passes)| passes);
     let shares: Vec<f64> = passes
@@ -238,10 +238,10 @@ mod tests {
     use coretalk_report::render::terminal;
     use std::time::Duration;
 
-    fn pass(count: u64, ns: u64, outside: Option<f64>, events: Option<Histogram>) -> Pass {
+    fn pass(count: u64, ns: u64, outside: Option<f64>, events: Option<Histogram>) -> AdapterPass {
         let notes = vec![Note { name: "gc".into(), text: "0".into() }];
         let late = outside.map(|_| 0.0);
-        Pass {
+        AdapterPass {
             fork: 0,
             count,
             ns,
@@ -258,8 +258,8 @@ mod tests {
         }
     }
 
-    fn thing(kind: Kind, name: &str, found: Result<ConformingPasses, AdapterError>) -> Thing {
-        let payload = (kind == Kind::Queue).then_some(Payload::U64);
+    fn thing(kind: OperationKind, name: &str, found: Result<ConformingPasses, AdapterError>) -> Thing {
+        let payload = (kind == OperationKind::Queue).then_some(Payload::U64);
         Thing { kind, name: name.into(), payload, found }
     }
 
@@ -288,8 +288,10 @@ mod tests {
         events.record_ns(110.0, 9);
         let passes = vec![(None, vec![pass(9, 2_000, Some(0.6), Some(events))])];
         let wait = ConformingPasses { passes, operations: 300, has_settled: false };
-        let screen =
-            screen(vec![thing(Kind::Queue, "channel", Ok(queue)), thing(Kind::Wait, "yield", Ok(wait))]);
+        let screen = screen(vec![
+            thing(OperationKind::Queue, "channel", Ok(queue)),
+            thing(OperationKind::Wait, "yield", Ok(wait)),
+        ]);
         let lines: Vec<String> =
             screen.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
         for line in [
@@ -311,7 +313,7 @@ mod tests {
             waited.roles = vec![RoleAccount { run_delay_ns: Some(80_000), ..Default::default() }; roles];
             let passes = vec![(None, vec![waited])];
             let cost = ConformingPasses { passes, operations: 1_000, has_settled: true };
-            let text = screen(vec![thing(Kind::Cost, "yield", Ok(cost))]);
+            let text = screen(vec![thing(OperationKind::Cost, "yield", Ok(cost))]);
             assert!(text.contains("In 1 of 1 pass the measured threads waited"), "{roles}: {text}");
             assert!(!text.contains("the two"), "{text}");
         }
@@ -320,7 +322,7 @@ mod tests {
     #[test]
     fn faults_are_named_with_the_offered_thing() {
         let wrong = AdapterError::WrongCount { asked: 9, said: 8 };
-        let screen = screen(vec![thing(Kind::Queue, "channel", Err(wrong))]);
+        let screen = screen(vec![thing(OperationKind::Queue, "channel", Err(wrong))]);
         for part in ["It does not conform: 1 thing wrong.", "queue channel of u64: it counted 8 operations"] {
             assert!(screen.contains(part), "{part}\n{screen}");
         }

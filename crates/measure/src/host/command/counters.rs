@@ -38,9 +38,9 @@ const COUNT: usize = 5;
 
 /// Numbers of events of an ended program; `None` where the system does not count them.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Counts(pub(super) [Option<u64>; COUNT]);
+pub struct EventCounts(pub(super) [Option<u64>; COUNT]);
 
-impl Counts {
+impl EventCounts {
     /// The known numbers by name.
     pub fn named(&self) -> impl Iterator<Item = (&'static str, u64)> {
         EVENTS.iter().zip(self.0).filter_map(|(event, count)| Some((event.name, count?)))
@@ -58,8 +58,8 @@ impl Counters {
     }
 
     /// Numbers of events in all ended programs that the calling thread has started since [`watch`](Counters::watch).
-    pub fn counts(self) -> Counts {
-        Counts(self.0.map(|counter| read_count(counter?)))
+    pub fn counts(self) -> EventCounts {
+        EventCounts(self.0.map(|counter| read_count(counter?)))
     }
 }
 

@@ -4,7 +4,7 @@
 //! new program (`setmax_mm_hiwater_rss` in Linux's fs/exec.c). The child of a fresh launcher holds two megabytes; a
 //! child of this process would hold many.
 
-use super::counters::{Counters, Counts};
+use super::counters::{Counters, EventCounts};
 use super::watchdog::Watchdog;
 use super::{Launch, RunFailure, Usage, tree};
 use crate::host::affinity;
@@ -47,13 +47,13 @@ pub(super) struct Reaped {
     pub(super) usage: Usage,
     /// Minimum peak memory in bytes that any program with this parent reports.
     pub(super) floor_bytes: u64,
-    pub(super) counts: Counts,
+    pub(super) counts: EventCounts,
     /// Time from before the fork to the end of the program; `None` if the caller measured it.
     pub(super) wall: Option<Duration>,
 }
 
 #[derive(Debug)]
-pub(super) enum Refused {
+pub(super) enum LaunchRefused {
     Program(io::Error),
     /// The launcher could not be started, or failed before it began.
     Launcher,
@@ -67,24 +67,28 @@ impl Launched {
         launcher: &Path,
         watchdog: Option<&Watchdog>,
         program: &Program<'_>,
-    ) -> Result<(Launched, ChildStdout, ChildStderr), Refused> {
+    ) -> Result<(Launched, ChildStdout, ChildStderr), LaunchRefused> {
         let (mut helper, mut socket) =
-            Launched::helper_for(launcher, watchdog, program).map_err(|_| Refused::Launcher)?;
+            Launched::helper_for(launcher, watchdog, program).map_err(|_| LaunchRefused::Launcher)?;
         let streams = helper.stdout.take().zip(helper.stderr.take());
         let refused = match (Launched::send_program(&mut socket, program), streams) {
             (Ok((0, pid)), Some((stdout, stderr))) => {
                 return Ok((Launched { helper, socket, pid: pid as u32 }, stdout, stderr));
             }
-            (Ok((errno, _)), _) => Refused::Program(io::Error::from_raw_os_error(errno as i32)),
-            (Err(Silent::Before), _) => Refused::Launcher,
-            (Err(Silent::After(error)), _) => return Err(Refused::Lost(end_launcher(&mut helper, error))),
+            (Ok((errno, _)), _) => LaunchRefused::Program(io::Error::from_raw_os_error(errno as i32)),
+            (Err(Silent::Before), _) => LaunchRefused::Launcher,
+            (Err(Silent::After(error)), _) => {
+                return Err(LaunchRefused::Lost(end_launcher(&mut helper, error)));
+            }
         };
         // The launcher has ended, or ends when its input is closed.
         let _ = helper.kill();
         let _ = helper.wait();
         match refused {
             // The launcher may have reported its begin just before it ended.
-            Refused::Launcher if read_number(&mut socket).is_ok() => Err(Refused::Lost(no_answer())),
+            LaunchRefused::Launcher if read_number(&mut socket).is_ok() => {
+                Err(LaunchRefused::Lost(no_answer()))
+            }
             refused => Err(refused),
         }
     }
@@ -151,7 +155,7 @@ impl Launched {
             },
             floor_bytes: next()?,
             counts: {
-                let mut counts = Counts::default();
+                let mut counts = EventCounts::default();
                 for count in &mut counts.0 {
                     *count = next()?.checked_sub(1);
                 }
@@ -326,10 +330,10 @@ impl Parent {
             let program = Program { name: program, arguments, environment, cpus };
             match Launched::start(launcher, launch.watchdog, &program) {
                 Ok((launched, stdout, stderr)) => return Ok((Parent::Launcher(launched), stdout, stderr)),
-                Err(Refused::Program(source)) => return Err(not_started(source)),
-                Err(Refused::Lost(source)) => return Err(RunFailure::Watch(source)),
+                Err(LaunchRefused::Program(source)) => return Err(not_started(source)),
+                Err(LaunchRefused::Lost(source)) => return Err(RunFailure::Watch(source)),
                 // The executable may be gone after an update. Then only the peak memory is unknown.
-                Err(Refused::Launcher) => {}
+                Err(LaunchRefused::Launcher) => {}
             }
         }
         let mut command = Command::new(program);
@@ -367,7 +371,7 @@ impl Parent {
         match self {
             Parent::Own { child, counters, floor_bytes, .. } => {
                 let (status, usage) = tree::wait_for(child.id(), deadline)?;
-                let counts = counters.take().map_or_else(Counts::default, Counters::counts);
+                let counts = counters.take().map_or_else(EventCounts::default, Counters::counts);
                 Ok(Reaped { status, usage, floor_bytes: *floor_bytes, counts, wall: None })
             }
             Parent::Launcher(launched) => launched.reap(),

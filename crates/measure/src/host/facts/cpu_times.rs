@@ -150,10 +150,10 @@ impl Times {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::fixture::Tree;
+    use crate::host::fixture::SystemTree;
 
     fn times(stat: &str) -> Option<CpuTimes> {
-        CpuTimes::read(Tree::with_files(&[("/proc/stat", stat)]).root())
+        CpuTimes::read(SystemTree::with_files(&[("/proc/stat", stat)]).root())
     }
 
     fn cpus(list: &str) -> CpuSet {
@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn missing_counters_make_times_unknown() {
         assert_eq!([times("cpu0 1 2 3 4\n"), times("ctxt 1\n")], [None, None]);
-        assert_eq!(CpuTimes::read(Tree::new().root()), None);
+        assert_eq!(CpuTimes::read(SystemTree::new().root()), None);
         let all = times(LATER).unwrap();
         assert_eq!(all.stolen_ms(&cpus("0,7")), None, "CPU 7 has no line");
         assert_eq!(all.busy_fraction(&cpus("7")), None);
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn steal_time_since_boot_is_summed() {
-        let tree = Tree::with_files(&[("/proc/stat", LATER)]);
+        let tree = SystemTree::with_files(&[("/proc/stat", LATER)]);
         assert_eq!(steal_ms(tree.root(), &cpus("0,2")), Some(130.0));
     }
 }

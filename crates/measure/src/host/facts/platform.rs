@@ -235,10 +235,10 @@ fn wsl(root: &SystemRoot) -> Option<Wsl> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::fixture::Tree;
+    use crate::host::fixture::SystemTree;
 
     fn platform(files: &[(&str, &str)], signature: Option<&str>) -> Platform {
-        let tree = Tree::with_files(files);
+        let tree = SystemTree::with_files(files);
         Platform::detect(tree.root(), &CpuInfo::read(tree.root()), signature)
     }
 
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn without_evidence_bare_metal_is_unknown() {
-        let bare = |files: &[(&str, &str)]| Platform::read(Tree::with_files(files).root()).bare_metal;
+        let bare = |files: &[(&str, &str)]| Platform::read(SystemTree::with_files(files).root()).bare_metal;
         assert_eq!([bare(&[METAL]), bare(&[ARM, EC2, C6G_METAL])], [Some(true); 2]);
         assert_eq!([bare(&[GUEST]), bare(&[ARM, BOARD]), bare(&[ARM, EC2])], [Some(false); 3]);
         assert_eq!([bare(&[]), bare(&[ARM])], [None, None]);
@@ -309,7 +309,7 @@ mod tests {
         let x86 = ("/proc/cpuinfo", "processor\t: 0\nvendor_id\t: GenuineIntel\nflags\t\t: fpu hypervisor\n");
         let arm = ("/proc/cpuinfo", "processor\t: 0\nCPU implementer\t: 0x41\n");
         let kernel = ("/proc/sys/kernel/arch", "x86_64\n");
-        let emulator = |files: &[(&str, &str)], arch| translated(Tree::with_files(files).root(), arch);
+        let emulator = |files: &[(&str, &str)], arch| translated(SystemTree::with_files(files).root(), arch);
         let evidence =
             |files: &[(&str, &str)], arch| emulator(files, arch).map(|translated| translated.evidence);
         assert_eq!(
@@ -337,7 +337,7 @@ mod tests {
     #[test]
     fn both_kinds_of_wsl_are_distinguished_from_azure() {
         let wsl = |release: &str| {
-            Platform::read(Tree::with_files(&[("/proc/sys/kernel/osrelease", release)]).root()).wsl
+            Platform::read(SystemTree::with_files(&[("/proc/sys/kernel/osrelease", release)]).root()).wsl
         };
         assert_eq!(wsl("5.15.153.1-microsoft-standard-WSL2\n"), Some(Wsl::Two));
         assert_eq!(wsl("4.4.0-19041-Microsoft\n"), Some(Wsl::One));

@@ -1,8 +1,8 @@
 use super::*;
-use crate::host::fixture::Tree;
+use crate::host::fixture::SystemTree;
 
 /// Compares topologies of trees; bars separate levels, caches and classes.
-fn check(rows: &[(&str, Tree, &str)]) {
+fn check(rows: &[(&str, SystemTree, &str)]) {
     for (name, tree, expected) in rows {
         let (topology, expected) = (tree.topology(), expected.split('|').map(str::trim));
         assert_eq!(topology.lines().collect::<Vec<_>>(), expected.collect::<Vec<_>>(), "{name}");
@@ -10,10 +10,10 @@ fn check(rows: &[(&str, Tree, &str)]) {
 }
 
 /// One package of CPUs without SMT.
-fn board(cpus: u32) -> Tree {
+fn board(cpus: u32) -> SystemTree {
     let cores: Vec<String> = (0..cpus).map(|cpu| cpu.to_string()).collect();
     let all = format!("0-{}", cpus - 1);
-    Tree::new().online(&all).cores(&strs(&cores)).packages(&[&all])
+    SystemTree::new().online(&all).cores(&strs(&cores)).packages(&[&all])
 }
 
 /// Cores of two threads in common numbering: `"0,4" "1,5" …`.
@@ -50,7 +50,7 @@ fn groups_become_levels_by_their_nesting() {
         ),
         (
             "two sockets numbered in turns",
-            Tree::new()
+            SystemTree::new()
                 .online("0-7")
                 .cores(&["0,4", "1,5", "2,6", "3,7"])
                 .packages(&["0,2,4,6", "1,3,5,7"])
@@ -70,7 +70,7 @@ fn groups_become_levels_by_their_nesting() {
         ),
         (
             "an L2 of the threads of a core",
-            Tree::new()
+            SystemTree::new()
                 .online("0-7")
                 .cores(&["0,4", "1,5", "2,6", "3,7"])
                 .clusters(&["0-1,4-5", "2-3,6-7"])
@@ -88,7 +88,7 @@ fn groups_become_levels_by_their_nesting() {
         ),
         (
             "an L3 inside a core",
-            Tree::new()
+            SystemTree::new()
                 .online("0-7")
                 .cores(&["0-7"])
                 .packages(&["0-7"])
@@ -98,7 +98,7 @@ fn groups_become_levels_by_their_nesting() {
         ),
         (
             "an older kernel, whose shared L2 shows the modules",
-            Tree::new()
+            SystemTree::new()
                 .online("0-5")
                 .groups("thread_siblings_list", "core_id", &["0,1", "2", "3", "4", "5"])
                 .groups("core_siblings_list", "physical_package_id", &["0-5"])
@@ -108,7 +108,7 @@ fn groups_become_levels_by_their_nesting() {
         ),
         (
             "offline and missing CPUs",
-            Tree::new()
+            SystemTree::new()
                 .online("0-1,4,8-9")
                 .cores(&["0", "1", "4", "5", "8", "9"])
                 .packages(&["0-1,4-5", "8-9"])
@@ -117,7 +117,7 @@ fn groups_become_levels_by_their_nesting() {
         ),
         (
             "no list of online CPUs",
-            Tree::new().cores(&["0", "1", "2"]).each("1", "online", "0").each("2", "online", "1"),
+            SystemTree::new().cores(&["0", "1", "2"]).each("1", "online", "0").each("2", "online", "1"),
             "cpus 0,2 | core 0:0 2:2",
         ),
     ]);
@@ -126,13 +126,13 @@ fn groups_become_levels_by_their_nesting() {
 #[test]
 fn kinds_capacities_and_clocks_make_classes() {
     let dense = |slow: &str| {
-        let fast = Tree::new().online("0-3").each("0-1", "cpufreq/cpuinfo_max_freq", "5100000");
+        let fast = SystemTree::new().online("0-3").each("0-1", "cpufreq/cpuinfo_max_freq", "5100000");
         fast.each("2-3", "cpufreq/cpuinfo_max_freq", slow)
     };
     check(&[
         (
             "an Intel hybrid",
-            Tree::new()
+            SystemTree::new()
                 .online("0-11")
                 .cores(&["0,1", "2,3", "4", "5", "6", "7", "8", "9", "10", "11"])
                 .clusters(&["0,1", "2,3", "4-7", "8-11"])
@@ -167,7 +167,7 @@ fn kinds_capacities_and_clocks_make_classes() {
         ),
         (
             "three capacities, which get no letters",
-            Tree::new()
+            SystemTree::new()
                 .online("0-7")
                 .each("0-3", "cpu_capacity", "250")
                 .each("4-5", "cpu_capacity", "760")
@@ -179,7 +179,11 @@ fn kinds_capacities_and_clocks_make_classes() {
         ("a small gap", dense("4700000"), "cpus 0-3"),
         (
             "a CPU without a capacity",
-            Tree::new().online("0-2").each("0", "cpu_capacity", "400").each("1", "cpu_capacity", "1024"),
+            SystemTree::new().online("0-2").each("0", "cpu_capacity", "400").each(
+                "1",
+                "cpu_capacity",
+                "1024",
+            ),
             "cpus 0-2",
         ),
     ]);
@@ -188,7 +192,7 @@ fn kinds_capacities_and_clocks_make_classes() {
 #[test]
 fn a_desktop_of_two_l3_keeps_them_apart() {
     let cores = pairs(16, 16);
-    let desktop = Tree::new()
+    let desktop = SystemTree::new()
         .online("0-31")
         .cores(&strs(&cores))
         .packages(&["0-31"])
@@ -257,7 +261,7 @@ fn crossing_levels_are_kept() {
 #[test]
 fn memory_without_cpus_is_named_with_its_distance() {
     let expander = |rows: [&str; 3]| {
-        let tree = Tree::new()
+        let tree = SystemTree::new()
             .online("0-3")
             .packages(&["0-1", "2-3"])
             .nodes(&[(0, "0-1"), (1, "2-3"), (4, "")])
@@ -280,7 +284,7 @@ fn memory_without_cpus_is_named_with_its_distance() {
         ),
         (
             "one socket without distances",
-            Tree::new().online("0-1").packages(&["0-1"]).nodes(&[(0, "0-1"), (1, "")]),
+            SystemTree::new().online("0-1").packages(&["0-1"]).nodes(&[(0, "0-1"), (1, "")]),
             "cpus 0,1 | package 0:0,1 | node as machine | memory 1 None []",
         ),
     ]);
@@ -289,7 +293,7 @@ fn memory_without_cpus_is_named_with_its_distance() {
 #[test]
 fn omitted_levels_name_the_equal_level() {
     let desktop = |dies: &[&str], clusters: &[&str]| {
-        Tree::new()
+        SystemTree::new()
             .online("0-3")
             .cores(&["0,1", "2,3"])
             .clusters(clusters)
@@ -325,7 +329,7 @@ fn with_smt_off_every_core_has_one_thread() {
 #[test]
 fn more_cpus_than_a_fixed_mask_holds_are_read() {
     let cores = pairs(640, 640);
-    let huge = Tree::new()
+    let huge = SystemTree::new()
         .online("0-1279")
         .cores(&strs(&cores))
         .packages(&["0-319,640-959", "320-639,960-1279"])
@@ -342,21 +346,21 @@ fn a_container_without_sysfs_is_flat() {
     let cpuinfo = ("/proc/cpuinfo", cpuinfo);
     let mask = ("/proc/self/status", "Cpus_allowed_list:\t12-13\n");
     check(&[
-        ("cpuinfo", Tree::with_files(&[cpuinfo]), "cpus 0,1"),
-        ("a mask", Tree::with_files(&[mask]), "cpus 12,13"),
-        ("a mask of other CPUs than cpuinfo", Tree::with_files(&[cpuinfo, mask]), "cpus 12,13"),
+        ("cpuinfo", SystemTree::with_files(&[cpuinfo]), "cpus 0,1"),
+        ("a mask", SystemTree::with_files(&[mask]), "cpus 12,13"),
+        ("a mask of other CPUs than cpuinfo", SystemTree::with_files(&[cpuinfo, mask]), "cpus 12,13"),
     ]);
 }
 
 #[test]
 fn a_system_without_cpus_is_an_error() {
-    let error = read_topology(Tree::new().root()).unwrap_err();
+    let error = read_topology(SystemTree::new().root()).unwrap_err();
     assert!(error.to_string().starts_with("find the CPUs of this system"), "{error}");
 }
 
 #[test]
 fn a_garbled_list_is_named_and_a_foreign_one_ignored() {
-    let listed = |list| Tree::new().online("0-1").each("0", "topology/core_cpus_list", list);
+    let listed = |list| SystemTree::new().online("0-1").each("0", "topology/core_cpus_list", list);
     let error = read_topology(listed("zero").root()).unwrap_err();
     assert_eq!(error.to_string(), "read /sys/devices/system/cpu/cpu0/topology/core_cpus_list as a CPU list");
     check(&[("a list without the CPU itself", listed("1"), "cpus 0,1")]);

@@ -1,6 +1,6 @@
 //! The observations of the threads of one pass, and the results of the pass.
 
-use super::trials::Config;
+use super::trials::ContendConfig;
 use crate::counters::catalogue::MethodKind;
 use crate::tick_histogram::TickHistogram;
 use coretalk_model::contend::names;
@@ -8,7 +8,7 @@ use coretalk_model::series::Observed;
 use coretalk_model::{Flag, Histogram, TickRate};
 
 #[derive(Debug, Default)]
-pub struct Observation {
+pub struct ContendObservation {
     /// Additions from start to end, with those before and after the window.
     pub added: u64,
     /// Uninterrupted runs of additions by this thread, from start to end.
@@ -31,8 +31,8 @@ pub struct Memory {
 }
 
 /// Records the results of the phase without a clock in its loop.
-pub fn rates(observed: &mut Observed, observations: &[Observation], rate: TickRate) {
-    let secs = |one: &Observation| rate.ns((one.window[1] - one.window[0]) as f64) / 1e9;
+pub fn rates(observed: &mut Observed, observations: &[ContendObservation], rate: TickRate) {
+    let secs = |one: &ContendObservation| rate.ns((one.window[1] - one.window[0]) as f64) / 1e9;
     let each: Vec<f64> = observations.iter().map(|one| one.operations as f64 / secs(one)).collect();
     let (all, threads) = (each.iter().sum::<f64>(), observations.len() as f64);
     observed.value(names::RATE, all);
@@ -73,7 +73,7 @@ pub fn rates(observed: &mut Observed, observations: &[Observation], rate: TickRa
 }
 
 /// Records acquisition times from the phase that times them.
-pub fn acquired(observed: &mut Observed, observations: &[Observation], rate: TickRate) {
+pub fn acquired(observed: &mut Observed, observations: &[ContendObservation], rate: TickRate) {
     let mut all = Histogram::new();
     for tally in observations.iter().filter_map(|one| one.acquire.as_ref()) {
         all.add(&tally.histogram(rate));
@@ -82,7 +82,7 @@ pub fn acquired(observed: &mut Observed, observations: &[Observation], rate: Tic
 }
 
 /// Compares memory with the additions that the threads counted, over both phases of a pass.
-pub fn verify(observed: &mut Observed, config: &Config, phases: &[(&[Observation], Memory)]) {
+pub fn verify(observed: &mut Observed, config: &ContendConfig, phases: &[(&[ContendObservation], Memory)]) {
     let made: u64 = phases.iter().flat_map(|(observations, _)| *observations).map(|one| one.added).sum();
     let found: u64 = phases.iter().map(|(_, memory)| memory.total).sum();
     observed.count(names::EXPECTED, made);
@@ -107,7 +107,7 @@ fn jain(each: impl Iterator<Item = f64> + Clone) -> f64 {
     sum * sum / (threads * squares)
 }
 
-fn overlap(observations: &[Observation]) -> f64 {
+fn overlap(observations: &[ContendObservation]) -> f64 {
     let begins = observations.iter().map(|one| one.window[0]);
     let ends = observations.iter().map(|one| one.window[1]);
     let span = |from: Option<u64>, to: Option<u64>| match (from, to) {
@@ -122,9 +122,17 @@ mod tests {
     use super::*;
     use crate::counters::catalogue::method_by_id;
 
-    fn observation(operations: u64, window: [u64; 2], parts: &[u32]) -> Observation {
+    fn observation(operations: u64, window: [u64; 2], parts: &[u32]) -> ContendObservation {
         let (added, runs, parts) = (operations, operations / 2, parts.to_vec());
-        Observation { added, runs, ordered: true, operations, window, parts, ..Observation::default() }
+        ContendObservation {
+            added,
+            runs,
+            ordered: true,
+            operations,
+            window,
+            parts,
+            ..ContendObservation::default()
+        }
     }
 
     #[test]
@@ -153,8 +161,11 @@ mod tests {
     #[test]
     fn wrong_totals_are_invalid_or_lost_updates_of_racy() {
         let flags = |method: &str, total: u64, sound: bool| {
-            let config =
-                Config { method: method_by_id(method).unwrap(), sections_ns: [0.0; 2], read_share: 0.0 };
+            let config = ContendConfig {
+                method: method_by_id(method).unwrap(),
+                sections_ns: [0.0; 2],
+                read_share: 0.0,
+            };
             let mut observed = Observed::default();
             let threads = [observation(7, [0, 10], &[]), observation(5, [0, 10], &[])];
             verify(&mut observed, &config, &[(&threads, Memory { total, sound })]);

@@ -1,9 +1,9 @@
 //! One pass of a trial on real threads: a phase without a clock in the loop, then a phase with it.
 
-use super::observation::{Memory, Observation, acquired, rates, verify};
-use super::trials::{Config, STAMPED_SHARE};
+use super::observation::{ContendObservation, Memory, acquired, rates, verify};
+use super::trials::{ContendConfig, STAMPED_SHARE};
 use crate::counter;
-use crate::counters::catalogue::{METHODS, MethodKind, Task};
+use crate::counters::catalogue::{CounterTask, METHODS, MethodKind};
 use crate::counters::{Counter, Setup, Step, atomic};
 use crate::kernel_context::Halt;
 use crate::room;
@@ -42,14 +42,14 @@ pub fn lacks(spec: &TrialSpec) -> Option<String> {
 
 pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     // A plan of another version may hold unknown names.
-    let config = Config::from_spec(order.spec)?;
-    config.method.kind.run(Pass { context, config, span: order.span })
+    let config = ContendConfig::from_spec(order.spec)?;
+    config.method.kind.run(ContendPass { context, config, span: order.span })
 }
 
 /// Addresses of a thread's loops for a method: without a clock, and with one around each addition.
 pub fn loops(method: MethodKind) -> [usize; 2] {
     struct Loops;
-    impl Task for Loops {
+    impl CounterTask for Loops {
         type Output = [usize; 2];
         fn with<C: Counter>(self) -> [usize; 2] {
             [act::<C, false> as *const (), act::<C, true> as *const ()].map(|at| at as usize)
@@ -59,11 +59,11 @@ pub fn loops(method: MethodKind) -> [usize; 2] {
 }
 
 /// One pass with any counter.
-pub struct Pass<'a> {
+pub struct ContendPass<'a> {
     /// Threads of the trial.
     pub context: &'a TrialContext<'a>,
     /// Parameters of the trial.
-    pub config: Config,
+    pub config: ContendConfig,
     /// Length of the pass.
     pub span: Picos,
 }
@@ -83,14 +83,14 @@ struct Shared {
     finished: CachePadded<AtomicU64>,
 }
 
-impl Task for Pass<'_> {
+impl CounterTask for ContendPass<'_> {
     type Output = Result<Observed, TrialFailure>;
     fn with<C: Counter>(self) -> Result<Observed, TrialFailure> {
         self.perform::<C>()
     }
 }
 
-impl Pass<'_> {
+impl ContendPass<'_> {
     /// Performs the pass with this counter.
     pub fn perform<C: Counter>(&self) -> Result<Observed, TrialFailure> {
         let rate = self.context.rate();
@@ -117,7 +117,7 @@ impl Pass<'_> {
     fn run_phase<C: Counter, const STAMPED: bool>(
         &self,
         share: f64,
-    ) -> Result<(Vec<Observation>, Memory), TrialFailure> {
+    ) -> Result<(Vec<ContendObservation>, Memory), TrialFailure> {
         let rate = self.context.rate();
         let setup = Setup { threads: self.context.cpus().len(), read_share: self.config.read_share };
         let counter = CachePadded(C::new(&setup));
@@ -151,7 +151,7 @@ fn act<C: Counter, const STAMPED: bool>(
     shared: &Shared,
     plan: &Plan,
     threads: u64,
-) -> Result<Observation, Halt> {
+) -> Result<ContendObservation, Halt> {
     if role.number == 0 {
         let step = step_ticks();
         for (steps, ticks) in shared.steps.iter().zip(plan.sections_ticks) {
@@ -159,12 +159,12 @@ fn act<C: Counter, const STAMPED: bool>(
             steps.store((ticks / step).round() as u64, Relaxed);
         }
     }
-    let mut observation = Observation {
+    let mut observation = ContendObservation {
         acquire: STAMPED.then(TickHistogram::new),
         ordered: true,
         // Twice the window, since a thread that shares its CPU may end late.
         parts: Vec::with_capacity(2 * (plan.span_ticks / plan.part_ticks) as usize + 16),
-        ..Observation::default()
+        ..ContendObservation::default()
     };
     role.wait_for_all()?;
     let [critical, parallel] = [0, 1].map(|section| shared.steps[section].load(Relaxed) as u32);
@@ -223,7 +223,7 @@ impl<C: Counter> Worker<'_, '_, C> {
     fn work<const STAMPED: bool>(
         &mut self,
         operations: u32,
-        observation: &mut Observation,
+        observation: &mut ContendObservation,
     ) -> Result<(), Halt> {
         let (critical, guard) = (self.critical, self.role.guard);
         for _ in 0..operations {

@@ -1,6 +1,6 @@
 //! The cost of a trial on a simulated machine.
 
-use super::trials::{Config, STAMPED_SHARE};
+use super::trials::{ContendConfig, STAMPED_SHARE};
 use crate::counters::catalogue::MethodKind;
 use crate::pricing::SimContext;
 use crate::series::TrialOrder;
@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 const SIMULATED: u64 = 4_000;
 
 /// The sections of a method. Without mutual exclusion all work is parallel.
-pub fn sections(config: &Config) -> Sections {
+pub fn sections(config: &ContendConfig) -> Sections {
     let [critical_ns, parallel_ns] = config.sections_ns;
     // Readers exclude no reader, so their critical section is parallel.
     let shared_ns = critical_ns * config.read_share;
@@ -29,7 +29,7 @@ pub fn sections(config: &Config) -> Sections {
 
 pub fn simulate(sim: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     let mut observed = Observed::default();
-    let config = Config::from_spec(order.spec)?;
+    let config = ContendConfig::from_spec(order.spec)?;
     let (cost, sections) = (config.method.cost, sections(&config));
     let span_ns = order.span.ns();
     let plain = run(sim, cost, sections, span_ns, SIMULATED, &mut |_, _| ());

@@ -1,20 +1,20 @@
 //! Results of a runtime's pass on contention.
 
-use super::observation::{Observation, rates};
-use crate::adapters::pass::{Pass, RoleShare};
+use super::observation::{ContendObservation, rates};
+use crate::adapters::pass::{AdapterPass, RoleShare};
 use coretalk_model::TickRate;
 use coretalk_model::contend::names;
 use coretalk_model::series::Observed;
 
-pub fn result(pass: &Pass) -> Observed {
+pub fn result(pass: &AdapterPass) -> Observed {
     let mut observed = pass.observed();
-    let observation = |share: &RoleShare| Observation {
+    let observation = |share: &RoleShare| ContendObservation {
         added: share.added,
         operations: share.operations,
         window: share.window,
-        ..Observation::default()
+        ..ContendObservation::default()
     };
-    let observations: Vec<Observation> = pass.shares.iter().map(observation).collect();
+    let observations: Vec<ContendObservation> = pass.shares.iter().map(observation).collect();
     // Windows are in nanoseconds.
     rates(&mut observed, &observations, TickRate { hz: 1e9 });
     let added: u64 = pass.shares.iter().map(|share| share.added).sum();

@@ -24,7 +24,7 @@ pub const ARRANGEMENTS: [&str; 4] = ["compact-core", "compact-smt", "scatter-l3"
 
 /// The parsed parameters of one trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Config {
+pub struct ContendConfig {
     /// The method of changing the number.
     pub method: &'static Method,
     /// Lengths of the critical and the parallel section.
@@ -33,12 +33,12 @@ pub struct Config {
     pub read_share: f64,
 }
 
-impl Config {
+impl ContendConfig {
     /// Parses the parameters of a trial. Fails with the first invalid parameter.
-    pub fn from_spec(spec: &TrialSpec) -> Result<Config, RequestError> {
+    pub fn from_spec(spec: &TrialSpec) -> Result<ContendConfig, RequestError> {
         let parameters = &spec.parameters;
         let number = |name| parameters.number(name).unwrap_or(0.0);
-        Ok(Config {
+        Ok(ContendConfig {
             method: method_by_id(parameters.text("method").unwrap_or_default())?,
             sections_ns: [number("critical_ns"), number("parallel_ns")],
             read_share: number("read_share"),

@@ -1,6 +1,6 @@
-//! [`Account`]: the gaps of one CPU in one pass, and their causes.
+//! [`JitterAccount`]: the gaps of one CPU in one pass, and their causes.
 
-use crate::interrupts::Evidence;
+use crate::interrupts::InterruptCounts;
 use crate::tick_histogram::TickHistogram;
 use coretalk_model::TickRate;
 use coretalk_model::jitter::names;
@@ -10,7 +10,7 @@ use coretalk_model::series::Observed;
 const MAX_INTERRUPT_NS: f64 = 200_000.0;
 
 #[derive(Debug)]
-pub struct Account {
+pub struct JitterAccount {
     gaps: TickHistogram,
     /// Ticks lost in gaps with a context switch.
     switched: u64,
@@ -33,9 +33,9 @@ const MAX_SWITCHES: usize = 10_000;
 /// Minimum length of a gap that is attributed to a CPU quota. Stops by a quota last milliseconds.
 const MIN_STOP_NS: f64 = 1e6;
 
-impl Account {
-    pub fn new() -> Account {
-        Account {
+impl JitterAccount {
+    pub fn new() -> JitterAccount {
+        JitterAccount {
             gaps: TickHistogram::new(),
             switched: 0,
             switches: Vec::with_capacity(MAX_SWITCHES),
@@ -61,7 +61,13 @@ impl Account {
     /// Records the results for the CPU of a role, with evident causes only. As many gaps without a switch as interrupts
     /// were counted, the shortest, are interrupts. They are split among the kinds of interrupts in proportion to the
     /// counts. The longest of the rest are attributed to the hypervisor, up to the reported steal time.
-    pub fn observe(mut self, observed: &mut Observed, role: usize, rate: TickRate, evidence: &Evidence) {
+    pub fn observe(
+        mut self,
+        observed: &mut Observed,
+        role: usize,
+        rate: TickRate,
+        evidence: &InterruptCounts,
+    ) {
         let watched_ns = rate.ns(self.watched as f64);
         let observed = observed.by_role.entry(role).or_default();
         let mut value = |name: &str, value: f64| observed.value(name, value);
@@ -119,8 +125,8 @@ impl Account {
 mod tests {
     use super::*;
 
-    fn shares(evidence: &Evidence) -> Vec<Option<f64>> {
-        let mut account = Account::new();
+    fn shares(evidence: &InterruptCounts) -> Vec<Option<f64>> {
+        let mut account = JitterAccount::new();
         account.watched = 1_000_000_000;
         for (ticks, switched) in
             [(2_000, false), (3_000, false), (400_000, false), (9_000_000, false), (5_000_000, true)]
@@ -138,15 +144,16 @@ mod tests {
     #[test]
     fn only_gaps_with_evidence_have_a_cause() {
         let (ticks, interrupts) = (Some(1), Some(1));
-        let known = shares(&Evidence { ticks, interrupts, stolen_ms: Some(10.0), throttled_ms: Some(0.0) });
+        let known =
+            shares(&InterruptCounts { ticks, interrupts, stolen_ms: Some(10.0), throttled_ms: Some(0.0) });
         let expected = [0.005, 0.0, 0.000_002_5, 0.000_002_5, 0.009_4, 0.0];
         for (found, expected) in known.iter().zip(expected) {
             assert!((found.unwrap() - expected).abs() < 1e-9, "{known:?}");
         }
-        let unknown = shares(&Evidence::default());
+        let unknown = shares(&InterruptCounts::default());
         assert_eq!(unknown[1..5], [None; 4]);
         assert!((unknown[5].unwrap() - 0.009_405).abs() < 1e-9, "{unknown:?}");
-        let stopped = shares(&Evidence { throttled_ms: Some(4.0), ..Evidence::default() });
+        let stopped = shares(&InterruptCounts { throttled_ms: Some(4.0), ..InterruptCounts::default() });
         assert_eq!((stopped[0], stopped[1]), (Some(0.0), Some(0.005)), "{stopped:?}");
     }
 }

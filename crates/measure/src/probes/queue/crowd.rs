@@ -1,6 +1,6 @@
 //! The ends of a queue on a simulated machine. Several ends of a side act as one that is as fast as all together.
 
-use super::trials::Config;
+use super::trials::QueueConfig;
 use crate::pricing::SimContext;
 use std::ops::Range;
 
@@ -24,7 +24,7 @@ impl Crowd {
     /// An end works in parallel with the others, then takes a turn in which the lines of its side move. A side passes
     /// at most one message per turn, or per two turns under one lock. A message occupies its slot for two turns and two
     /// transfers.
-    pub fn new(sim: &dyn SimContext<'_>, config: &Config, own_ns: [f64; 2]) -> Crowd {
+    pub fn new(sim: &dyn SimContext<'_>, config: &QueueConfig, own_ns: [f64; 2]) -> Crowd {
         let (cpus, ends) = (sim.placement(), sim.placement().len());
         let producers = config.sides[0].min(ends - 1);
         let sides = [0..producers, producers..ends];

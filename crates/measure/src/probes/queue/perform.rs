@@ -1,11 +1,11 @@
 //! One pass of a trial on threads of this machine.
 
-use super::trials::Config;
+use super::trials::QueueConfig;
 use crate::adapters::pass::{are_quantum_ends, slept_too_rarely};
 use crate::kernel_context::Halt;
 use crate::probes::queue;
-use crate::queues::ends::{Refusal, Shape};
-use crate::queues::exchange::{Consume, Produce, RoleSettings, Roles};
+use crate::queues::ends::{QueueParameters, Refusal};
+use crate::queues::exchange::{Consume, Produce, QueueRoles, RoleSettings};
 use crate::queues::limits;
 use crate::queues::limits::{Received, RoleLimits, Sent};
 use crate::queues::paced::Pace;
@@ -25,7 +25,7 @@ const START: Picos = Picos::from_us(300);
 
 /// The reason why the queue is unavailable here, found by opening it.
 pub fn lacks(spec: &TrialSpec) -> Option<String> {
-    let config = Config::from_spec(spec).ok()?;
+    let config = QueueConfig::from_spec(spec).ok()?;
     let name = spec.parameters.text("queue").unwrap_or_default();
     if let Some(room) = Room::of_this_process().filter(|_| config.bytes() >= LARGE_BYTES)
         && config.bytes() > room.bytes / 2
@@ -36,7 +36,7 @@ pub fn lacks(spec: &TrialSpec) -> Option<String> {
     Some(refused(spec, &config, &refusal))
 }
 
-fn refused(spec: &TrialSpec, config: &Config, refusal: &Refusal) -> String {
+fn refused(spec: &TrialSpec, config: &QueueConfig, refusal: &Refusal) -> String {
     format!("`{}` with {}: {refusal}", spec.parameters.text("queue").unwrap_or_default(), config.payload)
 }
 
@@ -44,7 +44,7 @@ fn refused(spec: &TrialSpec, config: &Config, refusal: &Refusal) -> String {
 const LARGE_BYTES: u64 = 64 << 20;
 
 /// The reason why a queue is too large. Half of the free memory is left for this process and the machine.
-fn too_large(name: &str, config: &Config, free_bytes: u64) -> String {
+fn too_large(name: &str, config: &QueueConfig, free_bytes: u64) -> String {
     let mb = |bytes: u64| bytes.div_ceil(1_000_000);
     format!(
         "`{name}` with {} at capacity {} takes about {} MB, and half of the free memory is {} MB; choose a smaller --capacity or --payload",
@@ -55,15 +55,15 @@ fn too_large(name: &str, config: &Config, free_bytes: u64) -> String {
     )
 }
 
-fn open(config: &Config, pace: Option<Arc<Pace>>) -> Result<Roles, Refusal> {
-    let shape = Shape { capacity: config.capacity, spins: config.spins };
+fn open(config: &QueueConfig, pace: Option<Arc<Pace>>) -> Result<QueueRoles, Refusal> {
+    let shape = QueueParameters { capacity: config.capacity, spins: config.spins };
     let [producers, consumers] = config.sides;
     let batch = config.batch.unwrap_or(1);
     let settings = RoleSettings { producers, consumers, pace, batch };
     config.kind.code.open(config.payload, &shape, &settings)
 }
 
-enum Observation {
+enum QueueObservation {
     Sent(Sent, Spent),
     Received(Box<Received>, Spent),
 }
@@ -81,7 +81,7 @@ enum PendingRole {
 
 pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     // The queue could be opened before the run. If the system refuses it now, the error says why.
-    let config = Config::from_spec(order.spec)?;
+    let config = QueueConfig::from_spec(order.spec)?;
     let ticks = |span: Picos| context.rate().ticks(span.ns());
     let shared = context.cpus().iter().collect::<BTreeSet<_>>().len() < context.cpus().len();
     let pace = config.rate.map(|rate| Arc::new(Pace::new(context.rate().ticks(1e9 / rate), shared)));
@@ -110,7 +110,7 @@ fn run_role(
     role: &RoleContext<'_>,
     pending: &Mutex<Option<PendingRole>>,
     plan: &Plan,
-) -> Result<Option<Observation>, Halt> {
+) -> Result<Option<QueueObservation>, Halt> {
     let Some(pending) = pending.lock().unwrap_or_else(PoisonError::into_inner).take() else {
         return Ok(None);
     };
@@ -131,11 +131,11 @@ fn run_role(
     Ok(Some(match pending {
         PendingRole::Produces(produce) => {
             let sent = produce(&limits)?;
-            Observation::Sent(sent, spent())
+            QueueObservation::Sent(sent, spent())
         }
         PendingRole::Consumes(consume) => {
             let received = consume(&limits)?;
-            Observation::Received(Box::new(received), spent())
+            QueueObservation::Received(Box::new(received), spent())
         }
     }))
 }
@@ -143,8 +143,8 @@ fn run_role(
 /// Combines the results of both sides, after a check that no message was lost.
 fn observed(
     context: &TrialContext<'_>,
-    config: &Config,
-    observations: Vec<Option<Observation>>,
+    config: &QueueConfig,
+    observations: Vec<Option<QueueObservation>>,
     shared: bool,
 ) -> Result<Observed, TrialFailure> {
     let mut observed = Observed::default();
@@ -153,14 +153,14 @@ fn observed(
     let mut spent: [Vec<Spent>; 2] = Default::default();
     for observation in observations.into_iter().flatten() {
         match observation {
-            Observation::Sent(one, role_spent) => {
+            QueueObservation::Sent(one, role_spent) => {
                 sent.messages += one.messages;
                 sent.full += one.full;
                 sent.sum = sent.sum.wrapping_add(one.sum);
                 producing.push(one.stamps);
                 spent[0].push(role_spent);
             }
-            Observation::Received(one, role_spent) => {
+            QueueObservation::Received(one, role_spent) => {
                 received.messages += one.messages;
                 received.empty += one.empty;
                 received.sum = received.sum.wrapping_add(one.sum);
@@ -210,7 +210,7 @@ fn observed(
 /// Whether the sides handed off only at the ends of quanta. The system's counts of context switches decide this. The
 /// kind of queue decides without counts, or with several threads on a side, of which one may always be able to
 /// continue.
-fn waits_for_quanta(config: &Config, switches: Option<[u64; 2]>, messages: u64, lasted_ns: u64) -> bool {
+fn waits_for_quanta(config: &QueueConfig, switches: Option<[u64; 2]>, messages: u64, lasted_ns: u64) -> bool {
     let (polls, capacity) = (config.kind.waits == WaitMode::Spin, config.capacity as u64);
     match switches.filter(|_| config.sides == [1, 1]) {
         // A polling thread may sleep on a page fault, and other programs may preempt it.
@@ -293,7 +293,7 @@ mod tests {
     fn switch_counts_or_else_the_kind_show_whether_a_queue_waits_for_quanta() {
         let hangs = |queue: &str, capacity: f64, switches| {
             let spec = TrialSpec { placement: vec![CpuId(0); 2], ..spec(queue, "u64", capacity) };
-            waits_for_quanta(&Config::from_spec(&spec).unwrap(), switches, 200_000, 50_000_000)
+            waits_for_quanta(&QueueConfig::from_spec(&spec).unwrap(), switches, 200_000, 50_000_000)
         };
         for (queue, capacity, switches, expected) in [
             ("semaphore", 10_000.0, Some([10, 25]), false),
@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     fn a_queue_larger_than_memory_is_refused_before_it_is_made() {
-        let config = Config::from_spec(&spec("semaphore", "bytes:1024", 4_194_302.0)).unwrap();
+        let config = QueueConfig::from_spec(&spec("semaphore", "bytes:1024", 4_194_302.0)).unwrap();
         assert_eq!(config.bytes(), 4_194_302 * 1_032);
         let message = too_large("semaphore", &config, 2_000_000_000);
         assert!(message.contains("takes about 4329 MB") && message.contains("is 1000 MB"), "{message}");

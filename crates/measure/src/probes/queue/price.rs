@@ -1,7 +1,7 @@
 //! The cost of a trial on a simulated machine.
 
 use super::crowd::Crowd;
-use super::trials::Config;
+use super::trials::QueueConfig;
 use crate::pricing::{Costs, QUANTUM_NS, SimContext};
 use crate::probes::queue;
 use crate::queues::catalogue::Batches;
@@ -17,7 +17,7 @@ use coretalk_model::queue::names;
 use coretalk_model::series::Observed;
 use std::collections::BTreeSet;
 
-fn spin_limit_ns(config: &Config, costs: &Costs) -> f64 {
+fn spin_limit_ns(config: &QueueConfig, costs: &Costs) -> f64 {
     match config.kind.cost.slim {
         true => slim::spin_limit_ns(costs),
         false => config.kind.cost.spin_limit_ns + f64::from(config.spins) * (costs.hint_ns + 2.0),
@@ -43,7 +43,7 @@ const LAPS: u64 = 3;
 const MAX_PACED: u64 = 20_000;
 
 pub fn simulate(sim: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
-    let config = Config::from_spec(order.spec)?;
+    let config = QueueConfig::from_spec(order.spec)?;
     let (cpus, costs) = (sim.placement(), sim.costs());
     let [from, to] = [cpus[0], cpus[config.sides[0].min(cpus.len() - 1)]];
     let (price, transfer_ns) = (config.kind.cost, sim.transfer_ns(from, to));
@@ -98,7 +98,7 @@ pub fn simulate(sim: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Result<
     if config.kind.waits == WaitMode::Spin && cpus.iter().collect::<BTreeSet<_>>().len() < cpus.len() {
         observed.flags.set(Flag::SharedSpin);
     }
-    let steps = Steps { flow, step_ns, unit };
+    let steps = SimulatedSteps { flow, step_ns, unit };
     match config.rate {
         Some(rate) => {
             let pacing = Pacing { every_ns: 1e9 / rate, batch, in_batches: config.batch.is_some() };
@@ -110,7 +110,7 @@ pub fn simulate(sim: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Result<
 }
 
 /// The simulated steps of a trial. A step is one message or a whole batch.
-struct Steps {
+struct SimulatedSteps {
     flow: Flow,
     /// Cost of a step for producer and consumer.
     step_ns: [f64; 2],
@@ -120,8 +120,8 @@ struct Steps {
 fn at_full_speed(
     sim: &mut dyn SimContext<'_>,
     order: &TrialOrder<'_>,
-    &Steps { flow, step_ns, unit }: &Steps,
-    config: &Config,
+    &SimulatedSteps { flow, step_ns, unit }: &SimulatedSteps,
+    config: &QueueConfig,
     crowd: &Crowd,
     observed: &mut Observed,
 ) {
@@ -181,7 +181,7 @@ struct Pacing {
 
 fn record(
     sim: &mut dyn SimContext<'_>,
-    config: &Config,
+    config: &QueueConfig,
     crowd: &Crowd,
     passed: &Passed,
     scale: f64,
@@ -221,7 +221,7 @@ fn record(
 
 fn paced(
     sim: &mut dyn SimContext<'_>,
-    &Steps { flow, step_ns, unit }: &Steps,
+    &SimulatedSteps { flow, step_ns, unit }: &SimulatedSteps,
     &Pacing { every_ns, batch, in_batches }: &Pacing,
     span_ns: f64,
     observed: &mut Observed,

@@ -1,8 +1,8 @@
 //! Work orders and results of runtimes for queues.
 
 use super::names;
-use crate::adapters::pass::Pass;
-use crate::adapters::protocol::{Events, MAX_OPERATIONS, Operation, Payload, RuntimeWork};
+use crate::adapters::pass::AdapterPass;
+use crate::adapters::protocol::{AdapterOperation, Events, MAX_OPERATIONS, Payload, RuntimeWork};
 use crate::queues::payload;
 use crate::series::{RequestError, per_pass};
 use coretalk_model::Flag;
@@ -22,13 +22,13 @@ pub fn work(spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, Reque
     };
     let capacity = spec.parameters.number("capacity").unwrap_or(1.0) as u64;
     Ok(RuntimeWork {
-        operation: Operation::Queue { capacity, payload },
+        operation: AdapterOperation::Queue { capacity, payload },
         events: Events::Together,
         most: per_pass(options, "messages", 1).unwrap_or(MAX_OPERATIONS),
     })
 }
 
-pub fn result(spec: &TrialSpec, pass: &Pass) -> Observed {
+pub fn result(spec: &TrialSpec, pass: &AdapterPass) -> Observed {
     let mut observed = pass.observed();
     let capacity = spec.parameters.number("capacity").map_or(1, |capacity| capacity as u64);
     if pass.waits_for_quanta(&spec.placement, capacity) {

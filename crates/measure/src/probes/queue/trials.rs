@@ -1,7 +1,7 @@
 //! The trials of a request for queues, and the parameters of one trial.
 
 use super::sweep;
-use crate::queues::catalogue::{Batches, KINDS, Kind, kind};
+use crate::queues::catalogue::{Batches, KINDS, QueueKind, kind};
 use crate::queues::exchange::MAX_PRODUCERS;
 use crate::queues::payload::Payload;
 use crate::series::{Concurrent, RequestError, SeriesRequest};
@@ -33,9 +33,9 @@ const MAX_TRIALS: usize = 4_000;
 
 /// The parsed parameters of one trial.
 #[derive(Debug, Clone, Copy)]
-pub struct Config {
+pub struct QueueConfig {
     /// The queue.
-    pub kind: &'static Kind,
+    pub kind: &'static QueueKind,
     /// Polls of an end before it sleeps.
     pub spins: u32,
     /// Type of the messages.
@@ -50,19 +50,19 @@ pub struct Config {
     pub batch: Option<usize>,
 }
 
-impl Config {
+impl QueueConfig {
     /// Approximate memory of a full queue. Each message has an extra word, as in most queues.
     pub fn bytes(&self) -> u64 {
         self.capacity as u64 * (self.payload.bytes() as u64 + size_of::<u64>() as u64)
     }
 
     /// Parses the parameters of a trial. Fails with the first invalid parameter.
-    pub fn from_spec(spec: &TrialSpec) -> Result<Config, RequestError> {
+    pub fn from_spec(spec: &TrialSpec) -> Result<QueueConfig, RequestError> {
         let parameters = &spec.parameters;
         let (kind, spins) = kind(parameters.text("queue").unwrap_or_default())?;
         let count = |name| parameters.number(name).unwrap_or(1.0) as usize;
         let sides = [count("producers"), count("consumers")];
-        Ok(Config {
+        Ok(QueueConfig {
             kind,
             spins,
             payload: Payload::parse(parameters.text("payload").unwrap_or("u64"))?,
@@ -76,7 +76,7 @@ impl Config {
 
 /// Whether a trial may run while others do. Only pairs at full speed may; trials with batches are too few to need it.
 pub fn concurrent(spec: &TrialSpec) -> Concurrent {
-    let Ok(config) = Config::from_spec(spec) else { return Concurrent::Never };
+    let Ok(config) = QueueConfig::from_spec(spec) else { return Concurrent::Never };
     let is_pair = config.sides == [1, 1] && spec.parameters.number("producers").is_none();
     if !is_pair || config.rate.is_some() || config.batch.is_some() {
         return Concurrent::Never;
@@ -228,7 +228,7 @@ fn batches(list: &str) -> Result<Vec<u64>, RequestError> {
 
 fn batches_fit<'a>(
     batches: &[u64],
-    kinds: impl Iterator<Item = (&'a str, &'static Kind)>,
+    kinds: impl Iterator<Item = (&'a str, &'static QueueKind)>,
     capacities: &[u64],
     rate_per_s: Option<f64>,
 ) -> Result<(), RequestError> {

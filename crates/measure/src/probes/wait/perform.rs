@@ -1,14 +1,14 @@
 //! One pass of a trial on threads of this machine.
 
 use super::exchange::{self, Clock, FollowerCounts, LeaderCounts, Plan};
-use super::trials::{Mode, Trial};
+use super::trials::{Mode, WaitTrial};
 use super::{flags, tasks};
 use crate::counter;
 use crate::kernel_context::Halt;
 use crate::power::PackageEnergy;
 use crate::series::{TrialOrder, per_pass};
 use crate::strategies::Turn;
-use crate::strategies::catalogue::{StrategyKind, Task};
+use crate::strategies::catalogue::{StrategyKind, StrategyTask};
 use crate::strategies::spinning::{Busy, Spinning};
 use crate::strategies::{Alternating, Strategy};
 use crate::tick_histogram::TickHistogram;
@@ -35,7 +35,7 @@ const CLOCK_READS: usize = 255;
 
 pub fn perform(context: &TrialContext<'_>, order: &TrialOrder<'_>) -> Result<Observed, TrialFailure> {
     let unknown = || TrialFailure::from_reason("this architecture does not have the strategy");
-    let trial = Trial::from_spec(order.spec)?;
+    let trial = WaitTrial::from_spec(order.spec)?;
     let shared = context.cpus().iter().collect::<BTreeSet<_>>().len() < context.cpus().len();
     let mut observed = match (trial.mode, trial.sides) {
         (Mode::Clock, _) => tasks::clock(context, order)?,
@@ -61,7 +61,7 @@ struct Lead<'a> {
     alternates: bool,
 }
 
-impl Task for Lead<'_> {
+impl StrategyTask for Lead<'_> {
     type Output = Result<LeaderCounts, Halt>;
 
     fn with<S: Strategy>(self, strategy: S) -> Result<LeaderCounts, Halt> {
@@ -84,7 +84,7 @@ struct Follow<'a> {
     alternates: bool,
 }
 
-impl Task for Follow<'_> {
+impl StrategyTask for Follow<'_> {
     type Output = Result<FollowerCounts, Halt>;
 
     fn with<S: Strategy>(self, strategy: S) -> Result<FollowerCounts, Halt> {
@@ -104,7 +104,7 @@ pub fn loops(strategy: StrategyKind) -> Option<[usize; 2]> {
     struct Loops {
         wakes: bool,
     }
-    impl Task for Loops {
+    impl StrategyTask for Loops {
         type Output = [usize; 2];
         fn with<S: Strategy>(self, _: S) -> [usize; 2] {
             let loops = match self.wakes {
@@ -117,7 +117,7 @@ pub fn loops(strategy: StrategyKind) -> Option<[usize; 2]> {
     strategy.run(Loops { wakes: strategy.sleeps() })
 }
 
-struct Observation {
+struct WaitObservation {
     leader: Option<(LeaderCounts, Vec<TickHistogram>, u64)>,
     follower: Option<FollowerCounts>,
     cpu_ns: Option<u64>,
@@ -147,7 +147,7 @@ fn trips(
     // A loop that is timed as a whole counts no single trips, so its histogram stays empty.
     let tally_count = if mode == Mode::Alternate { 2 } else { 1 };
     let chosen = drawn_lines(order.key, line_count);
-    let run_role = |role: &RoleContext<'_>| -> Result<Observation, Halt> {
+    let run_role = |role: &RoleContext<'_>| -> Result<WaitObservation, Halt> {
         // The first role touches the memory first. So the memory is on the NUMA node of that role.
         let mut tallies: Vec<TickHistogram> = Vec::new();
         let mut clock_ticks = 0;
@@ -173,7 +173,7 @@ fn trips(
         let since = |before: Option<[u32; 2]>, after: Option<[u32; 2]>| {
             before.zip(after).map(|(before, after)| [after[0] - before[0], after[1] - before[1]])
         };
-        Ok(Observation {
+        Ok(WaitObservation {
             leader: leader.map(|leader| (leader, tallies, clock_ticks)),
             follower,
             cpu_ns: cpu_ns.zip(role.cpu_ns()).map(|(before, after)| after.saturating_sub(before)),
@@ -213,7 +213,12 @@ fn clock_cost() -> u64 {
     pairs[CLOCK_READS / 2]
 }
 
-fn observe(context: &TrialContext<'_>, mode: Mode, first: Observation, second: Observation) -> Observed {
+fn observe(
+    context: &TrialContext<'_>,
+    mode: Mode,
+    first: WaitObservation,
+    second: WaitObservation,
+) -> Observed {
     let rate = context.rate();
     let mut observed = Observed::default();
     let (Some((leader, tallies, clock_ticks)), Some(follower)) = (first.leader, second.follower) else {

@@ -2,8 +2,8 @@
 
 use super::names;
 use super::trials::Mode;
-use crate::adapters::pass::Pass;
-use crate::adapters::protocol::{Events, MAX_OPERATIONS, Operation, RuntimeWork};
+use crate::adapters::pass::AdapterPass;
+use crate::adapters::protocol::{AdapterOperation, Events, MAX_OPERATIONS, RuntimeWork};
 use crate::series::{RequestError, per_pass};
 use coretalk_model::runtime::names::TOTAL_NS;
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
@@ -11,11 +11,11 @@ use coretalk_model::{Flag, Histogram};
 
 pub fn work(spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, RequestError> {
     let (operation, events) = match Mode::from_spec(spec)? {
-        Mode::Timed => (Operation::Wait, Events::Each),
-        Mode::NoClock => (Operation::Wait, Events::Together),
-        Mode::Alternate => (Operation::Alternate, Events::Each),
-        Mode::Cost => (Operation::Cost, Events::Together),
-        Mode::Clock => (Operation::Clock, Events::Each),
+        Mode::Timed => (AdapterOperation::Wait, Events::Each),
+        Mode::NoClock => (AdapterOperation::Wait, Events::Together),
+        Mode::Alternate => (AdapterOperation::Alternate, Events::Each),
+        Mode::Cost => (AdapterOperation::Cost, Events::Together),
+        Mode::Clock => (AdapterOperation::Clock, Events::Each),
         Mode::Sibling => {
             let sentence = "a runtime does not say what its waiting takes from a sibling";
             return Err(RequestError::Unfit(sentence.into()));
@@ -25,7 +25,7 @@ pub fn work(spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, Reque
     Ok(RuntimeWork { operation, events, most })
 }
 
-pub fn result(spec: &TrialSpec, pass: &Pass) -> Observed {
+pub fn result(spec: &TrialSpec, pass: &AdapterPass) -> Observed {
     let mut observed = pass.observed();
     observed.count(names::SAMPLES, pass.count);
     observed.count(TOTAL_NS, pass.ns);
@@ -60,7 +60,7 @@ pub fn result(spec: &TrialSpec, pass: &Pass) -> Observed {
     observed.value(names::LOOP_NS, pass.ns_per_operation());
     if let Some(events) = &pass.events {
         let mut every = events.clone();
-        match pass.events_of.get(Operation::PLAIN) {
+        match pass.events_of.get(AdapterOperation::PLAIN) {
             Some(plain) => {
                 observed.histogram(names::HINT, events.clone());
                 observed.histogram(names::PLAIN, plain.clone());

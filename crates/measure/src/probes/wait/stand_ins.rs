@@ -1,16 +1,16 @@
 //! Simulated stand-ins for the wait strategies of runtimes: all that coretalk's adapters offer.
 
-use crate::adapters::Kind;
+use crate::adapters::OperationKind;
 use crate::stand_in::SimStandIn;
 
 /// Measurements that adapters of version 2 can make with `busy`.
-const PLAIN: &[Kind] = &[Kind::Wait, Kind::Cost];
+const PLAIN: &[OperationKind] = &[OperationKind::Wait, OperationKind::Cost];
 /// Measurements that adapters can make with other polling strategies.
-const POLLS: &[Kind] = &[Kind::Wait, Kind::Alternate, Kind::Cost];
+const POLLS: &[OperationKind] = &[OperationKind::Wait, OperationKind::Alternate, OperationKind::Cost];
 /// Measurements that adapters can make with sleeping strategies.
-const SLEEPS: &[Kind] = &[Kind::Wait, Kind::Alternate];
+const SLEEPS: &[OperationKind] = &[OperationKind::Wait, OperationKind::Alternate];
 /// Measurements that adapters can make with the clock of their runtime.
-const CLOCK: &[Kind] = &[Kind::Clock];
+const CLOCK: &[OperationKind] = &[OperationKind::Clock];
 
 /// The stand-ins. Warm compiled loops are as fast as those of coretalk: round trips on a guest took 103 to 114 ns in
 /// .NET, 75 to 110 in Java and 95 to 121 in C++.

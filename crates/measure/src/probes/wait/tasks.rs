@@ -4,7 +4,7 @@
 use crate::counter;
 use crate::kernel_context::Halt;
 use crate::series::{TrialOrder, per_pass};
-use crate::strategies::catalogue::Task;
+use crate::strategies::catalogue::StrategyTask;
 use crate::strategies::sleeping::SpinFutex;
 use crate::strategies::{Alternating, Strategy};
 use crate::strategies::{Turn, after, is_end, is_turn, trip_is_even};
@@ -24,7 +24,7 @@ pub struct Calls<'a> {
     pub order: &'a TrialOrder<'a>,
 }
 
-impl Task for Calls<'_> {
+impl StrategyTask for Calls<'_> {
     type Output = Result<Observed, TrialFailure>;
 
     fn with<S: Strategy>(self, strategy: S) -> Result<Observed, TrialFailure> {
@@ -109,7 +109,7 @@ pub struct SiblingTask<'a> {
     pub order: &'a TrialOrder<'a>,
 }
 
-impl Task for SiblingTask<'_> {
+impl StrategyTask for SiblingTask<'_> {
     type Output = Result<Observed, TrialFailure>;
 
     fn with<S: Strategy>(self, strategy: S) -> Result<Observed, TrialFailure> {

@@ -72,19 +72,19 @@ impl Mode {
 
 /// The parsed parameters of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Trial {
+pub struct WaitTrial {
     /// What is timed.
     pub mode: Mode,
     /// The strategy of each side. A single role has only the first.
     pub sides: [Option<StrategyKind>; 2],
 }
 
-impl Trial {
+impl WaitTrial {
     /// Parses the parameters. A run of another version may have an unknown name.
-    pub fn from_spec(spec: &TrialSpec) -> Result<Trial, RequestError> {
+    pub fn from_spec(spec: &TrialSpec) -> Result<WaitTrial, RequestError> {
         let mode = Mode::from_spec(spec)?;
         if mode == Mode::Clock {
-            return Ok(Trial { mode, sides: [None, None] });
+            return Ok(WaitTrial { mode, sides: [None, None] });
         }
         let strategy = |name: &str| spec.parameters.text(name).map(strategy_kind).transpose();
         let first = strategy("strategy")?;
@@ -94,7 +94,7 @@ impl Trial {
             Mode::Cost | Mode::Sibling => [first, None],
             Mode::Timed | Mode::NoClock | Mode::Alternate => [first, second],
         };
-        Ok(Trial { mode, sides })
+        Ok(WaitTrial { mode, sides })
     }
 
     /// The distinct strategies.
@@ -198,7 +198,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
         };
         let mode = if is_clock { Mode::Clock } else { mode };
         let spec = |placement: Vec<CpuId>| match subject {
-            WaitSubject::Native(sides) => Trial::spec(mode, *sides, placement),
+            WaitSubject::Native(sides) => WaitTrial::spec(mode, *sides, placement),
             WaitSubject::External(external) => runtime_spec(external, mode, placement),
         };
         match mode.uses_one_cpu() {
@@ -213,7 +213,7 @@ pub fn trials(request: &SeriesRequest<'_>) -> Result<Vec<TrialSpec>, RequestErro
             _ => None,
         };
         for strategy in subjects.iter().filter_map(common_strategy) {
-            trials.push(Trial::spec(Mode::Sibling, [Some(strategy); 2], vec![waiter, sibling]));
+            trials.push(WaitTrial::spec(Mode::Sibling, [Some(strategy); 2], vec![waiter, sibling]));
         }
     }
     Ok(trials)
@@ -272,10 +272,10 @@ mod tests {
     fn a_trial_survives_the_round_trip_through_its_parameters() {
         let sides = [Some(kind("pause:8")), Some(kind("futex"))];
         for mode in [Mode::Timed, Mode::NoClock, Mode::Alternate] {
-            let spec = Trial::spec(mode, sides, vec![CpuId(0), CpuId(1)]);
-            assert_eq!(Trial::from_spec(&spec), Ok(Trial { mode, sides }));
+            let spec = WaitTrial::spec(mode, sides, vec![CpuId(0), CpuId(1)]);
+            assert_eq!(WaitTrial::from_spec(&spec), Ok(WaitTrial { mode, sides }));
         }
-        let spec = Trial::spec(Mode::Clock, [None; 2], vec![CpuId(0)]);
-        assert_eq!(Trial::from_spec(&spec), Ok(Trial { mode: Mode::Clock, sides: [None; 2] }));
+        let spec = WaitTrial::spec(Mode::Clock, [None; 2], vec![CpuId(0)]);
+        assert_eq!(WaitTrial::from_spec(&spec), Ok(WaitTrial { mode: Mode::Clock, sides: [None; 2] }));
     }
 }

@@ -41,7 +41,7 @@ struct Entry {
 
 /// Generic code for a primitive that is named at run time.
 #[cfg(all(target_os = "linux", not(miri)))]
-pub trait Task {
+pub trait PrimitiveTask {
     /// Result of the task.
     type Output;
 
@@ -69,7 +69,7 @@ macro_rules! primitives {
         impl PrimitiveKind {
             /// Runs a task with the primitive. The compiler builds separate loops for each primitive.
             #[cfg(all(target_os = "linux", not(miri)))]
-            pub fn run<T: Task>(self, task: T) -> T::Output {
+            pub fn run<T: PrimitiveTask>(self, task: T) -> T::Output {
                 match self {
                     $(PrimitiveKind::$kind => task.with::<$code>(),)+
                 }

@@ -1,6 +1,6 @@
 //! The loops of `wake`: a waiting and a waking thread, and single threads for sleeps and operations without a waiter.
 
-use super::catalogue::{Task, Variant, variant};
+use super::catalogue::{PrimitiveTask, Variant, variant};
 use super::{GAP_JITTER, GAPS_NS, SLEEP_NS, Tallies, crowd, make, names};
 use crate::counter;
 use crate::kernel_context::Halt;
@@ -36,7 +36,7 @@ pub fn perform(
         Variant::Sleep => sleeps(context, order),
         Variant::NotifyAll(_) => crowd::perform(context, order),
         Variant::Uncontended(kind) | Variant::NotifyIdle(kind) => kind.run(Alone { context, order }),
-        Variant::Wake(kind) => kind.run(Rounds { context, order }).map(observed),
+        Variant::Wake(kind) => kind.run(WakeRounds { context, order }).map(observed),
     }
 }
 
@@ -45,7 +45,7 @@ pub fn loops(variant: Variant) -> Vec<usize> {
     struct Loops {
         is_alone: bool,
     }
-    impl Task for Loops {
+    impl PrimitiveTask for Loops {
         type Output = Vec<*const ()>;
         fn with<P: Primitive>(self) -> Vec<*const ()> {
             match self.is_alone {
@@ -63,7 +63,7 @@ pub fn loops(variant: Variant) -> Vec<usize> {
     addresses.into_iter().map(|at| at as usize).collect()
 }
 
-struct Rounds<'a> {
+struct WakeRounds<'a> {
     context: &'a TrialContext<'a>,
     order: &'a TrialOrder<'a>,
 }
@@ -73,14 +73,14 @@ struct Alone<'a> {
     order: &'a TrialOrder<'a>,
 }
 
-impl Task for Rounds<'_> {
+impl PrimitiveTask for WakeRounds<'_> {
     type Output = Result<Tallies, TrialFailure>;
     fn with<P: Primitive>(self) -> Self::Output {
         rounds::<P>(self.context, self.order)
     }
 }
 
-impl Task for Alone<'_> {
+impl PrimitiveTask for Alone<'_> {
     type Output = Result<Observed, TrialFailure>;
     fn with<P: Primitive>(self) -> Self::Output {
         alone::<P>(self.context, self.order)

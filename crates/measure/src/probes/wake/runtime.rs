@@ -1,8 +1,8 @@
 //! Work orders and results of runtimes for wake-ups.
 
 use super::{GAPS_NS, names};
-use crate::adapters::pass::Pass;
-use crate::adapters::protocol::{Events, MAX_OPERATIONS, Operation, RuntimeWork};
+use crate::adapters::pass::AdapterPass;
+use crate::adapters::protocol::{AdapterOperation, Events, MAX_OPERATIONS, RuntimeWork};
 use crate::series::{RequestError, per_pass};
 use coretalk_model::series::{Observed, Parameters, TrialSpec};
 
@@ -13,11 +13,11 @@ const FEW: f64 = 0.01;
 pub fn work(spec: &TrialSpec, options: &Parameters) -> Result<RuntimeWork, RequestError> {
     let gap_ns = spec.parameters.number(names::GAP_NS).unwrap_or(GAPS_NS[1]) as u64;
     let most = per_pass(options, "samples", 1).unwrap_or(MAX_OPERATIONS);
-    Ok(RuntimeWork { operation: Operation::Wake { gap_ns }, events: Events::Each, most })
+    Ok(RuntimeWork { operation: AdapterOperation::Wake { gap_ns }, events: Events::Each, most })
 }
 
 /// Converts a runtime's pass into a result. Single waits may have slept or not; the system counts only the total.
-pub fn result(pass: &Pass) -> Observed {
+pub fn result(pass: &AdapterPass) -> Observed {
     let mut observed = pass.observed();
     observed.count("samples", pass.count);
     let slept = pass.roles[1].switches.map(|[voluntary, _]| voluntary as f64 / pass.count as f64);

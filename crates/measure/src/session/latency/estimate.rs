@@ -5,7 +5,7 @@ use super::driver::Driver;
 use super::imitate::{self, imitation};
 use super::map::remaining::share_open;
 use super::map::{
-    FEW, LATE_GAP, MAP_SHARE, Target, gap, has_further_analyses, prepare, regime, rounds, surveys, target,
+    FEW, LATE_GAP, MAP_SHARE, PassTarget, gap, has_further_analyses, prepare, regime, rounds, surveys, target,
 };
 use super::{Ended, ResumedState, RunError, pilot};
 use crate::machine::Machine;
@@ -134,7 +134,7 @@ pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
     let cells = driver.representatives.clone();
     let more_cells = sample_cells(driver);
     let tries = match target {
-        Target::Fixed(passes) if !has_further_analyses(driver.settings) => passes.min(2),
+        PassTarget::Fixed(passes) if !has_further_analyses(driver.settings) => passes.min(2),
         _ => ANALYSES[0] as u32,
     };
     let mut sampled = BTreeMap::new();
@@ -166,7 +166,7 @@ pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
     let gap = gap(driver, target);
     let sweep = Picos::from_ns(sweep_ns).max(gap).ns();
     let (passes, expected_passes, map_time) = match target {
-        Target::Fixed(passes) => {
+        PassTarget::Fixed(passes) => {
             // On a tiny machine these are the passes of the second analysis.
             let further = match has_further_analyses(driver.settings) {
                 true => last_analysis(driver, &cells, REACH, sweep) as u32 - passes,
@@ -178,7 +178,7 @@ pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
                 + sweep * f64::from(passes + further - with_ladder);
             ([passes, passes + further], f64::from(passes + further), time)
         }
-        Target::Analyses => {
+        PassTarget::Analyses => {
             let share = share_open(driver, &cells, beyond);
             // If only one or two cells are expected to need a second analysis, it may not happen.
             let second_probability = 1.0 - (-share * driver.pairs.len() as f64).exp();
@@ -206,7 +206,7 @@ pub fn outline(driver: &mut Driver<'_>) -> Result<Outline, RunError> {
     };
     // With a fixed number of passes the ladder is interleaved with them.
     let ladder_after =
-        if matches!(target, Target::Fixed(_)) { 0.0 } else { super::ladder::whole_ns(ladder_ns) };
+        if matches!(target, PassTarget::Fixed(_)) { 0.0 } else { super::ladder::whole_ns(ladder_ns) };
     let other_ns = ladder_after + after_map_ns(driver, parallel);
     let orders: Vec<_> = (0..driver.pairs.len()).map(|cell| driver.visit_plan.map(cell, 0)).collect();
     let mean = |count: &dyn Fn(&[crate::machine::SpanOrder]) -> u64| {

@@ -28,7 +28,7 @@ pub const MAP_SHARE: f64 = 0.8;
 
 /// The number of passes of each cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Target {
+pub enum PassTarget {
     /// This number, whatever the result. Used for fixed counts and tiny machines.
     Fixed(u32),
     /// Analyses at 8 and 24 passes. Each further requested analysis is at twice as many passes as the previous one.
@@ -52,7 +52,7 @@ pub fn perform(driver: &mut Driver<'_>) -> Result<Ended, RunError> {
         }
         driver.decide()?;
         if ended == Ended::Complete && has_further_analyses(driver.settings) {
-            return sweep(driver, Target::Analyses, &|_| true);
+            return sweep(driver, PassTarget::Analyses, &|_| true);
         }
     }
     Ok(ended)
@@ -64,18 +64,18 @@ pub fn has_further_analyses(settings: &LatencySettings) -> bool {
         && (settings.counts, settings.spacing) == (Counts::Adaptive, Spacing::Brief)
 }
 
-pub fn target(driver: &Driver<'_>) -> Target {
+pub fn target(driver: &Driver<'_>) -> PassTarget {
     match (driver.settings.counts, driver.settings.spacing) {
         (Counts::Fixed { samples, iterations }, _) => {
-            Target::Fixed(fixed_passes(driver, samples, iterations))
+            PassTarget::Fixed(fixed_passes(driver, samples, iterations))
         }
         (Counts::Adaptive, Spacing::Watch) => {
             let share = driver.settings.budget.secs() * MAP_SHARE;
-            Target::Fixed((share / WIDE_GAP.secs()).clamp(ANALYSES[1] as f64, 120.0) as u32)
+            PassTarget::Fixed((share / WIDE_GAP.secs()).clamp(ANALYSES[1] as f64, 120.0) as u32)
         }
         // All passes of the second analysis. Cells that are then wide get further analyses.
-        (Counts::Adaptive, Spacing::Brief) if driver.visit_plan.tiny => Target::Fixed(ANALYSES[1] as u32),
-        (Counts::Adaptive, Spacing::Brief) => Target::Analyses,
+        (Counts::Adaptive, Spacing::Brief) if driver.visit_plan.tiny => PassTarget::Fixed(ANALYSES[1] as u32),
+        (Counts::Adaptive, Spacing::Brief) => PassTarget::Analyses,
     }
 }
 
@@ -92,7 +92,7 @@ fn fixed_passes(driver: &Driver<'_>, samples: u32, iterations: u32) -> u32 {
 
 /// Adds the map's kernels to the visit plan: the shown kernels, and CAS without pause, the only kernel that shows every
 /// state of the machine. A tiny machine has the whole ladder.
-pub fn prepare(driver: &mut Driver<'_>, target: Target) {
+pub fn prepare(driver: &mut Driver<'_>, target: PassTarget) {
     let shown: Vec<KernelId> = if driver.visit_plan.tiny {
         candidates(driver.settings)
     } else {
@@ -112,7 +112,7 @@ pub fn prepare(driver: &mut Driver<'_>, target: Target) {
         seen.push(kernel.clone());
         new
     });
-    let passes = if let Target::Fixed(passes) = target { passes } else { 1 };
+    let passes = if let PassTarget::Fixed(passes) = target { passes } else { 1 };
     if !driver.visit_plan.tiny && driver.settings.counts == Counts::Adaptive {
         // Only the location of CAS shows states. Its spread over lines is dropped, which saves 50 MB for 1,024 CPUs.
         driver.log.record.keep_locations_of(&extra);
@@ -120,12 +120,12 @@ pub fn prepare(driver: &mut Driver<'_>, target: Target) {
     driver.visit_plan.prepare_map(&shown, &extra, passes);
 }
 
-pub fn regime(driver: &mut Driver<'_>, target: Target) -> u32 {
+pub fn regime(driver: &mut Driver<'_>, target: PassTarget) -> u32 {
     let most = (driver.settings.cpus.len() / 2).max(1) as u32;
     match driver.settings.parallel {
         Parallel::AtMost(pairs) => pairs.clamp(1, most),
         Parallel::Auto => {
-            let passes = if let Target::Fixed(passes) = target { passes } else { ANALYSES[0] as u32 };
+            let passes = if let PassTarget::Fixed(passes) = target { passes } else { ANALYSES[0] as u32 };
             let serial: f64 = (0..driver.pairs.len()).map(|cell| visit_ns(driver, cell)).sum();
             let serial = Picos::from_ns(serial * f64::from(passes));
             let limit = SERIAL_LIMIT.min(Picos::from_secs(driver.settings.budget.secs() * MAP_SHARE));
@@ -159,7 +159,7 @@ pub fn perform_until_done(
 
 fn sweep(
     driver: &mut Driver<'_>,
-    target: Target,
+    target: PassTarget,
     includes: &dyn Fn(Relation) -> bool,
 ) -> Result<Ended, RunError> {
     let deadline = driver.run.elapsed() + Picos::from_secs(driver.run.left().secs() * MAP_SHARE);
@@ -178,7 +178,7 @@ fn sweep(
         let number = pass_number(driver, pass);
         let rounds = rounds(driver, &open, number);
         update_progress(driver, &open, &rounds, target, deadline);
-        if target == Target::Analyses && !is_within_reach(driver, pass, &rounds, deadline) {
+        if target == PassTarget::Analyses && !is_within_reach(driver, pass, &rounds, deadline) {
             return Ok(Ended::Budget);
         }
         let began = driver.run.now();
@@ -188,7 +188,7 @@ fn sweep(
             return Ok(ended);
         }
         let mut gap = gap(driver, target);
-        if target == Target::Analyses
+        if target == PassTarget::Analyses
             && pass as usize >= ANALYSES[0]
             && open.len() * FEW <= driver.pairs.len()
         {
@@ -199,7 +199,7 @@ fn sweep(
             }
             gap = LATE_GAP;
         }
-        if let Target::Fixed(passes) = target {
+        if let PassTarget::Fixed(passes) = target {
             let ended = super::ladder::beside_the_map(driver, pass + 1, passes)?;
             if ended != Ended::Complete {
                 return Ok(ended);
@@ -262,8 +262,8 @@ fn pass_number(driver: &Driver<'_>, counted: u32) -> u32 {
 }
 
 /// Cells that need a pass. A cell that failed too often is left out: a CPU is gone or a partner hangs.
-fn find_open(driver: &mut Driver<'_>, target: Target, includes: &dyn Fn(Relation) -> bool) -> Vec<u32> {
-    if target != Target::Analyses {
+fn find_open(driver: &mut Driver<'_>, target: PassTarget, includes: &dyn Fn(Relation) -> bool) -> Vec<u32> {
+    if target != PassTarget::Analyses {
         return still_open(driver, target, includes);
     }
     analyse(driver);
@@ -277,12 +277,12 @@ fn find_open(driver: &mut Driver<'_>, target: Target, includes: &dyn Fn(Relation
     still_open(driver, target, includes)
 }
 
-fn still_open(driver: &Driver<'_>, target: Target, includes: &dyn Fn(Relation) -> bool) -> Vec<u32> {
+fn still_open(driver: &Driver<'_>, target: PassTarget, includes: &dyn Fn(Relation) -> bool) -> Vec<u32> {
     let most = match target {
-        Target::Fixed(passes) => passes,
-        Target::Analyses => Analysis::at(usize::MAX, driver.settings.analyses).passes() as u32,
+        PassTarget::Fixed(passes) => passes,
+        PassTarget::Analyses => Analysis::at(usize::MAX, driver.settings.analyses).passes() as u32,
     };
-    let closed = |cell: usize| target == Target::Analyses && driver.closed[cell];
+    let closed = |cell: usize| target == PassTarget::Analyses && driver.closed[cell];
     (0..driver.pairs.len())
         .filter(|&cell| {
             includes(driver.relations[cell])
@@ -397,9 +397,11 @@ fn pause_until_next_pass(
     if now < due { driver.pause(due - now) } else { Ok(()) }
 }
 
-pub fn gap(driver: &Driver<'_>, target: Target) -> Picos {
+pub fn gap(driver: &Driver<'_>, target: PassTarget) -> Picos {
     match (driver.settings.spacing, target) {
-        (Spacing::Watch, Target::Fixed(passes)) => spread(driver.settings.budget.secs() * MAP_SHARE, passes),
+        (Spacing::Watch, PassTarget::Fixed(passes)) => {
+            spread(driver.settings.budget.secs() * MAP_SHARE, passes)
+        }
         _ => PASS_GAP,
     }
 }
@@ -408,7 +410,7 @@ fn update_progress(
     driver: &mut Driver<'_>,
     open: &[u32],
     rounds: &[CellRound],
-    target: Target,
+    target: PassTarget,
     until: Picos,
 ) {
     let made = open.first().map_or(0, |&cell| passes_made(driver, cell as usize));

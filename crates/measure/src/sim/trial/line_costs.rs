@@ -1,6 +1,6 @@
 //! [`LineCosts`]: the lines of a trial's span, and the cost of an operation on each line.
 
-use super::Trial;
+use super::SimTrial;
 use crate::kernel::Cost;
 use crate::machine::{SpanOrder, Walk};
 use crate::sim::rng::{Stream, hash, hash_on};
@@ -31,7 +31,7 @@ fn frame(key: u64, run: u32) -> u64 {
 }
 
 impl<'a> LineCosts<'a> {
-    pub fn new(trial: &Trial<'_>, order: &'a SpanOrder, home: Home, key: u64) -> LineCosts<'a> {
+    pub fn new(trial: &SimTrial<'_>, order: &'a SpanOrder, home: Home, key: u64) -> LineCosts<'a> {
         let true_costs = &trial.sim.true_costs;
         let ahead_ns = match order.kernel.cost {
             Cost::Stamp { .. } => {
@@ -60,7 +60,7 @@ impl<'a> LineCosts<'a> {
     }
 
     #[inline]
-    pub fn operation_ns(&mut self, trial: &mut Trial<'_>, place: u32) -> f64 {
+    pub fn operation_ns(&mut self, trial: &mut SimTrial<'_>, place: u32) -> f64 {
         if trial.elapsed_ns >= trial.update_ns {
             trial.update();
         }
@@ -81,7 +81,7 @@ impl<'a> LineCosts<'a> {
 
     /// Durations of the operations on an aligned run with one line per place, in the current state.
     #[inline]
-    pub(super) fn run_ns(&mut self, trial: &Trial<'_>, first: u32) -> [f64; SLICES] {
+    pub(super) fn run_ns(&mut self, trial: &SimTrial<'_>, first: u32) -> [f64; SLICES] {
         let bad = trial.contamination.map_or(1.0, |bad| bad.on_line(first));
         let nominal_ns = self.nominal_ns * trial.slowness * bad;
         let slice = self.slice(first);
@@ -95,7 +95,7 @@ impl<'a> LineCosts<'a> {
     }
 
     #[cold]
-    fn look_up(&mut self, trial: &mut Trial<'_>) {
+    fn look_up(&mut self, trial: &mut SimTrial<'_>) {
         let (sim, state, [from, to]) = (trial.sim, trial.state, trial.pair.cpus);
         self.state = Some(state);
         self.nominal_ns = sim.operation_ns(&trial.pair, self.order.kernel, self.home, state);

@@ -1,6 +1,6 @@
 //! [`Contrast`]: latencies inside and between reported groups. [`ClassPair`]: latencies by kinds of cores.
 
-use super::Reading;
+use super::PairReading;
 use crate::latency::{Kinds, LatencyMap};
 use crate::stats::median_in_place;
 use crate::{CpuId, CpuSet, Level, Matrix, Protocol, Relation, Topology};
@@ -108,7 +108,7 @@ pub fn by_relation(map: &LatencyMap, topology: &Topology) -> Vec<OfRelation> {
 }
 
 /// As `by_relation`, for the readings of any map, in their unit and including each CPU with itself.
-pub fn readings_by_relation(readings: &Matrix<Option<Reading>>, topology: &Topology) -> Vec<OfRelation> {
+pub fn readings_by_relation(readings: &Matrix<Option<PairReading>>, topology: &Topology) -> Vec<OfRelation> {
     let cpus = readings.cpus();
     let values = readings.iter().filter_map(|(row, column, reading)| {
         Some(([*cpus.get(row)?, *cpus.get(column)?], reading.as_ref()?.ns))

@@ -1,6 +1,6 @@
 //! [`Overall`]: statistics of the whole map. Also an order of CPUs by latency, and statistics of counted values.
 
-use super::table::Reading;
+use super::table::PairReading;
 use crate::latency::{CellValue, LatencyMap, MissingReason, PairOutcome};
 use crate::stats::gaps::{GapRule, ValueGroup, shown_groups, value_groups};
 use crate::stats::{Estimate, mean, median_of_sorted};
@@ -87,7 +87,7 @@ pub fn overall(map: &LatencyMap) -> Overall {
                     all.max = Some(extreme);
                 }
                 values.push(value);
-                let reading = Reading { ns, doubtful: value.flags.may_be_wrong() };
+                let reading = PairReading { ns, doubtful: value.flags.may_be_wrong() };
                 all.doubtful += u64::from(reading.doubtful);
                 for flag in value.flags.iter().filter(|flag| flag.may_be_wrong()) {
                     *doubts.entry(flag).or_default() += 1;
@@ -150,7 +150,7 @@ pub fn counts_mean(counts: &[(u64, u64)]) -> Option<f64> {
 }
 
 /// A chain of nearest neighbours from the first CPU, which keeps groups together. CPUs without values come last.
-pub fn measured_order(readings: &Matrix<Option<Reading>>) -> Vec<CpuId> {
+pub fn measured_order(readings: &Matrix<Option<PairReading>>) -> Vec<CpuId> {
     let cpus = readings.cpus();
     let mut remaining: Vec<usize> = (0..cpus.len()).collect();
     let mut order = Vec::with_capacity(cpus.len());
@@ -158,7 +158,7 @@ pub fn measured_order(readings: &Matrix<Option<Reading>>) -> Vec<CpuId> {
     while !remaining.is_empty() {
         let distance = |to: usize| {
             let reading = last.and_then(|from| *readings.get(from, to)?);
-            reading.map_or(f64::INFINITY, |reading: Reading| reading.ns)
+            reading.map_or(f64::INFINITY, |reading: PairReading| reading.ns)
         };
         let mut nearest = 0;
         for candidate in 1..remaining.len() {
@@ -248,7 +248,7 @@ mod tests {
         let cpus: Vec<CpuId> = (0..6).map(CpuId).collect();
         let even_and_odd = Matrix::symmetric(cpus, |row, column| {
             let ns = if (row + column) % 2 == 0 { 20.0 } else { 90.0 };
-            Some(Reading { ns, doubtful: false })
+            Some(PairReading { ns, doubtful: false })
         });
         assert_eq!(measured_order(&even_and_odd), [0, 2, 4, 1, 3, 5].map(CpuId));
     }

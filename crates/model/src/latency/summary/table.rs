@@ -1,4 +1,4 @@
-//! [`Table`]: a map aggregated by groups of CPUs: threads, cores, or the tiles of a picture.
+//! [`SummaryTable`]: a map aggregated by groups of CPUs: threads, cores, or the tiles of a picture.
 
 use crate::latency::{LatencyMap, PairOutcome};
 use crate::stats::median_in_place;
@@ -6,7 +6,7 @@ use crate::{CpuId, Matrix};
 
 /// The displayed value of one pair.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Reading {
+pub struct PairReading {
     /// Half round trip in ns, or messages/s.
     pub ns: f64,
     /// Whether the reading has a flag of doubt.
@@ -14,10 +14,10 @@ pub struct Reading {
 }
 
 /// The readings of a map; `None` for cells that were not measured.
-pub fn readings(map: &LatencyMap) -> Matrix<Option<Reading>> {
+pub fn readings(map: &LatencyMap) -> Matrix<Option<PairReading>> {
     map.cells.map(|cell| match cell {
         PairOutcome::Measured(value) => {
-            Some(Reading { ns: value.latency_ns.point, doubtful: value.flags.may_be_wrong() })
+            Some(PairReading { ns: value.latency_ns.point, doubtful: value.flags.may_be_wrong() })
         }
         PairOutcome::Missing { .. } => None,
     })
@@ -25,7 +25,7 @@ pub fn readings(map: &LatencyMap) -> Matrix<Option<Reading>> {
 
 /// A table whose rows and columns are groups of CPUs.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Table {
+pub struct SummaryTable {
     columns: usize,
     cells: Vec<TableCell>,
 }
@@ -59,7 +59,7 @@ pub struct OwnCell {
     pub doubtful: u32,
 }
 
-impl Table {
+impl SummaryTable {
     /// The cell at a position; empty outside.
     pub fn get(&self, row: usize, column: usize) -> TableCell {
         if column >= self.columns {
@@ -87,7 +87,11 @@ impl Table {
 /// Aggregates readings by groups of CPUs. CPUs outside the matrix count as not measured. A pair within one group counts
 /// once. A group keeps values of a CPU with itself apart: the mean of 449 k messages a second on one CPU and 249 k
 /// between threads of a core would describe nothing on the machine.
-pub fn table(readings: &Matrix<Option<Reading>>, rows: &[Vec<CpuId>], columns: &[Vec<CpuId>]) -> Table {
+pub fn table(
+    readings: &Matrix<Option<PairReading>>,
+    rows: &[Vec<CpuId>],
+    columns: &[Vec<CpuId>],
+) -> SummaryTable {
     let position = positions(readings.cpus());
     let at = |cpu: &CpuId| position.get(cpu.index()).copied().flatten();
     let rows: Vec<Vec<Option<usize>>> = rows.iter().map(|row| row.iter().map(at).collect()).collect();
@@ -100,11 +104,11 @@ pub fn table(readings: &Matrix<Option<Reading>>, rows: &[Vec<CpuId>], columns: &
             cells.push(cell(readings, row, column, &mut values));
         }
     }
-    Table { columns: columns.len(), cells }
+    SummaryTable { columns: columns.len(), cells }
 }
 
 fn cell(
-    readings: &Matrix<Option<Reading>>,
+    readings: &Matrix<Option<PairReading>>,
     row: &[Option<usize>],
     column: &[Option<usize>],
     values: &mut Vec<f64>,
@@ -154,9 +158,9 @@ pub(super) fn positions(cpus: &[CpuId]) -> Vec<Option<usize>> {
 mod tests {
     use super::*;
 
-    fn square() -> Matrix<Option<Reading>> {
+    fn square() -> Matrix<Option<PairReading>> {
         Matrix::symmetric([0, 4, 1, 5].map(CpuId).to_vec(), |row, column| {
-            let reading = Reading { ns: (10 * row + column) as f64, doubtful: row == 3 };
+            let reading = PairReading { ns: (10 * row + column) as f64, doubtful: row == 3 };
             (row != 3 || column != 2).then_some(reading)
         })
     }
@@ -182,7 +186,7 @@ mod tests {
     fn a_cpu_with_itself_is_an_ordinary_cell_if_rows_are_single_cpus() {
         let cpus = [0, 4].map(CpuId);
         let directed = Matrix::directed(cpus.to_vec(), |row, column| {
-            let reading = Reading { ns: (10 * row + column) as f64 + 1.0, doubtful: false };
+            let reading = PairReading { ns: (10 * row + column) as f64 + 1.0, doubtful: false };
             (row != 1 || column != 1).then_some(reading)
         });
         let single = cpus.map(|cpu| vec![cpu]);
@@ -199,7 +203,7 @@ mod tests {
                 (_, true) => 249.0,
                 _ => 90.0,
             };
-            Some(Reading { ns, doubtful: row == column && row < 2 })
+            Some(PairReading { ns, doubtful: row == column && row < 2 })
         });
         let table = table(&directed, &cores(), &cores());
         let own = |doubtful| Some(OwnCell { median_ns: 449.0, cpus: 2, doubtful });

@@ -66,7 +66,7 @@ fn check_unranked(trials: Vec<TrialResult>, names: &[&str], unranked: &[(&str, U
     });
 }
 
-fn check_verdict(trials: Vec<TrialResult>, expected: Verdict) {
+fn check_verdict(trials: Vec<TrialResult>, expected: RankingVerdict) {
     check_ranking(trials, |ranking| assert_eq!(ranking.verdict, expected));
 }
 
@@ -93,7 +93,11 @@ fn only_results_under_one_condition_are_ranked() {
         let Condition { parameters, placement } = &ranking.condition;
         assert_eq!(parameters[..], [("capacity", &ParameterValue::Number(1_000.0))]);
         assert_eq!(*placement, Some(&[CpuId(0), CpuId(2)][..]));
-        assert!(matches!(ranking.verdict, Verdict::Ordered { worst: Some(1), .. }), "{:?}", ranking.verdict);
+        assert!(
+            matches!(ranking.verdict, RankingVerdict::Ordered { worst: Some(1), .. }),
+            "{:?}",
+            ranking.verdict
+        );
     });
 }
 
@@ -112,7 +116,7 @@ fn each_condition_has_a_ranking_of_its_own() {
     let found = all.iter().map(|ranking| {
         let Subject { trial, name, .. } = &ranking.subjects[0];
         let capacity = trial.spec.parameters.number("capacity").unwrap();
-        (capacity, trial.spec.placement[1].0, name.as_str(), ranking.verdict == Verdict::Alike)
+        (capacity, trial.spec.placement[1].0, name.as_str(), ranking.verdict == RankingVerdict::Alike)
     });
     let expected = [(1_000.0, 2, "fast", true), (1_000.0, 1, "slow", false), (1.0, 2, "fast", false)];
     assert_eq!(found.collect::<Vec<_>>(), expected);
@@ -141,10 +145,10 @@ fn alike_means_that_intervals_overlap() {
             lock("c", 2.0, [wide, 30.0, 31.0]),
         ]
     };
-    check_verdict(trials(10.9), Verdict::Alike);
-    let ordered = Verdict::Ordered { like_best: vec![1], worst: Some(2), like_worst: vec![1] };
+    check_verdict(trials(10.9), RankingVerdict::Alike);
+    let ordered = RankingVerdict::Ordered { like_best: vec![1], worst: Some(2), like_worst: vec![1] };
     check_verdict(trials(12.5), ordered);
-    check_verdict(vec![lock("a", 2.0, [9.0, 10.0, 11.0])], Verdict::Single);
+    check_verdict(vec![lock("a", 2.0, [9.0, 10.0, 11.0])], RankingVerdict::Single);
 }
 
 #[test]
@@ -155,10 +159,13 @@ fn an_unranked_subject_without_an_interval_may_leave_the_best_unknown() {
         trial.values.get_mut("ns_per_op").unwrap().confidence = 0.5;
         with(trial)
     };
-    let open = |name: &str| Verdict::CannotTell(vec!["a".to_owned(), name.to_owned()]);
+    let open = |name: &str| RankingVerdict::CannotTell(vec!["a".to_owned(), name.to_owned()]);
     check_unranked(few(20.0), &["a", "b"], &[("few", Unranked::TooFewPasses)]);
     check_ranking(few(20.0), |ranking| {
-        assert!(matches!(ranking.verdict, Verdict::Ordered { worst: None, .. }), "it may be the slowest");
+        assert!(
+            matches!(ranking.verdict, RankingVerdict::Ordered { worst: None, .. }),
+            "it may be the slowest"
+        );
     });
     check_verdict(few(10.5), open("few"));
     // No screen states this interval, so it cannot make `wide` equal to the fastest.
@@ -194,7 +201,10 @@ fn of_several_pairs_the_typical_one_is_ranked() {
     let trials = pairs.iter().zip(values).map(|(pair, value)| queue("spsc", 10.0, pair, value)).collect();
     check_ranking(trials, |ranking| {
         let Ranking { subjects, verdict, .. } = &ranking;
-        assert_eq!((subjects[0].value.point, subjects[0].placements, verdict), (20.0, 3, &Verdict::Single));
+        assert_eq!(
+            (subjects[0].value.point, subjects[0].placements, verdict),
+            (20.0, 3, &RankingVerdict::Single)
+        );
     });
 }
 
@@ -204,11 +214,11 @@ fn the_order_of_points_alone_decides_nothing() {
     // Each overlaps the first, but the others do not overlap each other.
     let open = vec![value("a", 5.0, 5.5, 20.0), value("b", 6.0, 6.5, 7.0), value("c", 15.0, 15.5, 16.0)];
     check_ranking(open, |ranking| {
-        assert!(matches!(&ranking.verdict, Verdict::CannotTell(names) if names.len() == 3))
+        assert!(matches!(&ranking.verdict, RankingVerdict::CannotTell(names) if names.len() == 3))
     });
     // The last overlaps the first: no subject is the slowest.
     let wide = vec![value("a", 9.0, 10.0, 11.0), value("b", 12.0, 12.5, 13.0), value("c", 10.0, 30.0, 50.0)];
-    check_verdict(wide, Verdict::Ordered { like_best: vec![2], worst: None, like_worst: vec![] });
+    check_verdict(wide, RankingVerdict::Ordered { like_best: vec![2], worst: None, like_worst: vec![] });
 }
 
 #[test]

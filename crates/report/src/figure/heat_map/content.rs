@@ -3,15 +3,15 @@
 use crate::heat_map::{Diagonal, names_of_diagonal};
 use crate::input::{Map, ScaleChoice};
 use crate::palette::{Colors, Scale};
-use coretalk_model::latency::summary::Table;
+use coretalk_model::latency::summary::SummaryTable;
 use coretalk_model::{CpuId, Topology};
 
 pub struct Content<'a> {
     pub title: &'a str,
     pub rows: Vec<Vec<CpuId>>,
-    pub cells: Table,
+    pub cells: SummaryTable,
     /// Values that define the colours; `None` for those of `cells`.
-    pub paint: Option<Table>,
+    pub paint: Option<SummaryTable>,
     pub colors: Colors,
     /// CPUs with a mark instead of a value, because only time slices were measured.
     pub slices: Vec<CpuId>,
@@ -23,7 +23,7 @@ impl Content<'_> {
         self.rows.len()
     }
 
-    pub fn painted(&self) -> &Table {
+    pub fn painted(&self) -> &SummaryTable {
         self.paint.as_ref().unwrap_or(&self.cells)
     }
 

@@ -1,6 +1,6 @@
 //! Remaining machine time of a map, estimated from its passes, for the progress display only.
 
-use super::{FEW, LATE_GAP, Target, gap, surveys, visit_ns};
+use super::{FEW, LATE_GAP, PassTarget, gap, surveys, visit_ns};
 use crate::schedule::CellRound;
 use crate::session::latency::driver::Driver;
 use crate::session::latency::ladder;
@@ -20,7 +20,7 @@ pub fn of_passes(
     open: &[u32],
     made: u32,
     rounds: &[CellRound],
-    target: Target,
+    target: PassTarget,
     until: Picos,
 ) -> Picos {
     // Before the first pass of the map, the pilot's round trips predict the time.
@@ -42,18 +42,18 @@ pub fn of_passes(
     };
     let ladder_after = |share: f64| if share > 0.0 && is_few(share) { Picos::ZERO } else { ladder.alone() };
     let (passes, after) = match target {
-        Target::Fixed(passes) => {
+        PassTarget::Fixed(passes) => {
             let passes_left = passes.saturating_sub(made).max(1);
             let ladder_share = Picos(ladder.passes().0 / u64::from(passes_left));
             (times((sweep + ladder_share).max(gap), passes_left), Picos::ZERO)
         }
-        Target::Analyses if made < first => {
+        PassTarget::Analyses if made < first => {
             let share = if made < PREDICTING_PASSES { 0.0 } else { share_wide(driver) };
             let share = if share * (driver.pairs.len() as f64) < 0.5 { 0.0 } else { share };
             let second_time = if share > 0.0 { times(of_share(share), second - first) } else { Picos::ZERO };
             (times(sweep.max(gap), first - made) + second_time, ladder_after(share))
         }
-        Target::Analyses => (until_narrow(driver, open, made, of_share, until), ladder_after(1.0)),
+        PassTarget::Analyses => (until_narrow(driver, open, made, of_share, until), ladder_after(1.0)),
     };
     passes.min(until - driver.run.elapsed()) + after
 }
