@@ -1,4 +1,4 @@
-//! Passes the commit of the sources and the day of the lock file, which fixes library versions, to the tool.
+//! Tells the tool the commit of its sources and the day of the lock file, which fixes the versions of libraries.
 
 use std::env;
 use std::path::Path;

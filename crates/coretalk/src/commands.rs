@@ -1,4 +1,4 @@
-//! The command line: parse, resolve, execute. No other module uses types of the argument parser.
+//! The command line: parse, resolve, execute.
 
 #[cfg(target_os = "linux")]
 mod adapters;

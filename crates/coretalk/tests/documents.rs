@@ -148,9 +148,15 @@ fn a_document_of_1024_cpus_is_written_in_seconds() {
 }
 
 #[test]
-fn csv_states_the_kernel_and_whether_the_machine_is_simulated() {
-    let csv = exported(Format::Csv, &samples::desktop(), None).unwrap();
+fn our_csv_states_its_kernel_and_reads_back_as_the_same_matrix() {
+    let desktop = samples::desktop();
+    let csv = exported(Format::Csv, &desktop, None).unwrap();
     assert!(csv.contains("# kernel: cas+pause\n") && csv.contains("# simulated: false\n"), "{csv}");
+    let read = coretalk_model::formats::read_matrices(csv.as_bytes()).unwrap();
+    for (row, column, cell) in desktop.maps()[0].cells.iter() {
+        let value = cell.value().map(|value| value.latency_ns.point);
+        assert_eq!(read[0].matrix.get(row, column).copied().flatten(), value, "{row}, {column}");
+    }
 }
 
 #[test]

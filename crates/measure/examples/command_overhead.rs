@@ -4,7 +4,7 @@
 //! cargo run --release -p coretalk-measure --example command_overhead [PROGRAM [ARGUMENT…]]
 //! ```
 //!
-//! Without a program, of `/bin/true`.
+//! Without PROGRAM, the example runs `/bin/true`.
 
 #[cfg(target_os = "linux")]
 fn main() {

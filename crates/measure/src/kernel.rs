@@ -15,7 +15,7 @@ pub struct Kernel {
     pub cost: Cost,
     /// Cache lines that one step of the walk uses. A mailbox per direction needs two.
     pub lines_per_place: u32,
-    /// Part of the role functions' names that `probes --asm` shows.
+    /// Text contained in the names of the role functions, as `probes --asm` shows them.
     pub symbol: &'static str,
 }
 

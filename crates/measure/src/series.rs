@@ -93,7 +93,8 @@ pub trait SeriesProbe: Sync {
         order: &TrialOrder<'_>,
     ) -> Result<Observed, TrialFailure>;
 
-    /// Whether a trial ends with the requested samples, at any interval width. The request then is an observation time.
+    /// Whether a trial ends with the requested samples, at any interval width. In this case, the requested number of
+    /// samples is an observation time.
     fn ends_with_samples(&self) -> bool {
         false
     }
@@ -126,8 +127,8 @@ pub trait SeriesProbe: Sync {
     }
 }
 
-/// Names of the distributions and values that may decide whether a trial is precise, by priority. The first that a
-/// trial has decides.
+/// Names of the distributions and values that may decide whether a trial is precise, by priority. The first name in the
+/// list that a trial has is the one that counts.
 ///
 /// ```
 /// # use coretalk_measure::{probes::queue::Queue, series::headlines};
@@ -197,8 +198,8 @@ impl TrialOrder<'_> {
     }
 }
 
-/// Samples or messages, rounded up, that each of `parts` of a pass contributes to a requested number. The number is
-/// spread over the minimum number of passes of a trial.
+/// Samples or messages, rounded up, that one part of a pass contributes to a requested number. A pass has `parts` equal
+/// parts. The number is spread over the minimum number of passes of a trial.
 pub fn per_pass(options: &Parameters, name: &str, parts: usize) -> Option<u64> {
     options.number(name).map(|all| (all / ANALYSES[0] as f64 / parts as f64).ceil() as u64)
 }
@@ -297,7 +298,8 @@ impl RequestError {
         RequestError::Unknown { what, typed, known: names.join(", "), nearest }
     }
 
-    /// Suggests a runtime's item with the unknown name. For example, `jthread` is not a mistyped `thread`.
+    /// Suggests the item of a runtime that has the unknown name. For example, `jthread` suggests `cpp:jthread`, and not
+    /// the similar name `thread`.
     #[must_use]
     pub fn or_of(mut self, stand_ins: &[SimStandIn]) -> RequestError {
         if let RequestError::Unknown { typed, nearest, .. } | RequestError::NoQueue { typed, nearest, .. } =

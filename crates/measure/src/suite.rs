@@ -34,7 +34,8 @@ const PAIRS_PER_RUNG: usize = 3;
 const MAX_LADDER_PAIRS: usize = 12;
 
 /// The trials that the quick look adds to its map: the trial columns of the ladder ([`RUNGS`]) and the jitter of each
-/// CPU. The idle gap outlasts the polling of idle loops. Fails if a probe does not know a name of [`RUNGS`].
+/// CPU. Wake-ups follow an idle gap, which outlasts the polling of idle loops. Fails if a probe does not know a name of
+/// [`RUNGS`].
 pub fn quick_look(topology: &Topology, cpus: &[CpuId]) -> Result<Gathered, RequestError> {
     let mut gathered = Gathered::default();
     let pairs = pairs_of_the_ladder(topology, cpus);

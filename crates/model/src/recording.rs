@@ -205,7 +205,7 @@ impl TrialFailure {
         }
     }
 
-    /// Adds to a timeout, a lost partner or a late command that a CPU quota stopped the process.
+    /// If this is a timeout, a lost partner or a command without an `end`, adds that a CPU quota stopped the process.
     #[must_use]
     pub fn under_quota(self) -> TrialFailure {
         match self {

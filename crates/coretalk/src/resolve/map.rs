@@ -200,7 +200,7 @@ fn home(topology: &Topology, typed: Option<AutoOr>) -> Result<HomeSetting, Failu
 fn budget(command: MapCommand<'_>, cpus: usize, guest: bool) -> (Picos, Spacing) {
     let seconds = |seconds: u64| Picos::from_ms(seconds * 1000);
     match command {
-        // The plateaus of a guest (stable speeds) take time to appear.
+        // The plateaus of a guest take time to appear.
         MapCommand::QuickLook if guest && cpus <= 64 => (seconds(30), Spacing::Watch),
         MapCommand::QuickLook if cpus <= 64 => (seconds(10), Spacing::Brief),
         MapCommand::QuickLook => (seconds(60), Spacing::Brief),

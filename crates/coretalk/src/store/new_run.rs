@@ -115,7 +115,7 @@ fn write_first_rows(
     rows::write_environment(&transaction, run.environment)?;
     rows::write_findings(&transaction, run.findings)?;
     rows::write_topology(&transaction, run.topology)?;
-    // A comparison is stored as series, with one trial per workload or command and placement.
+    // A comparison is stored as a series. Each trial is one workload or command on one placement.
     let placed = run.settings.place.map(PlaceSettings::to_series);
     let series = run.settings.series.or(placed.as_ref());
     rows::write_settings(&transaction, run.settings.latency, series)?;

@@ -47,7 +47,7 @@ pub struct Segment {
 
 impl RunFile {
     /// Opens a run file, rolls back an unfinished write, and migrates an older file to the newest schema. Fails if this
-    /// is not a readable run file. Never changes a foreign file, and never creates a journal.
+    /// is not a readable run file. Neither changes a foreign file nor creates a journal for it.
     pub fn open(path: &Path) -> Result<RunFile, StoreError> {
         let (mut file, found) = RunFile::open_and_read(path, |file| file.check_schema(None))?;
         file.read(|db| db.execute_batch("COMMIT"))?;

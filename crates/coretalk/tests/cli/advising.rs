@@ -272,7 +272,7 @@ fn unprovable_requests_state_the_reason() {
 #[test]
 fn misleading_latencies_are_contradicted_by_the_work() {
     let tool = Tool::new();
-    // The file claims that even CPUs are close; on the machine, 0-3 and 4-7 are.
+    // The file claims that CPUs of equal parity are close. On the machine, the CPUs of 0-3 are close, and those of 4-7.
     tool.write("says.csv", parities(|_, _| false));
     tool.write("is.csv", triangle(8, |row, column| if row / 4 == column / 4 { 20.5 } else { 85.5 }));
     let line = "-n 4 --pattern ring --from says.csv --prove --machine sim:is.csv";
@@ -366,7 +366,7 @@ fn without_cores_in_a_file_one_cpu_of_each_closest_pair_is_used() {
 #[test]
 fn contradictory_closest_pairs_are_not_shared() {
     let tool = Tool::new();
-    // Cores of two CPUs, and two pairs from different cores that appear as close.
+    // Cores of two CPUs, and two pairs of CPUs of different cores that appear as close as the CPUs of one core.
     let near = |row: usize, column: usize| row / 2 == column / 2 || [(0, 2), (1, 3)].contains(&(column, row));
     let matrix = triangle(8, |row, column| {
         let base = if near(row, column) { 20.0 } else { 60.0 };

@@ -249,10 +249,11 @@ fn an_offline_cpu_is_offline_and_one_that_refuses_costs_itself_alone() {
     scenario(&tool, "refuse_pin = '3'");
     let line = "latency --budget 4s --machine sim:machine.toml --seed 1";
     let reason = "CPU 3 refuses pinned threads";
-    // One CPU is too few.
+    // One CPU is too few for `--cpus 2,3`.
     for (options, code) in [("--cpus 2,3", 3), ("", 0), ("--strict", 1)] {
         let output = tool.call(&words(&format!("{line} {options}")));
         assert_eq!(output.code, code, "{options}: {}", output.err);
+        assert!(code != 3 || output.err.contains(reason), "{}", output.err);
         assert!(output.out.contains(reason), "{options}: {}", output.out);
     }
 }

@@ -158,7 +158,7 @@ fn every_option_of_trials_has_a_case_and_changes_the_request() {
         assert_ne!(request(with), request(without), "{command}, {id}");
     }
     let cli = Cli::command();
-    for name in ["wake", "wait", "contend", "spawn", "sharing", "broadcast", "jitter"] {
+    for name in TRIAL_CASES.iter().map(|(command, ..)| *command).collect::<BTreeSet<_>>() {
         let command = cli.get_subcommands().find(|sub| sub.get_name() == name).unwrap();
         let specific = command.get_arguments().filter(|argument| !argument.is_global_set());
         let defined: BTreeSet<&str> = specific.map(|argument| argument.get_id().as_str()).collect();

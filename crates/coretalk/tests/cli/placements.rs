@@ -291,9 +291,10 @@ fn a_comparison_ended_by_its_budget_resumes_with_a_longer_one() {
     ] {
         tool.refused(&words(line), 2, part);
     }
-    let whole = tool.document("--resume latest --budget 60s -q --format json");
+    let text = tool.out("--resume latest --budget 60s -q --format json");
+    let whole: Value = serde_json::from_str(&text).unwrap();
     assert_eq!((counts(&whole), &whole["run"]["segments"]), (vec![30, 30], &2.into()));
-    assert_eq!(tool.document("export latest"), whole);
+    assert_eq!(tool.out("export latest --format json"), text);
     let first = |document: &Value| document["comparisons"][0]["placements"][0]["runs"][0].clone();
     assert_eq!(first(&short), first(&whole));
 }

@@ -143,7 +143,7 @@ fn an_interrupted_comparison_keeps_its_runs_and_ends_its_processes() {
     let tool = Tool::new();
     let mut running = start_comparison(&tool, "sleep 300 & sleep 0.2");
     let export = words("export latest --format jsonl");
-    // Two warm-up runs, and some that count.
+    // Waits for two exported lines. The warm-up runs before them are not recorded.
     let began = Instant::now();
     while tool.call(&export).out.lines().count() < 2 {
         assert!(began.elapsed() < TIME_LIMIT, "no run was kept");

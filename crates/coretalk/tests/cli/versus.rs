@@ -23,7 +23,8 @@ fn each_arm_runs_its_command_with_its_environment() {
     let tool = Tool::new();
     let document = tool.json(&[&NUMBERED[..], &["--format", "json"]].concat());
     let arms = list(&document["versus"]["arms"]);
-    assert_eq!([0, 1, 2].map(|arm| &arms[arm]["name"]), ["old", "control", "new"]);
+    let names: Vec<&Value> = arms.iter().map(|arm| &arm["name"]).collect();
+    assert_eq!(names, ["old", "control", "new"]);
     assert_eq!((&arms[0]["environment"][0], &arms[0]["cpus"][0]), (&"X".into(), &0.into()));
     assert_eq!(arms[0]["command_hash"], arms[1]["command_hash"]);
     assert_ne!(arms[0]["command_hash"], arms[2]["command_hash"], "another environment");

@@ -47,6 +47,7 @@ impl Random {
 
     pub fn extreme(&mut self) -> &'static str {
         let all: Vec<&str> = EXTREMES.split(' ').collect();
+        assert_eq!((all.len(), all[37]), (40, ""));
         self.of_slice::<&str>(&all)
     }
 

@@ -217,7 +217,7 @@ fn kind_of(source: &Source) -> String {
     text.split([',', ' ', '{', '"']).next().unwrap_or_default().trim_end_matches('(').to_owned()
 }
 
-/// The largest number of values with faults for each kind of source of a run.
+/// Maximum number of values per run and kind of source in which faults are planted.
 const MAX_SAMPLED: usize = 100;
 
 /// Values of each kind of source, evenly spaced over the run.

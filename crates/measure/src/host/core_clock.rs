@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_probe_ends_and_reads_a_plausible_clock_or_none() {
-        // Needs no calibrated counter: every rate is between 1 MHz and 10 GHz.
+        // Needs no calibrated counter: the rates of all counters are between 1 MHz and 10 GHz.
         for hz in [1e6, 2.6e9, 1e10] {
             if let Some(ghz) = probe(TickRate { hz }) {
                 assert!(PLAUSIBLE.contains(&ghz), "{ghz}");

@@ -17,7 +17,8 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// Number of buckets, one per tick. Shorter events (up to about 6 µs at 2.6 GHz) are counted by duration.
+/// Number of buckets, one per tick. Events with fewer ticks than this (up to about 6 µs at 2.6 GHz) are counted by
+/// duration.
 const BUCKETS: usize = 1 << 14;
 const MAX_BEYOND: u64 = 1 << 20;
 const POLLS_PER_YIELD: u32 = 1 << 12;
@@ -185,8 +186,9 @@ impl HostTrial {
 
     fn wait_at_gate(&self, gate: u32, guard: &Guard<'_>) -> Result<(), Halt> {
         let all_arrived = gate * self.placement.len() as u32;
-        // Release shows this role's writes before the gate to every role that passes the gate. The Acquire load below,
-        // and that of the last role to arrive, show the writes of all others here.
+        // Release shows this role's writes before the gate to every role that passes the gate. The Acquire load below
+        // makes the writes of all other roles before the gate visible to this role. For the last role to arrive, the
+        // Acquire of its own increment does.
         self.arrivals.0.fetch_add(1, AcqRel);
         loop {
             for _ in 0..POLLS_PER_YIELD {

@@ -44,8 +44,9 @@ struct CoordinatorCpus {
     shared: bool,
 }
 
-/// Chooses CPUs outside the cores of all placements of a comparison, or else outside their CPUs. All placements have
-/// the same choice, so they stay comparable. The last resort is the first CPU of the placement.
+/// Chooses CPUs outside the cores of all placements of a comparison or, if there are none, CPUs that are in no
+/// placement. All placements have the same choice, so they stay comparable. The last resort is the first CPU of the
+/// placement.
 fn coordinator_cpus(order: &WorkOrder<'_>, usable: &CpuSet, topology: &Topology) -> CoordinatorCpus {
     let siblings = order.around.iter().flat_map(|cpu| topology.siblings(cpu).iter().collect::<Vec<_>>());
     let cores: CpuSet = siblings.chain(order.around.iter()).collect();
@@ -228,8 +229,9 @@ fn observe(finished: &Finished, core_ghz: Option<f64>) -> Observed {
 }
 
 /// The number that a pattern finds in standard output, or else in standard error. The last match counts, since programs
-/// summarise at the end. A match before missing bytes may not be the last. The error is the number of bytes dropped
-/// before the searched lines; 0 if nothing is missing.
+/// summarise at the end. If bytes are missing, only the complete lines after them are searched, because a match before
+/// them may not be the last. The error is the number of bytes dropped before the searched lines; 0 if nothing is
+/// missing.
 fn find_number(pattern: &Regex, streams: [&Printed; 2]) -> Result<f64, u64> {
     for printed in streams {
         let found = pattern.captures_iter(printed.last_lines()).last();
@@ -242,8 +244,7 @@ fn find_number(pattern: &Regex, streams: [&Printed; 2]) -> Result<f64, u64> {
     Err(0)
 }
 
-/// The number of a match. It is the first participating group, as each alternative has a group, or else the whole
-/// match.
+/// The number of a match. It is the first group that took part, or the whole match if no group did.
 fn captured_number(found: &Captures<'_>) -> Option<f64> {
     let group = found.iter().skip(1).flatten().next().or_else(|| found.get(0))?;
     let number = std::str::from_utf8(group.as_bytes()).ok()?.trim().parse().ok()?;

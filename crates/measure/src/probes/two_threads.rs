@@ -36,7 +36,7 @@ fn run_kernel_role(
     let (mut ticks, mut buckets, mut beyond) = (Vec::new(), Vec::new(), Vec::new());
     let recorder = match plan {
         Plan::Batches { visits, round_trips } => {
-            // No more than any test reads: kernels write only where there is room.
+            // Maximum batches that are kept, enough for every test. Kernels write only where there is room.
             ticks = vec![UNWRITTEN; if records { (places * visits as usize).min(1_000) } else { 0 }];
             Recorder::Batches { visits, round_trips, ticks: &mut ticks }
         }
@@ -190,7 +190,7 @@ mod loomed {
     /// Explores all executions of `visits` × `round_trips` that the memory model allows for two threads.
     fn explore(kernel: &'static Kernel, visits: u32, round_trips: u32) {
         // After a yield, loom never shows a thread its own earlier writes, so the creator of the lines never sees their
-        // initial values: each role also runs on the other thread.
+        // initial values. Therefore each role also runs on the other thread.
         for spawned in [0, 1] {
             loom::model(move || {
                 let lines: Vec<Line> = (0..kernel.lines_per_place).map(|_| Line::new()).collect();

@@ -29,7 +29,7 @@ use driver::Driver;
 
 /// Measures a map on a machine with engaged workers. `resumed` holds the results of earlier segments of the same run,
 /// whose finished visits are not repeated; it is empty for a new run. Fails with [`RunError::Interrupted`] if the user
-/// stopped the run and the sink has kept everything. After other errors committed data remain.
+/// stopped the run and the sink has kept everything. After other errors, committed data remain.
 pub fn run(
     machine: &mut dyn Machine,
     settings: &LatencySettings,

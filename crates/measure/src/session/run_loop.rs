@@ -87,7 +87,7 @@ pub enum Suspicion {
 /// then.
 pub struct RunLoop<'a> {
     pub machine: &'a mut dyn Machine,
-    /// For entries of one kind of run only. Measurements go through [`commit`](RunLoop::commit).
+    /// For entries that only one kind of run stores. Measurements go through [`commit`](RunLoop::commit).
     pub sink: &'a mut dyn Sink,
     pub stop: &'a Stop,
     observer: &'a mut dyn Observer,
@@ -227,7 +227,7 @@ impl<'a> RunLoop<'a> {
         for departure in found {
             self.report(CpuLoss { why: LossReason::Offline, ..departure }, true)?;
         }
-        // Expires only after the check, since a driver of long runs checks rarely.
+        // Entries expire only after this check, since a driver of long runs checks rarely.
         let since = self.now() - self.earlier.began;
         self.unsure.retain(|departure| since <= departure.after + LATE_LISTING);
         Ok(())

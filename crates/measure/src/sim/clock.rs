@@ -46,7 +46,8 @@ impl SimCounter {
     /// negative or may need more than 31 bits.
     #[inline]
     pub fn all_ticks<const N: usize>(&self, ns: &[f64; N], phases: &[f64; N]) -> Option<[u32; N]> {
-        // Beyond 2⁵² a float has no fraction. So this addition rounds to the nearest whole number, in the lowest bits.
+        // Beyond 2⁵² a float has no fraction. So adding this number rounds to the nearest whole number, which is then
+        // in the lowest bits of the float.
         const WHOLE: f64 = (1u64 << 52) as f64;
         let largest = f64::from(i32::MAX) / self.step_ticks as f64 - 2.0;
         let outside = ns

@@ -49,7 +49,8 @@ impl Strategy for SpinFutex {
                 Ok(word) => return Ok(word),
                 Err(word) => turn.sleep(word),
             }
-            // Woken, possibly spuriously or to leave. So it polls again, then checks the guard.
+            // The role was woken for its turn, spuriously, or because it must leave. So it polls again, then checks the
+            // guard.
             found = SpinFutex(0).spin(turn, wanted, polls);
             if found.is_err() {
                 guard.check()?;

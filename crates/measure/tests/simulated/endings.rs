@@ -54,7 +54,7 @@ fn work_beyond_the_budget_is_aborted_and_reported_as_left_out() {
     let made = cut.result.imitated[0].cells.iter().filter(|(_, _, cell)| cell.is_ok()).count();
     assert!((1..6).contains(&made), "{made} of 6 pairs");
     assert_eq!(left_out(&cut), [LeftOut::Pairs(6 - made)]);
-    // Whether a visit fits is predicted within a tenth.
+    // The predicted minimum time of the run is within a tenth of the time of its first round.
     let mut machine = open(builtin("chiplet-16"), 3);
     let least = latency::least_time(&mut machine, &cut.settings, &Stop::new()).unwrap().unwrap();
     let ratio = least.secs() / cut.kept.rounds[0].elapsed.secs();

@@ -1,5 +1,5 @@
-//! Inference from a map: groups whose outliers are measured again, structure among the few CPUs of a container compared
-//! with the truth, and predicted costs of placements, which have the same order as measured ones.
+//! Inference from a map: groups after a second measurement of outliers, the structure of the few CPUs of a container,
+//! and the order of the predicted costs of placements.
 
 use crate::vocabulary::{builtin, changed, run};
 use coretalk_measure::{Kernel, Machine, SimMachine, Spin, Stop, Work, WorkOrder};

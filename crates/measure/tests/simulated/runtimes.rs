@@ -1,4 +1,5 @@
-//! Runtimes on simulated machines: stand-ins at their stated factor, processes as outer unit, and alternating passes.
+//! Runtimes on simulated machines: stand-ins take their stated factor longer, intervals are computed over processes,
+//! and passes alternate with native ones.
 
 use crate::trials::{measure_from, open, options, settings};
 use coretalk_measure::probes;
@@ -36,7 +37,7 @@ fn every_stand_in_exists_and_takes_its_factor_longer() {
             let measured = |what: &str, ms: f64| {
                 let observed = truth(probe, others.clone().with(parameter, what), ms);
                 let numbers = &observed.numbers;
-                // A thread that waits for a spinning lock never sleeps.
+                // A thread that waits for a spinning lock never sleeps, so its times are in `hot`.
                 let median = [name, "hot", "clock"]
                     .iter()
                     .find_map(|name| numbers.histograms.get(*name)?.percentile_ns(0.5));

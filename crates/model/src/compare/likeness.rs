@@ -98,8 +98,8 @@ impl Nest {
     }
 
     /// Whether two machines are of the same kind. Only the numbers of intermediate groups may differ: two groups of six
-    /// cores with two threads match two groups of eight. The smallest groups must have equal sizes because groups of
-    /// two may be threads of a core where groups of four are cores.
+    /// cores with two threads match two groups of eight. The smallest groups must have equal sizes: groups of two may
+    /// be threads of a core on one machine, and groups of four may be cores on the other.
     pub fn is_like(&self, other: &Nest) -> bool {
         self.parts.len() == other.parts.len() && self.is_alike(other)
     }

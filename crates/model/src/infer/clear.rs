@@ -1,8 +1,8 @@
 //! Clear cuts: levels supported by the whole matrix, however few CPUs each group has.
 //!
-//! Containers and clouds often provide one group and single CPUs of others, whose sizes form no pattern. The tree is
-//! then cut as a whole: every pair inside a group is nearer than every pair across. A CPU that is near to no other is a
-//! group of one, unless it is slow to all others.
+//! Containers and clouds often provide all CPUs of one group, and single CPUs of other groups. The sizes of such groups
+//! form no pattern. The tree is then cut as a whole: every pair inside a group is nearer than every pair across. A CPU
+//! that is near to no other is a group of one, unless it is slow to all others.
 
 use super::distances::{Distances, forgiven};
 use super::levels::{ALONE, Partition};
@@ -16,12 +16,13 @@ use crate::stats::median_in_place;
 const MIN_RATIO: f64 = 1.75;
 /// Minimum ratio if, in addition, every CPU is in a group and no group is merely the remainder of the others.
 const MIN_RATIO_OF_MANY: f64 = 1.05;
-/// Surprise at which groups of groups are random in less than one of 400 matrices, as a logarithm.
+/// Minimum [`surprise`] of groups of groups, a logarithm. Random groups reach it in less than one of 400 matrices.
 const SURPRISE: f64 = 6.0;
-/// Surprise at which groups of CPUs are random in less than one of 10⁵ matrices.
+/// Minimum [`surprise`] of groups of CPUs. Random groups reach it in less than one of 10⁵ matrices.
 const SURPRISE_OF_CPUS: f64 = 11.5;
-/// Minimum ratio for levels of four or five CPUs that are found by their sizes. In simulation, one of 70 random groups
-/// of four CPUs from a mesh of 8 × 8 cores has such a gap, one of five any gap. For five CPUs: one of 140, and of 2.6.
+/// Minimum ratio for levels of four or five CPUs that are found by their sizes. Simulated: of random choices of four
+/// CPUs from a mesh of 8 × 8 cores, one of 70 has such a gap, and one of five has a gap of any size. Of random choices
+/// of five CPUs, one of 140 has such a gap, and one of 2.6 has a gap of any size.
 const MIN_RATIO_OF_FEW: f64 = 1.25;
 const MIN_SHARE: f64 = 0.5;
 
@@ -180,8 +181,9 @@ pub(super) fn slower_group<'a>(
 }
 
 /// The group nearest to a single CPU, and a share: about 1 if the CPU is far from the group, about 0 if the CPU is
-/// slow. A slow CPU is farther from third CPUs than the group is, by its distance from the group. On a tree both
-/// distances are equal (the four-point condition, Buneman 1971), which is impossible for slow single leaves.
+/// slow. A slow CPU is farther from third CPUs than the group is. The difference is the CPU's extra distance from the
+/// group. On a tree both distances are equal (the four-point condition, Buneman 1971), which is impossible for slow
+/// single leaves.
 fn detour<'a>(cpu: usize, partition: &'a Partition, distances: &Distances) -> Option<(&'a Vec<usize>, f64)> {
     let between = |group: &[usize], cpu: usize| {
         median_in_place(&mut group.iter().map(|&member| distances.at(member, cpu)).collect::<Vec<f64>>())

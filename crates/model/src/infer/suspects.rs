@@ -116,7 +116,8 @@ impl Table {
     }
 }
 
-/// Deviation from its block beyond which a cell is an outlier, for up to `FEW_CELLS` cells. See [`outlier`].
+/// A cell that is more than this many deviations away from its block is an outlier, for up to `FEW_CELLS` cells. See
+/// [`outlier`].
 const OUTLIER: f64 = 4.0;
 const FEW_CELLS: f64 = 500.0;
 const FIRST_CPU_RATIO: f64 = 1.1;

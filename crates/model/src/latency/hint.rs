@@ -5,7 +5,7 @@ use crate::stats;
 use crate::{Hint, KernelId, Protocol};
 use std::collections::BTreeMap;
 
-/// A hint changes the title of the map, so it needs a gain.
+/// Minimum gain for which a hint is chosen, because a hint changes the title of the map.
 const MIN_GAIN: f64 = 1.05;
 
 /// The hint for the map of a protocol: as requested, or the pause if it makes the hand-over of some cells 5 % faster

@@ -69,12 +69,14 @@ fn merge(a: &[(u64, u64)], b: &[(u64, u64)]) -> Vec<(u64, u64)> {
 
 /// The latencies of messages sent at a steady rate, after Tene's correction for coordinated omission. During a round
 /// trip of time T, messages due at intervals of 1/rate wait for its end. Their latencies are T, T − 1/rate, T − 2/rate
-/// and so on. Each short round trip counts with the number of messages due during its time. Values are in picoseconds.
+/// and so on. A round trip of at most 1/rate counts as time × rate messages, which is at most one. Values are in
+/// picoseconds.
 pub fn seen_at_rate(raw_ps: &[(u64, u64)], rate_per_s: f64) -> Vec<(u64, u64)> {
     let interval_ps = 1e12 / rate_per_s;
     let mut latencies: BTreeMap<u64, f64> = BTreeMap::new();
     for &(half_ps, count) in raw_ps {
-        // The pair is busy for the whole round trip, but times are halves: a message due counts with half its wait.
+        // The pair is busy for the whole round trip, but the values are half round trips. So a due message counts with
+        // half of its wait.
         let busy_ps = 2.0 * half_ps as f64;
         let due = busy_ps / interval_ps * count as f64;
         if busy_ps <= interval_ps {

@@ -76,8 +76,9 @@ fn cause(outcome: &PassOutcome, cpus: usize) -> Option<DropCause> {
     }
 }
 
-/// Threads may wait for each other, and other programs may use idle time, so a disturbance needs both. If the use by
-/// others is unknown, waiting counts unless the threads may have waited for each other.
+/// Waiting alone is no disturbance, because threads may wait for each other. Use by others alone is none, because other
+/// programs may use idle time. Together they are. If the use by others is unknown, waiting counts unless the threads
+/// may have waited for each other.
 pub(super) fn is_disturbed(
     waited: Option<f64>,
     others: Option<f64>,

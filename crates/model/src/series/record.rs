@@ -233,8 +233,8 @@ pub struct PassOutcome {
     pub others_busy: bool,
     /// Whether the quota of the control group throttled the process during the pass.
     pub quota: bool,
-    /// Half a CAS round trip without pause just before and after the pass, in nanoseconds, which identifies the machine
-    /// state. Averaged over neighbours among the [watched](super::TrialSpec::watched) CPUs.
+    /// Half a round trip of CAS without pause, in nanoseconds, just before and just after the pass. It identifies the
+    /// machine state. Averaged over neighbours among the [watched](super::TrialSpec::watched) CPUs.
     pub sentinel_ns: Option<[f32; 2]>,
     /// Number of the runtime process that made the pass, unique in the run; `None` for passes of this program.
     pub process: Option<u32>,

@@ -19,7 +19,7 @@ pub struct Estimate {
     pub effective_n: f64,
 }
 
-/// Minimum relative reach of an interval that is not stated, because it only shows that nothing is known.
+/// An interval with at least this relative reach is not stated, because it only shows that nothing is known.
 pub const WIDEST_STATED: f64 = 9.995;
 
 impl Estimate {
@@ -62,8 +62,9 @@ impl Estimate {
         if self.point == 0.0 { f64::INFINITY } else { self.reach() / self.point.abs() }
     }
 
-    /// The relative reach around a stated number, such as the median of all events instead of that of passes. `None`
-    /// for the range of a few passes, or a reach of ten times the number.
+    /// The relative reach of the interval around a stated number. That number may differ from the point: it may be the
+    /// median of all events, where the point is the median of passes. `None` for the range of a few passes, or a reach
+    /// of ten times the number.
     pub fn stated_reach(&self, stated: f64) -> Option<f64> {
         let reach = Estimate { point: stated, ..*self }.relative_reach();
         Some(reach).filter(|reach| self.is_sure() && *reach < WIDEST_STATED)

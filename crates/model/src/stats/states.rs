@@ -18,7 +18,7 @@ impl Detector {
     /// Criteria for passes of CAS without pause, with the error rates above.
     pub const CAS: Detector = Detector { ratio: 1.15, fewest: 2 };
 
-    /// Criteria for all other kernels (load/store with a pause raised 25 % false alarms at 1.3 as max/min).
+    /// Criteria for all other kernels. With a ratio max/min of 1.3, load/store with a pause raised 25 % false alarms.
     pub const OTHERS: Detector = Detector { ratio: 1.30, ..Detector::CAS };
 }
 
@@ -57,8 +57,8 @@ pub fn holds_still(values: &[f64], detector: Detector) -> bool {
 }
 
 /// Splits passes by several kernels timed in each of them. The kernel with the widest gap, relative to the ratio of its
-/// detector, divides first. Each part is examined again. States ascend by the first kernel that separates two of them.
-/// A pass beyond the end of the shortest series is ignored.
+/// detector, divides first. Each part is examined again. States are in ascending order of the first kernel whose gap
+/// separates them. A pass beyond the end of the shortest series is ignored.
 pub fn split_states_jointly(kernels: &[(&[f64], Detector)]) -> Vec<State> {
     let count = kernels.iter().map(|(values, _)| values.len()).min().unwrap_or(0);
     let mut parts = Vec::new();

@@ -88,7 +88,7 @@ impl Map {
 
     /// The name in tables.
     pub fn name(&self) -> SeriesName {
-        // The other parameters of a latency map are descriptions, not choices.
+        // The other parameters of a latency map describe the map and are left out.
         let is_latency = self.probe == latency::PROBE && self.index.is_some();
         let kernel = (!self.kernel.is_empty()).then(|| ("kernel".to_owned(), plain(&self.kernel)));
         let parameters = self

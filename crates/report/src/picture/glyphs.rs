@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-/// The outlines, with their origin in the file.
+/// The outlines. The head of the file states their source and licence.
 const OUTLINES: &str = include_str!("glyphs.txt");
 const EM: f64 = 1000.0;
 const UNKNOWN: Glyph =

@@ -323,7 +323,10 @@ mod tests {
     fn faults_are_named_with_the_offered_thing() {
         let wrong = AdapterError::WrongCount { asked: 9, said: 8 };
         let screen = screen(vec![thing(OperationKind::Queue, "channel", Err(wrong))]);
-        for part in ["It does not conform: 1 thing wrong.", "queue channel of u64: it counted 8 operations"] {
+        for part in [
+            "It does not conform: 1 thing wrong.",
+            "queue channel of u64: it counted 8 operations where 9 were asked for",
+        ] {
             assert!(screen.contains(part), "{part}\n{screen}");
         }
     }

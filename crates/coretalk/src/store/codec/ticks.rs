@@ -94,7 +94,7 @@ enum Predictor {
     Centre = 0,
     /// Mean of the line so far, for lines that differ much more than batches.
     Line = 1,
-    /// Mean of the median and the line so far, for lines and batches that differ.
+    /// Mean of the line so far and the median, which counts as one batch, for lines and batches that differ.
     Mixed = 2,
 }
 

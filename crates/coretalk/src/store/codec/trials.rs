@@ -267,10 +267,11 @@ mod tests {
         blob: &[u8],
         started: Picos,
         shapes: &Shapes,
+        cells: u32,
         reducer: Option<&mut Reducer>,
         key: &[u8],
     ) -> Result<Vec<RecordedTrial>, Damage> {
-        decode_trials(blob, started, shapes, 496, reducer, &mut Events::default(), key)
+        decode_trials(blob, started, shapes, cells, reducer, &mut Events::default(), key)
     }
 
     /// One trial from a file of schema 2, as that version encoded it.
@@ -285,7 +286,7 @@ mod tests {
             RoundKey { segment: 0, purpose: 1, pass: 1, started: 256_047_348_383, elapsed: 312_427_515 };
         let shapes = Shapes::stored(vec![Vec::new(), shape()]);
         let started = Picos(key.started);
-        let trials = decoded(&blob, started, &shapes, None, &key.bytes()).unwrap();
+        let trials = decoded(&blob, started, &shapes, 496, None, &key.bytes()).unwrap();
         let [RecordedTrial { cell: 147, outcome: Ok(visit), raw: None }] = &trials[..] else {
             panic!("{trials:?}")
         };
@@ -303,7 +304,7 @@ mod tests {
                 Reducer::new(Scale { rate: TickRate { hz: 2.5e9 }, step_ns: None }, Counts::Adaptive);
             let trial = RecordedTrial { cell: 0, outcome: Ok(visit.clone()), raw: None };
             let (blob, _) = encode_trials(&[trial], Picos(0), &mut shapes, &mut reducer, b"");
-            decoded(&blob, Picos(0), &shapes, None, b"")
+            decoded(&blob, Picos(0), &shapes, 1, None, b"")
         };
         let visit = |protocol| {
             let span = SpanSummary {
@@ -366,11 +367,11 @@ mod tests {
         let mut shapes = Shapes::default();
         let (blob, separate) = encode_trials(&trials, Picos(4_000), &mut shapes, &mut reducer, b"key");
         assert_eq!(separate, [(1, &recording)]);
-        let mut read = decoded(&blob, Picos(4_000), &shapes, Some(&mut reducer), b"key").unwrap();
+        let mut read = decoded(&blob, Picos(4_000), &shapes, 8, Some(&mut reducer), b"key").unwrap();
         assert_eq!(read[1].raw, None);
         read[1].raw = raw;
         assert_eq!(read, trials);
-        let lost = decoded(&blob, Picos(4_000), &shapes, None, b"key");
+        let lost = decoded(&blob, Picos(4_000), &shapes, 8, None, b"key");
         assert!(matches!(lost, Err(Damage::Value { what: "the segment of a recording", .. })));
     }
 }

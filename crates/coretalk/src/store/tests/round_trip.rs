@@ -89,6 +89,7 @@ fn commits_and_decisions_read_back_in_order_with_their_raw_ticks() {
     writer.decide(&decision("hint", "\"pause\"")).unwrap();
     let file = RunFile::open(writer.path()).unwrap();
     assert_eq!(read_rounds(&file).unwrap(), rounds_of(0..5));
+    file.each_round(RawTicks::All, |segment, _| assert_eq!(segment, 0)).unwrap();
     assert_eq!(file.record().unwrap().decision("hint"), Some("\"pause\""));
     let without_ticks = |segment, round: RecordedRound| {
         assert!(segment == 0 && round.trials.iter().all(|trial| trial.raw.is_none()));

@@ -84,7 +84,7 @@ fn an_unknown_run_is_a_usage_error_that_names_existing_runs() {
 #[test]
 fn the_names_that_output_gives_runs_find_them() {
     let folder = tempdir().unwrap();
-    // The first two end alike, and the third ends as all of them begin.
+    // The first two ids have the same end. The end of the third id is the beginning of all three.
     let ids = [OLD, "0193a5b2-1111-7000-8000-00000001aaaa", "0193a5b2-2222-7000-8000-000000000193"];
     for id in ids {
         sample(id).create(folder.path()).close().unwrap();

@@ -131,8 +131,8 @@ impl Exchange for TwoLines {
     type Waiter = StackPointer;
 
     fn reset(place: &[&Line]) {
-        // SeqCst as in the tool. The partner's number was seen, so it is past its last store and waits for the next
-        // one.
+        // SeqCst as in the tool. This side has seen the partner's number, so the partner has made its last store and
+        // waits for the next number.
         place[0].words[0].store(0, SeqCst);
         place[1].words[0].store(0, SeqCst);
     }

@@ -4,7 +4,8 @@ use crate::latency::{StateWatch, WatchedState};
 use crate::stats::{Detector, Estimate};
 use crate::{KernelId, LadderStep, Protocol, Relation};
 
-/// The ratio between machine states under the kernel of the headline, otherwise the largest of any kernel.
+/// The ratio between machine states under the kernel of the headline or, if this ratio is too small to show the states,
+/// the largest ratio of any kernel.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StateContrast {
     /// Index of the slowest state.
