@@ -5,7 +5,7 @@ pub use reading::InterruptReading;
 
 /// The system's counts for one CPU over a pass; `None` is unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct InterruptCounts {
+pub struct SystemCounts {
     /// Timer ticks.
     pub ticks: Option<u64>,
     /// Other interrupts.
@@ -19,7 +19,7 @@ pub struct InterruptCounts {
 /// [`InterruptReading`]: interrupts from `/proc/interrupts`, steal from `/proc/stat`.
 #[cfg(all(target_os = "linux", not(miri)))]
 mod reading {
-    use super::InterruptCounts;
+    use super::SystemCounts;
     use crate::host::{cgroup::read_quota, facts::CpuTimes, root::SystemRoot};
     use coretalk_model::CpuId;
     use std::collections::BTreeMap;
@@ -42,16 +42,15 @@ mod reading {
         }
 
         /// The interruptions of a CPU since an earlier moment.
-        pub fn since(&self, earlier: &InterruptReading, cpu: CpuId) -> InterruptCounts {
+        pub fn since(&self, earlier: &InterruptReading, cpu: CpuId) -> SystemCounts {
             let interrupts = self.interrupts.as_ref().zip(earlier.interrupts.as_ref());
-            let counted =
-                interrupts.map_or(InterruptCounts::default(), |(now, before)| now.since(before, cpu));
+            let counted = interrupts.map_or(SystemCounts::default(), |(now, before)| now.since(before, cpu));
             let times = self.times.as_ref().zip(earlier.times.as_ref());
             let stolen_ms =
                 times.and_then(|(now, before)| now.since(before).steal_ms(&[cpu].into_iter().collect()));
             let throttled = self.throttled_us.zip(earlier.throttled_us);
             let throttled_ms = throttled.map(|(now, before)| now.saturating_sub(before) as f64 / 1e3);
-            InterruptCounts { stolen_ms, throttled_ms, ..counted }
+            SystemCounts { stolen_ms, throttled_ms, ..counted }
         }
     }
 
@@ -97,11 +96,11 @@ mod reading {
             Some(Interrupts { by_cpu })
         }
 
-        fn since(&self, earlier: &Interrupts, cpu: CpuId) -> InterruptCounts {
+        fn since(&self, earlier: &Interrupts, cpu: CpuId) -> SystemCounts {
             let readings = self.by_cpu.get(&cpu).zip(earlier.by_cpu.get(&cpu));
             let since =
                 readings.map(|(now, before)| [0, 1].map(|kind| now[kind].saturating_sub(before[kind])));
-            InterruptCounts {
+            SystemCounts {
                 ticks: since.map(|since| since[0]),
                 interrupts: since.map(|since| since[1]),
                 stolen_ms: None,
@@ -127,7 +126,7 @@ mod reading {
             let since = |cpu| after.since(&before, CpuId(cpu));
             assert_eq!((since(0).ticks, since(0).interrupts), (Some(250), Some(0)));
             assert_eq!((since(2).ticks, since(2).interrupts), (Some(0), Some(7)));
-            assert_eq!(since(1), InterruptCounts::default());
+            assert_eq!(since(1), SystemCounts::default());
             let arm =
                 "           CPU0       CPU1\n 11:       1000       2000     GICv3  27 Level     arch_timer\n";
             assert_eq!(Interrupts::parse(arm).unwrap().by_cpu[&CpuId(1)], [2000, 0]);

@@ -55,9 +55,8 @@ pub trait Machine {
 
     /// Performs rounds one after another and passes each outcome to `take`, in order and with every CPU at rest. No
     /// system call, spawn or allocation happens inside a round. An outcome may be delivered after later rounds. Fewer
-    /// outcomes than rounds mean that `stop` was raised. `take` returns recordings that are no longer needed, also of
-    /// earlier rounds; the machine may reuse their memory. Only failures of the machine as a whole are errors; those of
-    /// trials are outcomes.
+    /// outcomes than rounds mean that `stop` was raised. `take` returns recordings that are no longer needed, whose
+    /// memory the machine may reuse. Only failures of the machine as a whole are errors; those of trials are outcomes.
     fn perform_each(
         &mut self,
         batch: &[Round],

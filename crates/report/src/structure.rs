@@ -463,8 +463,9 @@ mod tests {
             [sentence(&findings, 300).concat(), table(&findings, "ns", 300).join("\n")]
         };
         let [first, table] = screens(&[0, 1, 2, 3, 8], &["0-3", "8"]);
-        let text = "CPU 8 takes 85.0 ns to CPUs 0-3, which take 18.0 to each other (medians): a group of its own, as";
-        assert!(first.contains(text), "{first}");
+        let text = "CPU 8 takes 85.0 ns to CPUs 0-3, which take 18.0 to each other (medians): a group of its own, as \
+                    the system reports (L3)";
+        assert!(first.ends_with(text), "{first}");
         assert!(table.contains("agree, as far as one CPU can show"), "{table}");
         let [first, _] = screens(&[0, 1, 2, 3, 8], &[]);
         assert!(first.ends_with("it is far away or slow; one CPU alone cannot show which"), "{first}");

@@ -267,7 +267,10 @@ mod tests {
             assert!(error.contains(expected), "{text}: {error}");
         };
         for (text, expected) in [
-            ("", "is missing, and has to be `coretalk-adapter 1` or `coretalk-adapter 2`"),
+            (
+                "",
+                "the first line of `describe` is missing, and has to be `coretalk-adapter 1` or `coretalk-adapter 2`",
+            ),
             ("coretalk-adapter 3\n", "is \"coretalk-adapter 3\", and has to be"),
             ("hello\n", "the first line of `describe` is \"hello\""),
             ("coretalk-adapter 1\nwait busy\n", "does not name its runtime"),

@@ -25,7 +25,7 @@ pub struct Batch {
     workers: BTreeMap<CpuId, WorkerState>,
     stop: Stop,
     completed: CachePadded<AtomicU32>,
-    /// 1 after the last round was released. The coordinating thread sleeps on it.
+    /// 1 once no further round will be released. The coordinating thread sleeps on it.
     over: CachePadded<AtomicU32>,
 }
 

@@ -2,7 +2,7 @@
 
 mod account;
 
-use crate::interrupts::InterruptCounts;
+use crate::interrupts::SystemCounts;
 use crate::pricing::{HeldAs, SimContext};
 use crate::series::{RequestError, SeriesProbe, SeriesRequest, TrialOrder};
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -73,7 +73,7 @@ pub fn simulate(sim: &mut dyn SimContext<'_>, order: &TrialOrder<'_>) -> Observe
     let span_ns = order.span.ns();
     for (role, &cpu) in sim.placement().iter().enumerate() {
         let mut account = JitterAccount::new();
-        let mut evidence = InterruptCounts {
+        let mut evidence = SystemCounts {
             ticks: Some(0),
             interrupts: Some(0),
             stolen_ms: Some(0.0),

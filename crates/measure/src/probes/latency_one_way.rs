@@ -1,5 +1,5 @@
 //! `one-way`: the sender stamps its time into the line, and the receiver reads its own clock when it sees the stamp.
-//! The latency is inseparable from the offset between the two clocks. So a single number shows only variation and
+//! The latency is inseparable from the offset between the two clocks. So the numbers serve only for variation and
 //! asymmetry.
 //!
 //! ```text

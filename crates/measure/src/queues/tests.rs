@@ -254,7 +254,7 @@ fn names_and_payloads_are_parsed_or_refused_with_a_reason() {
         [("bytes:63", "a message of `63` bytes: use 16, 64, 256, 1024"), ("int", "unknown payload `int`")]
     {
         let error = Payload::parse(text).unwrap_err().to_string();
-        assert!(error.starts_with(reason), "{text}: {error}");
+        assert!(error == reason || text == "int" && error.starts_with(reason), "{text}: {error}");
     }
 }
 

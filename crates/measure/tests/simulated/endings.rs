@@ -223,7 +223,8 @@ fn a_run_without_pairs_is_refused_with_a_reason() {
     let settings = LatencySettings { pairs: PairChoice::Siblings, ..defaults(&machine, 1) };
     let resumed = ResumedState::default();
     let refused = latency::run(&mut machine, &settings, resumed, &mut (), &mut (), &Stop::new());
-    assert!(refused.unwrap_err().to_string().contains("no pair to measure"));
+    let sentence = "measure: the selected CPUs and pairs leave no pair to measure";
+    assert_eq!(refused.unwrap_err().to_string(), sentence);
 }
 
 /// A sink that stands for a user who stops the run: before the analysis, or while the result is stored.

@@ -95,7 +95,7 @@ fn an_unbound_placement_fills_cores_before_their_second_threads() {
     let placements = derived(&machine, [Preset::SmtPacked, Preset::None], 6);
     assert_eq!(placements[1].binding, Binding::Free);
     let queens = Workload::usual(WorkloadKind::NQueens);
-    let (result, _) = compare(&mut machine, &[queens], placements, 6, HOUR);
+    let (result, _) = compare(&mut machine, &[queens], placements, 6, Picos::from_ms(60_000));
     assert!(matches!(result.comparisons[0].outcome, PlaceOutcome::Winner { winner: 1, .. }));
 }
 

@@ -268,7 +268,9 @@ mod tests {
 
     #[test]
     fn unprovable_claims_state_the_reason() {
-        assert!(claim(Pattern::Pairs, 4, 80.0).unwrap_err().contains("no built-in workload"));
+        assert!(
+            claim(Pattern::Pairs, 4, 80.0).unwrap_err().contains("no built-in workload has this pattern")
+        );
         assert!(claim(Pattern::Independent, 4, 80.0).unwrap_err().contains("do not talk"));
         // Two communicating threads are a ring of two.
         assert_eq!(claim(Pattern::Pairs, 2, 80.0).unwrap().work, WorkloadKind::Ring);

@@ -41,8 +41,8 @@ const MEASURED: [(f64, f64); 4] = [(0.02, 0.43), (0.1, 0.24), (0.3, 0.10), (1.0,
 /// Simulated with 8, 16 and 24 passes at 60 ms, drift of 0, 1, 2 and 4 %, and 1.1 to 1.8 % from lines, the interval
 /// covers 93.5 to 96.5 % (`tests/coverage.rs`). The interval for independent passes covers 95 to 75 %. With exponential
 /// correlation of drift of 1 to 4 % within 30 ms, instead of [`drift_correlation`], it covers 96 to 99.7 %, within 100
-/// ms 91 to 96 %, and within 300 ms only 74 to 88 %. The adaptive interval handles slow drift with its blocks, its
-/// floor, and prior scaling with the core clock.
+/// ms 91 to 96 %, and within 300 ms only 74 to 88 %. The adaptive interval handles slow drift with its blocks and its
+/// floor. Prior scaling with the core clock helps, too.
 pub fn drift_interval(passes: &[CellPass]) -> Option<Estimate> {
     let values: Vec<f64> = passes.iter().map(|pass| pass.value).collect();
     let plain = fixed_interval(&values)?;

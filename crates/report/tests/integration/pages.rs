@@ -192,7 +192,10 @@ fn file_sizes_stay_within_their_limits() {
     assert_eq!(svg.matches("<image").count(), 1, "one raster above 64 CPUs");
     assert!(svg.len() < 500_000, "{}", svg.len());
     let svg = svg_of(&large);
-    assert!(svg.contains("512 CPUs in 64 L3; each square is the median of the pairs between two"), "{svg}");
+    assert!(
+        svg.contains("512 CPUs in 64 L3; each square is the median of the pairs between two of them"),
+        "{svg}"
+    );
     assert!(svg.len() < 700_000, "{}", svg.len());
 }
 

@@ -36,8 +36,9 @@ fn screens_read_well_at_100_columns() {
 
 #[test]
 fn screens_read_well_at_80_and_160_columns() {
-    let wide = ["desktop", "epyc", "floating-guest", "hybrid"];
-    for (name, report) in samples::all().iter().filter(|(name, _)| wide.contains(name)) {
+    let all = samples::all();
+    for wide in ["desktop", "epyc", "floating-guest", "hybrid"] {
+        let (name, report) = all.iter().find(|(name, _)| *name == wide).unwrap();
         for width in [80, 160] {
             insta::assert_snapshot!(format!("{name}-{width}"), screen(report, &at(width)));
         }
@@ -379,4 +380,41 @@ fn small_views_read_well() {
     };
     let of_places = facts::ProbeRow { id: "jitter".into(), variants: Vec::new(), ..of_names.clone() };
     insta::assert_snapshot!("probes", narrow(&facts::probes(&[probe, of_names, of_places])));
+}
+
+#[test]
+fn screens_state_what_a_sample_shows_and_nothing_more() {
+    let (guest, mesh) = (samples::still_guest(), samples::mesh());
+    for (name, report, width, parts, absent) in [
+        (
+            "one pair",
+            guest,
+            100,
+            &["23.2 ±0.3 ns between CPUs 0 and 1: stable for 24 s", "ladder, ns"][..],
+            &[" CPU    0", "range", "23–23"][..],
+        ),
+        ("a mesh", mesh, 100, &["no groups: values range from 29.1 to 56.3 ns"], &["× faster"]),
+        (
+            "kinds of cores",
+            samples::hybrid(),
+            100,
+            &["P–P, same L3 ", "P–E, same L3 ", "E–E, same cluster ", "E–E, other cluster "],
+            &[],
+        ),
+        (
+            "a pair that changed level",
+            samples::floating_guest(),
+            160,
+            &[
+                "ns between CPUs 0 and 1 most of the time, up to 116 otherwise: plan for 116",
+                "cannot tell how they are connected",
+                "state B contradicts it",
+            ],
+            &[],
+        ),
+    ] {
+        let text = screen(&report, &at(width));
+        parts.iter().for_each(|part| assert!(text.contains(part), "{name}, {part}:\n{text}"));
+        absent.iter().for_each(|part| assert!(!text.contains(part), "{name}, {part}:\n{text}"));
+    }
 }

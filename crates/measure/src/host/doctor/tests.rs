@@ -205,7 +205,11 @@ fn findings_state_their_facts() {
     for (id, tree, part) in [
         ("cpu-quota", throttled, "throttled 12 times"),
         ("hypervisor", board, "guest of an unnamed hypervisor (/proc/device-tree/compatible: `linux"),
-        ("topology", present.online("0-3").packages(&["0-3"]), "inside each other; offline: CPUs 4-7"),
+        (
+            "topology",
+            present.online("0-3").packages(&["0-3"]),
+            "the reported groups of CPUs lie inside each other; offline: CPUs 4-7",
+        ),
     ] {
         let text = finding(id, &tree, &LiveFacts::default()).text;
         assert!(text.contains(part), "{id}: {text}");
@@ -216,7 +220,7 @@ fn findings_state_their_facts() {
         (516.0, "up to 516 ns apart (± 60)"),
     ] {
         let text = finding("tsc-sync", &SystemTree::new(), &offset(ns, 60.0)).text;
-        assert!(text.contains(part), "{text}");
+        assert!(text == part || ns > 500.0 && text.contains(part), "{text}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! [`JitterAccount`]: the gaps of one CPU in one pass, and their causes.
 
-use crate::interrupts::InterruptCounts;
+use crate::interrupts::SystemCounts;
 use crate::tick_histogram::TickHistogram;
 use coretalk_model::TickRate;
 use coretalk_model::jitter::names;
@@ -61,13 +61,7 @@ impl JitterAccount {
     /// Records the results for the CPU of a role, with evident causes only. As many gaps without a switch as interrupts
     /// were counted, the shortest, are interrupts. They are split among the kinds of interrupts in proportion to the
     /// counts. The longest of the rest are attributed to the hypervisor, up to the reported steal time.
-    pub fn observe(
-        mut self,
-        observed: &mut Observed,
-        role: usize,
-        rate: TickRate,
-        evidence: &InterruptCounts,
-    ) {
+    pub fn observe(mut self, observed: &mut Observed, role: usize, rate: TickRate, evidence: &SystemCounts) {
         let watched_ns = rate.ns(self.watched as f64);
         let observed = observed.by_role.entry(role).or_default();
         let mut value = |name: &str, value: f64| observed.value(name, value);
@@ -125,7 +119,7 @@ impl JitterAccount {
 mod tests {
     use super::*;
 
-    fn shares(evidence: &InterruptCounts) -> Vec<Option<f64>> {
+    fn shares(evidence: &SystemCounts) -> Vec<Option<f64>> {
         let mut account = JitterAccount::new();
         account.watched = 1_000_000_000;
         for (ticks, switched) in
@@ -145,15 +139,15 @@ mod tests {
     fn only_gaps_with_evidence_have_a_cause() {
         let (ticks, interrupts) = (Some(1), Some(1));
         let known =
-            shares(&InterruptCounts { ticks, interrupts, stolen_ms: Some(10.0), throttled_ms: Some(0.0) });
+            shares(&SystemCounts { ticks, interrupts, stolen_ms: Some(10.0), throttled_ms: Some(0.0) });
         let expected = [0.005, 0.0, 0.000_002_5, 0.000_002_5, 0.009_4, 0.0];
         for (found, expected) in known.iter().zip(expected) {
             assert!((found.unwrap() - expected).abs() < 1e-9, "{known:?}");
         }
-        let unknown = shares(&InterruptCounts::default());
+        let unknown = shares(&SystemCounts::default());
         assert_eq!(unknown[1..5], [None; 4]);
         assert!((unknown[5].unwrap() - 0.009_405).abs() < 1e-9, "{unknown:?}");
-        let stopped = shares(&InterruptCounts { throttled_ms: Some(4.0), ..InterruptCounts::default() });
+        let stopped = shares(&SystemCounts { throttled_ms: Some(4.0), ..SystemCounts::default() });
         assert_eq!((stopped[0], stopped[1]), (Some(0.0), Some(0.005)), "{stopped:?}");
     }
 }

@@ -24,7 +24,7 @@ pub struct Overall {
     pub by_value: ByValue,
     /// Number of cells whose error may exceed their interval.
     pub doubtful: u64,
-    /// Relative half widths of the other cells that miss the requested precision.
+    /// Relative reach of the intervals of the other cells that miss the requested precision.
     pub wide: Vec<f64>,
     /// Number of cells with each flag of doubt, most frequent first.
     pub doubts: Vec<(Flag, u64)>,

@@ -116,9 +116,15 @@ fn each_condition_has_a_ranking_of_its_own() {
     let found = all.iter().map(|ranking| {
         let Subject { trial, name, .. } = &ranking.subjects[0];
         let capacity = trial.spec.parameters.number("capacity").unwrap();
-        (capacity, trial.spec.placement[1].0, name.as_str(), ranking.verdict == RankingVerdict::Alike)
+        (
+            capacity,
+            trial.spec.placement[..] == [CpuId(0), CpuId(2)],
+            name.as_str(),
+            ranking.verdict == RankingVerdict::Alike,
+        )
     });
-    let expected = [(1_000.0, 2, "fast", true), (1_000.0, 1, "slow", false), (1.0, 2, "fast", false)];
+    let expected =
+        [(1_000.0, true, "fast", true), (1_000.0, false, "slow", false), (1.0, true, "fast", false)];
     assert_eq!(found.collect::<Vec<_>>(), expected);
 }
 
