@@ -88,9 +88,9 @@ impl Catalogue {
     /// Reads a list of adapters.
     ///
     /// ```
-    /// # use coretalk_measure::adapters::catalogue::{Catalogue, Origin};
+    /// # use coretalk_measure::adapters::catalogue::{Catalogue, AdapterOrigin};
     /// let text = "[[adapter]]\nname = \"perl\"\nneeds = [\"perl\"]\nrun = [\"perl\", \"{source}/adapter.pl\"]\n";
-    /// let catalogue = Catalogue::parse(text, Origin::Users).unwrap();
+    /// let catalogue = Catalogue::parse(text, AdapterOrigin::Users).unwrap();
     /// assert_eq!(catalogue.find("perl").unwrap().needs, ["perl"]);
     /// ```
     pub fn parse(text: &str, origin: AdapterOrigin) -> Result<Catalogue, CatalogueError> {

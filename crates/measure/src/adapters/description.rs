@@ -80,12 +80,12 @@ impl Description {
     /// Reads what `describe` prints.
     ///
     /// ```
-    /// # use coretalk_measure::adapters::{Description, Kind};
+    /// # use coretalk_measure::adapters::{Description, OperationKind};
     /// let text = "coretalk-adapter 1\nruntime Go 1.22\nqueue channel payload=u64 capacity=1..64\nwait busy,yield\n";
     /// let description = Description::parse(text).unwrap();
     /// assert_eq!(description.runtime, "Go 1.22");
-    /// assert_eq!(description.find(Kind::Queue, "channel").unwrap().capacities, 1..=64);
-    /// assert!(description.find(Kind::Wait, "yield").is_some());
+    /// assert_eq!(description.find(OperationKind::Queue, "channel").unwrap().capacities, 1..=64);
+    /// assert!(description.find(OperationKind::Wait, "yield").is_some());
     /// ```
     pub fn parse(text: &str) -> Result<Description, DescriptionError> {
         let mut lines = text.lines().map(str::trim_end).enumerate();

@@ -91,7 +91,7 @@ pub struct Unfinished {
 /// ```
 /// # use coretalk_measure::{Machine, Scenario, SimMachine, Stop, Work};
 /// # use coretalk_measure::session::place::{PlaceEnded, PlaceJob, run};
-/// # use coretalk_model::place::{Outcome, PlaceSettings, Preset, Workload, derive};
+/// # use coretalk_model::place::{PlaceOutcome, PlaceSettings, Preset, Workload, derive};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let mut machine = SimMachine::open(Scenario::builtin("chiplet-16").ok_or("no such scenario")?, 1);
 /// let [near, far] = [Preset::OneL3, Preset::AcrossL3].map(|preset| derive(preset, machine.topology(), 4));
@@ -100,7 +100,7 @@ pub struct Unfinished {
 /// let job = PlaceJob { settings: &settings, works: &[Work::Workload(ring)], hooks: None };
 /// let (result, ended) = run(&mut machine, job, &mut (), &mut (), &Stop::new())?;
 /// assert_eq!(ended, PlaceEnded::Complete);
-/// assert!(matches!(result.comparisons[0].outcome, Outcome::Winner { winner: 0, .. }));
+/// assert!(matches!(result.comparisons[0].outcome, PlaceOutcome::Winner { winner: 0, .. }));
 /// # Ok(())
 /// # }
 /// ```
