@@ -42,8 +42,8 @@ impl SimCounter {
         whole * self.step_ticks
     }
 
-    /// [`ticks`](SimCounter::ticks) of many reads, without the casts that a CPU executes one by one. `None` if a result is
-    /// negative or may need more than 31 bits.
+    /// [`ticks`](SimCounter::ticks) of many reads, without casts, which a CPU executes one by one. `None` if a result
+    /// is negative or may need more than 31 bits.
     #[inline]
     pub fn all_ticks<const N: usize>(&self, ns: &[f64; N], phases: &[f64; N]) -> Option<[u32; N]> {
         // Beyond 2⁵² a float has no fraction. So adding this number rounds to the nearest whole number, which is then

@@ -1,4 +1,4 @@
-//! [`Placement`]: a name and the CPUs of a piece of work. [`UsedGroups`]: the numbers of cores, caches and nodes in use.
+//! [`Placement`]: a name, and the CPUs of some work. [`UsedGroups`]: the numbers of cores, caches and nodes in use.
 
 use crate::{CpuId, CpuSelection, CpuSet, Level, Topology};
 

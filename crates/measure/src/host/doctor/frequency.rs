@@ -84,7 +84,8 @@ fn deepest_state(root: &SystemRoot) -> Option<(String, u64)> {
 
 const SOURCES: &str = "/sys/devices/system/clocksource/clocksource0";
 
-/// Counter names of this tool and of the kernel. Under a user-mode emulator the kernel uses the counter of another processor.
+/// Counter names of this tool and of the kernel. Under a user-mode emulator, the kernel uses the counter of another
+/// processor.
 const COUNTERS: [(&str, &str); 2] = [("tsc", "tsc"), ("cntvct", "arch_sys_counter")];
 
 pub(super) fn source(root: &SystemRoot, live: &LiveFacts) -> Report {
